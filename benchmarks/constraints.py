@@ -1,7 +1,9 @@
 """Optima under linear constraints, and suggestions that keep them.
 
 Five problems of Hock and Schittkowski [Hock1981]_, one of them a mixture. Answers are exact, and
-the first 10 are spread over what is possible. Every setting asked is checked. ``--peer baybe`` and
+the first 10 are spread over what is possible. Ours is an ``Experiment`` with its defaults, but for
+numbers of any digits; ``--steps`` keeps the default, three significant digits of each range. Every
+setting asked is checked. ``--peer baybe`` and
 ``--peer ax`` play BayBE and Ax instead, where they are installed. ``--suggestions 10000`` counts
 suggestions that violate anything, over mixtures of 3 to 8 parts in steps and without, under further
 inequalities.
@@ -16,6 +18,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -117,18 +122,27 @@ PROBLEMS = {
 }
 
 
-def run_ours(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]:
-    """Least answer, and the largest violation, of a run of GP-UCB."""
-    from skgpb import GPUCBOptimizer
-    from skgpb.domains import Box
+def run_ours(
+    problem: Problem, seed: int, n_answers: int, in_steps: bool = False
+) -> tuple[float, float]:
+    """Least answer, and the largest violation, of an experiment as a laboratory begins it."""
+    from skgpb.experiments import Experiment
 
-    box = Box(dict(zip(problem.names, problem.bounds, strict=True)), problem.texts)
-    opt = GPUCBOptimizer(bounds=box, regret="simple", direction="minimize", random_state=seed)
+    step = "" if in_steps else ":any"
+    sides = zip(problem.names, problem.bounds, strict=True)
     asked = []
-    for _ in range(n_answers):
-        query = opt.ask()
-        asked.append(list(query.params.values()))
-        opt.tell(query, problem.function(np.array(asked[-1])))
+    with TemporaryDirectory() as folder:
+        experiment = Experiment.create(
+            Path(folder) / "run.skgpb",
+            [f"{name}={low}:{high}{step}" for name, (low, high) in sides],
+            constraints=problem.texts,
+            goal="minimize",
+            seed=seed,
+        )
+        for _ in range(n_answers):
+            (query,) = experiment.ask()
+            asked.append(list(query["params"].values()))
+            experiment.tell(problem.function(np.array(asked[-1])), query["query"])
     X = np.array(asked)
     return min(map(problem.function, X)), max(map(problem.violation, X))
 
@@ -217,7 +231,7 @@ def run_ax(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]:
     return best, worst
 
 
-RUNS = {"ours": run_ours, "baybe": run_baybe, "ax": run_ax}
+RUNS = {"baybe": run_baybe, "ax": run_ax}
 
 
 def count_violations(n: int, seed: int) -> tuple[int, int]:
@@ -259,7 +273,10 @@ def print_row(label: str, cells: list[str]) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Print how near to the optimum the runs came, or how many suggestions were impossible."""
     parser = argument_parser("constraints", __doc__, N_SEEDS, answers=N_ANSWERS)
-    parser.add_argument("--peer", choices=list(RUNS)[1:], help="library played in place of ours")
+    parser.add_argument("--peer", choices=RUNS, help="library played in place of ours")
+    parser.add_argument(
+        "--steps", action="store_true", help="ours asks for three significant digits, its default"
+    )
     parser.add_argument(
         "--problems",
         nargs="+",
@@ -281,7 +298,7 @@ def main(arguments: list[str] | None = None) -> None:
         rows = []
         print("Least answer above the optimum, in units of it")
         print_row("", ["median", "worst run", "violation"])
-        run = RUNS[options.peer or "ours"]
+        run = RUNS[options.peer] if options.peer else partial(run_ours, in_steps=options.steps)
         for name in options.problems:
             problem = PROBLEMS[name]
             for seed in range(options.seed, options.seed + options.runs):

@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 
-from benchmarks._common import argument_parser, estimate, format_table, write_csv
+from benchmarks._common import argument_parser, estimate, format_table, mean_and_error, write_csv
 from benchmarks.suite.functions import HALVES, Function, function, names
 from skgpb import GPUCBOptimizer
 
@@ -62,9 +62,8 @@ def main(arguments: list[str] | None = None) -> None:
     table = [("none", [f"{x:.1f}" for x in values[:, 0].mean(axis=0)] + ["", ""])]
     for i, error in enumerate(ERRORS[1:], 1):
         more = values[:, i] - values[:, 0]
-        spread = more.std(axis=0, ddof=min(1, len(more) - 1)) / np.sqrt(len(more))
         cells = [f"{x:.1f}" for x in values[:, i].mean(axis=0)]
-        cells += [estimate(*each, 1) for each in zip(more.mean(axis=0), spread, strict=True)]
+        cells += [estimate(*each, 1) for each in zip(*mean_and_error(more), strict=True)]
         table.append((f"{error:+g} ranges", cells))
     title = (
         f"{len(values)} functions, {options.runs} runs, {options.budget} answers, seed "

@@ -69,12 +69,14 @@ def new_files(source, before):
 def test_a_build_in_place_adds_only_the_extension_module(source):
     before = files(source)
     run(source, "setup.py", "build_ext", "--inplace")
-    (module,) = new_files(source, before)
+    # Newer versions of Cython put what extension modules have in common into a module beside them.
+    *shared, module = new_files(source, before)
+    assert [re.sub(r"_shared\.", "_tiny.", each) for each in shared] in ([], [module])
     assert re.fullmatch(r"skgpb/_core/_tiny\..*(so|pyd)", module.replace(os.sep, "/"))
     # Checks change the C code of a source that did not change.
     run(source, "setup.py", "egg_info", SKGPB_BOUNDSCHECK="1")
     assert (source / "build" / "cython-checked" / "skgpb" / "_core" / "_tiny.c").exists()
-    assert new_files(source, before) == [module]
+    assert new_files(source, before) == [*shared, module]
 
 
 @pytest.mark.slow

@@ -225,7 +225,8 @@ cdef class Posterior:
     def tracked_at(self, Py_ssize_t slot):
         """Return the posterior mean and noiseless variance of one tracked functional."""
         self._check_slot(slot)
-        self.bring([slot], moments=True)
+        if self.behind:
+            self.bring([slot], moments=True)
         return self.mean[slot], self.var[slot]
 
     def tracked_rows(self):
@@ -316,7 +317,8 @@ cdef class Posterior:
         self._check_slot(slot)
         if k_tracked.shape[0] != self.m:
             raise ValueError(f"expected {self.m} covariances, got {k_tracked.shape[0]}")
-        self.bring()
+        if self.behind:
+            self.bring()
         if not self._append_row(slot, k_tracked[slot], noise + jitter, y):
             return False
         cdef double pivot = self.L[self.n, self.n], zn = self.z[self.n]
@@ -519,7 +521,8 @@ cdef class Posterior:
         """
         if not 0 <= i < self.n:
             raise IndexError(f"observation {i} of {self.n}")
-        self.bring()
+        if self.behind:
+            self.bring()
         cdef Py_ssize_t n = self.n, m = self.m, w = n - i
         cdef double old = self.noise[i], total = old + noise, delta, shift, s
         cdef double gain = 0.0, surprise = 0.0

@@ -7,11 +7,13 @@ that they are computed from. The first of the tied scores wins. ``first_maximum`
 units of the surrogate. This module has its other forms, and the rule for scores in other units.
 """
 
-from libc.math cimport INFINITY, fabs, isfinite
+from libc.math cimport INFINITY, fabs, isfinite, isnan
 
 import numpy as np
 
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum, tie_tolerance
+
+cdef double TIE = TIE_TOLERANCE
 
 
 def first_best(scores, unit=None):
@@ -73,8 +75,10 @@ def first_of_rows(scores):
     return (scores >= top - TIE_TOLERANCE * np.maximum(np.abs(top), 1.0)).argmax(axis=1)
 
 
-def levelled(scores):
+def levelled(scores, unit=None):
     """Return scores (n,) in which tied scores are made equal, for stable sorting.
+
+    Neighbours in the order of the scores tie or not; ``unit`` as in :func:`tied`.
 
     Examples
     --------
@@ -84,15 +88,50 @@ def levelled(scores):
     array([1, 2, 0])
     """
     order = np.argsort(scores, kind="stable")
-    rising = scores[order]
-    with np.errstate(invalid="ignore"):  # infinities are equal already
-        sizes = np.where(np.isfinite(rising[1:]), np.abs(rising[1:]), 0.0)
-        within = TIE_TOLERANCE * np.maximum(sizes, size_of(scores))
-        apart = ~(np.diff(rising) <= within)
-    lowest = np.maximum.accumulate(np.where(np.append(True, apart), np.arange(len(rising)), 0))
-    level = np.empty_like(rising)
-    level[order] = rising[lowest]
+    level = np.empty(len(order))
+    cdef const double[:] view = np.asarray(scores, dtype=np.float64)
+    cdef const Py_ssize_t[:] at = order
+    cdef double[:] out = level
+    cdef double value, before = -INFINITY, lowest = -INFINITY
+    cdef double least = largest_size(view) if unit is None else unit
+    cdef Py_ssize_t i
+    for i in range(at.shape[0]):
+        value = view[at[i]]
+        if not are_tied(value, before, least):
+            lowest = value
+        out[at[i]] = lowest
+        before = value
     return level
+
+
+cdef bint are_tied(double score, double lower, double unit) noexcept nogil:
+    """Return whether neighbours tie; not infinities, which are equal already."""
+    return score - lower <= TIE * max(fabs(score) if isfinite(score) else 0.0, unit)
+
+
+def largest_first(scores, n):
+    """Return the indices of the n largest scores (without NaN), tied ones in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb._core._ties import largest_first
+    >>> largest_first(np.array([0.5, 2.0, 2.0 + 1e-12]), 2)
+    array([1, 2])
+    """
+    if n >= len(scores):
+        return np.argsort(-levelled(scores), kind="stable")
+    cdef const double[:] view = np.asarray(scores, dtype=np.float64)
+    cdef double unit = largest_size(view), lowest = np.partition(scores, -n)[-n], low = INFINITY
+    cdef Py_ssize_t i
+    # What ties with the last of them may have to come before it.
+    while lowest < low:
+        low = lowest
+        for i in range(view.shape[0]):
+            if view[i] < lowest and are_tied(low, view[i], unit):
+                lowest = view[i]
+    among = np.flatnonzero(scores >= low)
+    return among[np.argsort(-levelled(scores[among], unit), kind="stable")[:n]]
 
 
 def size_of(scores):
@@ -102,6 +141,24 @@ def size_of(scores):
     smaller, they are in a unit of the rule, or per unit of cost.
     """
     return largest_size(np.asarray(scores, dtype=np.float64).ravel())
+
+
+def has_nan(scores):
+    """Return whether one of the scores (n,) is NaN, without an array of answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb._core._ties import has_nan
+    >>> has_nan(np.array([0.5, np.nan])), has_nan(np.array([0.5, np.inf]))
+    (True, False)
+    """
+    cdef const double[:] view = np.asarray(scores, dtype=np.float64)
+    cdef Py_ssize_t i
+    for i in range(view.shape[0]):
+        if isnan(view[i]):
+            return True
+    return False
 
 
 cdef double largest_size(const double[:] scores) noexcept nogil:

@@ -472,7 +472,9 @@ class ArmSet:
         """Return the index of the query of one row (1, n_columns), -1 if there is none."""
         if len(block) != 1 or self.starts is not None:
             return -1
-        equal = np.flatnonzero((self.rows == block).all(axis=1))
+        # The last column tells nearly all of them apart; contexts are in the first ones.
+        near = np.flatnonzero(self.rows[:, -1] == block[0, -1])
+        equal = near[(self.rows[near] == block).all(axis=1)]
         return int(equal[0]) if len(equal) else -1
 
     def apart_from(self, query: Arm) -> np.ndarray:

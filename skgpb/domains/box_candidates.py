@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skgpb._core._ties import largest_first
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import (
     GRID_DIMENSIONS,
@@ -21,8 +22,8 @@ from skgpb.domains.candidates import (
     N_CENTERS,
     N_SPREAD,
     Incumbents,
+    clipped,
     even_grid,
-    largest_first,
     points_near,
     rows_like,
     spread_points,
@@ -202,7 +203,9 @@ class BoxCandidates(ArmSet):
     def _spread(self) -> np.ndarray:
         """Points (n_candidates, d) that fill the box evenly."""
         shift = np.random.default_rng([self.seed, 0]).random(len(self.bounds))
-        return self._filling(self.n_candidates, shift)
+        points = self._filling(self.n_candidates, shift)
+        points[: len(self._vertices)] = self._vertices
+        return points
 
     def _filling(self, n: int, shift: np.ndarray) -> np.ndarray:
         """Points (n, d) that can be set, and fill what is possible evenly."""
@@ -257,7 +260,16 @@ class BoxCandidates(ArmSet):
         """Number of candidates that follow the posterior."""
         settings = self.space is not None and self.space.discrete
         fills = settings or len(self.bounds) <= GRID_DIMENSIONS
-        return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
+        n = self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
+        return min(n, self.n_candidates - len(self._vertices))
+
+    @property
+    def _vertices(self) -> np.ndarray:
+        """Vertices of the constraints (n, d), which stay candidates; none if they are many."""
+        if self.space is None or self.space.feasible is None:
+            return np.empty((0, len(self.bounds)))
+        vertices = self.space.feasible.vertices
+        return vertices if len(vertices) <= self.n_candidates // LOCAL_SHARE else vertices[:0]
 
     def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let the local candidates follow the best points; return the rows that moved."""
@@ -279,7 +291,7 @@ class BoxCandidates(ArmSet):
         moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
         self._next = (start + n_moved) % n_local
         order = largest_first(values, 2 * N_CENTERS)
-        best = self._possible(np.clip(points[order], *self.bounds.T))
+        best = self._possible(clipped(points[order], self.bounds))
         distinct: dict[bytes, np.ndarray] = {}
         for point in best + 0.0:  # adding 0.0 turns -0.0 into 0.0
             distinct.setdefault(point.tobytes(), point)

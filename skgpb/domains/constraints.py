@@ -14,8 +14,10 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ STEPS_PER_DIMENSION, N_CHAINS = 20, 256
 N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
 # Up to this number settings are listed rather than searched; seconds for the search of one.
 MOST_LISTED, SECONDS = 20_000, 10.0
+# Most vertices that are candidates, and most corners at which they are sought.
+MOST_VERTICES, MOST_CORNERS = 64, 20_000
 # Settings from which a first design is chosen.
 N_POOL = 1024
 
@@ -246,6 +250,17 @@ class FeasibleSet:
                 out[i] = bool(self.function(self.space.setting(points[i])))
         return out
 
+    def violated(self, point: np.ndarray) -> list[str]:
+        """Return the linear constraints, as they were written, that a point (d,) violates."""
+        (x,) = self.numbers(point[np.newaxis])
+        above = iter(self._A @ x - self._b > self._slack_A)
+        beside = iter(np.abs(self._E @ x - self._e) > self._slack_E)
+        return list(
+            dict.fromkeys(
+                each.text for each in self.linear if next(beside if each.equal else above)
+            )
+        )
+
     # -- points of it -----------------------------------------------------------------------
 
     @cached_property
@@ -356,6 +371,34 @@ class FeasibleSet:
             inside = inside - np.linalg.pinv(rows) @ (rows @ inside - np.append(e, limits))
         moving = np.abs(R @ free).max(axis=1, initial=0.0) > TOLERANCE
         return R[moving], b[moving], inside, free
+
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """Points (n, d) whose numbers are the vertices, none where there may be many.
+
+        Other sides are spread evenly. Steps are the nearest possible ones.
+        """
+        none = np.empty((0, self.space.n_axes))
+        if not self.linear:
+            return none
+        R, b, inside, free = self._polytope
+        r, low, high = free.shape[1], *self.limits.T
+        if not r or math.comb(len(R), r) > MOST_CORNERS:
+            return none
+        G, h = R @ free, b - R @ inside
+        rows = np.array(list(combinations(range(len(G)), r)))
+        A = G[rows]
+        meet = np.linalg.cond(A) < 1.0 / TOLERANCE
+        z = np.linalg.solve(A[meet], h[rows[meet]][..., np.newaxis])[..., 0]
+        z = z[(z @ G.T <= h + TOLERANCE).all(axis=1)]
+        U = inside + z @ free.T
+        U = U[np.unique(np.round(U, 7), axis=0, return_index=True)[1]]
+        if len(U) > MOST_VERTICES:
+            return none
+        X, good = self._settled(low + U * (high - low), np.random.default_rng(0))
+        X = X[good]
+        spread = spread_points(self.space.bounds, len(X), np.full(self.space.n_axes, 0.5))
+        return np.unique(self.usable(self._put(spread, X)), axis=0)
 
     def _hit_and_run(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Numbers (n, m), uniform in the polytope: of n chains each the last."""

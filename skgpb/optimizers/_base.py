@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import cache
 from math import nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -16,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
@@ -235,6 +237,12 @@ class BaseBanditOptimizer(
         for each in reversed(cls.__mro__):
             constraints |= vars(each).get("_parameter_constraints", {})
         cls._parameter_constraints = constraints
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters, which scikit-learn reads from the signature anew."""
+        return super()._get_param_names()
 
     # -- the algorithm ----------------------------------------------------------------------
 
@@ -609,6 +617,10 @@ class BaseBanditOptimizer(
             If the answer was taken, but learning hyperparameters from it failed: those in use
             are kept until learning is due again.
         """
+        return self._tell(query, reward, alpha)
+
+    def _tell(self, query: Any, reward: Any, alpha: Any) -> Self:
+        """Check what was told and take it."""
         if hasattr(self, "bounds_"):
             observations = self._checked_all(query, reward, alpha)
         else:
@@ -1343,8 +1355,7 @@ def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") ->
     """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
     values = np.asarray(values)
     one_each = values.ndim == 1 and len(values) in sizes
-    # A maximum is NaN where anything is.
-    if not one_each or values.dtype.kind not in "fiub" or np.isnan(values.max()):
+    if not one_each or values.dtype.kind not in "fiub" or has_nan(values):
         raise ValueError(
             f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got "
             f"{values if one_each or not values.ndim else f'shape {values.shape}'}"

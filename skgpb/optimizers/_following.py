@@ -7,10 +7,11 @@ from copy import copy
 
 import numpy as np
 
+from skgpb._core._ties import largest_first
 from skgpb._core._tree import first_maximum
 from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import Incumbents, largest_first
+from skgpb.domains.candidates import Incumbents
 from skgpb.optimizers._best import climbed
 from skgpb.surrogate.gaussian_process import GaussianProcess
 

@@ -84,7 +84,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validate_params(self.guarantee or USUAL)
+        if self.guarantee is not None:
+            validate_params(self.guarantee)
 
     @property
     @abstractmethod

@@ -44,6 +44,7 @@ from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._targets import PointTargets
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.surrogate.criticism import FEWEST_LEARNED, leave_one_out
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
     Prior,
@@ -74,6 +75,12 @@ from skgpb.utils import (
 
 # Points that a recommendation is compared with.
 N_RIVALS = 256
+# A query is asked again, up to MOST_ANSWERS times in all, if its answers lie SURPRISING standard
+# deviations above their prediction from all others. The last N_COMPARED queries are compared.
+SURPRISING, MOST_ANSWERS, N_COMPARED = 2.0, 4, 100
+# Largest distance of neighbours in an initial design on the line, in standard deviations of the
+# blur, and the most queries that are asked for its sake.
+SPACING, MOST_INITIAL = 2.0, 25
 
 # The kind of indirect query that an optimizer asks.
 Asked = TypeVar("Asked", bound=IndirectQuery)
@@ -148,6 +155,10 @@ class BaseIndirectOptimizer(
     @abstractmethod
     def _best_by_rule(self) -> Asked:
         """One round of the algorithm: the next query, different from the keys of ``_pending``."""
+
+    def _usual_n_initial(self, kernel: Kernel) -> int:
+        """Return the size of an initial design, if none is given and one is needed."""
+        return N_INITIAL
 
     @abstractmethod
     def _spread_query(
@@ -290,6 +301,7 @@ class BaseIndirectOptimizer(
         )
         self._share_lock(self.surrogate_)
         self._first_theta, self._n_learned = theta, 0
+        self._n_usual = self._usual_n_initial(kernel)
         self._schedule = Schedule.of(*self._times())
         if self._is_consistent:
             self._check_consistent(kernel)
@@ -398,7 +410,7 @@ class BaseIndirectOptimizer(
         n_initial = self.n_initial
         if n_initial is None:
             # Only the acquisition function can tell which expensive queries are worth their cost.
-            n_initial = N_INITIAL if self._ours and not self._queries.differ_in_cost else 0
+            n_initial = self._n_usual if self._ours and not self._queries.differ_in_cost else 0
         n_initial -= self._record.n_fitted
         if n_initial <= self._filled:
             return None
@@ -669,6 +681,51 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
     ) -> IndirectQuery | None:
         return self._queries.first_query(n, known, failed, self._seed)
+
+    def _usual_n_initial(self, kernel: Kernel) -> int:
+        rows = self._queries.rows
+        if not isinstance(kernel, WindowMean) or len(self.bounds_) > 1 or rows.shape[1] > 1:
+            return N_INITIAL
+        center, scale = kernel.rows_of_queries(rows).T
+        blur = float(scale.min())
+        if kernel.window == "uniform":
+            blur /= np.sqrt(3.0)
+        # Narrower peaks than the blur are not seen; one as narrow raises few answers.
+        needed = np.ceil(np.ptp(center) / (SPACING * blur)) if blur > 0.0 else 0
+        return int(np.clip(needed, N_INITIAL, MOST_INITIAL))
+
+    def _doubted(self) -> list[int]:
+        return super()._doubted() or self._surprising()
+
+    def _surprising(self) -> list[int]:
+        """Return the answers to the query that exceeds its prediction from all others by most.
+
+        A peak as narrow as the blur has few answers, which a model of long length scales takes for
+        noise. Further ones decide (decision D-G8). There are none if the kernel or the noise is
+        known, if the kernel's own error may explain the answers, or if queries differ in cost.
+        """
+        surrogate, n_judged = self.surrogate_, self._schedule.learned_at - self._record.n_fitted
+        if not self._ours or self.alpha is not None or n_judged < FEWEST_LEARNED:
+            return []
+        if surrogate.model_noise_ or surrogate.is_exact or self._queries.differ_in_cost:
+            return []
+        gp = surrogate.process_
+        first = max(0, len(gp.observed) - N_COMPARED)
+        errors, variances = leave_one_out(gp, first)
+        above = errors / np.sqrt(variances)
+        above[gp.posterior.counts()[first:] >= MOST_ANSWERS] = -np.inf
+        if above.max(initial=-np.inf) <= SURPRISING:
+            return []
+        # A later answer may be wild, which is decided when hyperparameters are learned.
+        judged = np.array([a for a, _, _ in self._answers[:n_judged]])
+        rows = surrogate.kernel_.rows_of_queries(judged)
+        for i in np.argsort(-above, kind="stable"):
+            if above[i] <= SURPRISING:
+                break
+            same = (rows == gp.observed[first + i]).all(axis=1)
+            if same.any():  # otherwise it is a value given to fit, or not judged
+                return np.flatnonzero(same).tolist()
+        return []
 
     def _alphas(self, A: np.ndarray | None) -> np.ndarray:
         """Noise variances (n,) of answers to rows A (n, q), or to the candidates."""

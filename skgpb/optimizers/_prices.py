@@ -146,8 +146,10 @@ class Prices:
         noises : ndarray of shape (k,) or (k, k)
             In a matrix, the covariance, where some have noise in common.
         """
+        if not pending:
+            return [], np.empty(0)
         blocks: list[np.ndarray] = []
-        noises: list[np.ndarray] = [np.empty(0)]
+        noises: list[np.ndarray] = []
         for query in pending:
             if query.has_parts:
                 blocks += [row[np.newaxis] for row in query.descriptor]
@@ -156,7 +158,7 @@ class Prices:
                 blocks.append(self.queries.block_of(query))
                 noises.append(np.array([self.noise_of(query, level)]))
         if any(each.ndim == 2 for each in noises):
-            parts = (each if each.ndim == 2 else np.diag(each) for each in noises if len(each))
+            parts = (each if each.ndim == 2 else np.diag(each) for each in noises)
             return blocks, block_diag(*parts)
         return blocks, np.concatenate(noises)
 

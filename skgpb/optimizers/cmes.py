@@ -120,10 +120,16 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     Notes
     -----
     The initial design (``n_initial``) has points of a scrambled Sobol sequence, in one dimension
-    the middles of equal parts, or, among finitely many rows, the nearest ones. The next query is
+    the middles of equal parts, or, among finitely many rows, the nearest ones. Over one
+    ``WindowMean`` on the line the parts are at most two standard deviations of the blur long, as
+    far as 25 queries suffice, because a narrower peak would lie between them. The next query is
     always the one farthest from all earlier queries and answers. Earlier answers near a query of
     the design replace it. Queries that tie afterwards are asked from the centre of the candidates
     outwards.
+
+    If the kernel and the noise are learned, and the answers to a query lie two standard deviations
+    above their prediction from all others, it is asked again, up to four times in all: they may
+    have met a peak as narrow as the blur.
 
     If no query has information about f*, as when answers are so blurred that they stay far below
     it, the query with the largest uncertainty per unit cost is asked.

@@ -437,7 +437,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         AllocationWarning
             For an allocation that was not asked for and costs more than ``budget``.
         """
-        return super().tell(query, reward, alpha)
+        return self._tell(query, reward, alpha)
 
     def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
         asked = query in self._record.pending

@@ -227,7 +227,7 @@ class GPOOOptimizer(PartitionSearch):
                 reward = [RowAverage(*each) for each in zip(rewards, counts, strict=True)]
             else:
                 reward = RowAverage(reward, count)
-        return super().tell(query, reward, alpha)
+        return self._tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):

@@ -27,6 +27,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -308,23 +309,32 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
 
     def _best_by_rule(self) -> Arm:
         round = self.posterior()
-        values = self._values(round)
-        free = np.ones(round.n_queries, dtype=bool)
-        for query in self._record.pending:
+        values, free = self._values(round), self._free_slots(round.n_queries)
+        slot = best_of(values, free)
+        if values[slot] == -inf:
+            slot = best_of(round.unknown / round.cost, free)
+        return self.domain_.arm(slot)
+
+    def _free_slots(self, n_queries: int) -> np.ndarray | None:
+        """Return the numbers of the queries that may be asked, None for all of them."""
+        pending = list(self._record.pending)
+        wanted = self._wanted if self._asks_wanted else None
+        if wanted is None and not pending:
+            return None
+        free = np.ones(n_queries, dtype=bool)
+        for query in pending:
             free &= self.domain_.apart_from(query)
-        if self._wanted is not None and self._asks_wanted:
-            pending = list(self._record.pending)
-            if self._wanted.is_due(self._record.n_told, self._spent, pending, self._prices):
-                free = self._wanted.among(free)
+        if wanted is not None and wanted.is_due(
+            self._record.n_told, self._spent, pending, self._prices
+        ):
+            free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
             raise AllPendingError(
-                f"all {round.n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
+                f"all {n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
                 "some of them before asking for more"
             )
-        if not np.isfinite(values[slots]).any():
-            values = round.unknown / round.cost
-        return self.domain_.arm(int(slots[first_best(values[slots])]))
+        return slots
 
     def _update(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
@@ -880,3 +890,8 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
             out[name] = history[name]
         out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
         return out
+
+
+def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
+    """Return the number of the first of the best values, among some of them if given."""
+    return first_best(values) if slots is None else int(slots[first_best(values[slots])])

@@ -24,7 +24,9 @@ def say(figure: Any) -> None:
                 text.set_text("expected " + name.removeprefix("posterior mean of "))
             elif name in WORDS:
                 text.set_text(WORDS[name])
-    legends = [*figure.legends, *(ax.get_legend() for ax in figure.get_axes())]
+    legends = [ax.get_legend() for ax in figure.get_axes()]
+    for part in (figure, *figure.subfigs):
+        legends += part.legends
     for legend in filter(None, legends):
         for text in legend.get_texts():
             text.set_text(WORDS.get(text.get_text(), text.get_text()))

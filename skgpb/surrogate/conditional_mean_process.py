@@ -277,7 +277,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         level = self._level
         if level is None or not samples.unknown.any() or self.model_noise_ > 0.0:
             return {}
-        if level <= EXACT * self._unit:
+        if self.is_exact:
             return {}
         return wild_answers(
             self.process_, replace(samples, share=1.0), level, self.wild_factors, cleared
@@ -410,6 +410,11 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         if self.model_noise == "auto":
             return self._own_share * self.scale_**2
         return float(self.model_noise)
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the noise that was learned is none worth speaking of."""
+        return self._level is not None and self._level <= EXACT * self._unit
 
     @property
     @locked

@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from math import log, pi
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from skgpb._core._posterior import Posterior
 from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._white import contains_white_noise
-from skgpb.kernels.evaluator import Functionals, evaluator_of, key_of, numbered
+from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples, SharedNoise, noise_with
@@ -122,12 +123,15 @@ class GaussianProcess:
         self._position: dict[bytes, int] = {}
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
-        self.evaluate_afresh()
+        self.white: bool = contains_white_noise(kernel)
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return evaluator_of(self.kernel, self.n_columns, self.origin, self.sizes)
 
     def evaluate_afresh(self) -> None:
-        """Take notice of hyperparameters that were changed before anything was observed."""
-        self._evaluator = evaluator_of(self.kernel, self.n_columns, self.origin, self.sizes)
-        self.white: bool = contains_white_noise(self.kernel)
+        """Take notice of hyperparameters or sizes changed before anything was observed."""
+        self.__dict__.pop("_evaluator", None)
 
     # -- the prior --------------------------------------------------------------------------
 
@@ -653,10 +657,6 @@ class GaussianProcess:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_evaluator"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.evaluate_afresh()
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:

@@ -432,16 +432,13 @@ class Model:
             number = gp.observe_tracked(what, reward, noise)
         self.samples.append(number, reward, alpha, share)
         self.n_answers += 1
-        error = (reward - gp.offset) / gp.scale - before[0]
-        if (
-            error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
-            and isnan(alpha)
-            and len(gp.observed) >= FEWEST_LEARNED
-            and self.schedule.learning_due < inf
-            and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1])
-        ):
-            # Whether it is wild is known once the model was learned without it.
-            self.schedule.learn_soon()
+        learns_noise = isnan(alpha) and self.schedule.learning_due < inf
+        if learns_noise and len(gp.observed) >= FEWEST_LEARNED:
+            error = (reward - gp.offset) / gp.scale - before[0]
+            far = error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
+            if far and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1]):
+                # Whether it is wild is known once the model was learned without it.
+                self.schedule.learn_soon()
         return before
 
     def observe_numbers(

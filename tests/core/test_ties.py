@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skgpb._core._ties import beats, first_best, first_of_rows, levelled, size_of, tied
+from skgpb._core._ties import (
+    beats,
+    first_best,
+    first_of_rows,
+    largest_first,
+    levelled,
+    size_of,
+    tied,
+)
 from skgpb._core._tree import first_maximum, tie_tolerance
 from skgpb.acquisition.entropy import maximisers
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 from skgpb.acquisition.ucb import shares_of_first
-from skgpb.domains.candidates import largest_first
 
 INF = np.inf
 
@@ -53,6 +60,18 @@ def test_infinite_scores_tie_with_none_but_their_like():
     assert_array_equal(levelled(scores), [-INF, 1.0, -INF, INF, 1.0])
     assert beats(0.0, -INF) and beats(INF, 1e300) and not beats(-INF, -INF)
     assert not beats(np.nan, 0.0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-5, 1e9])
+@pytest.mark.parametrize("n", [1, 5, 10, 99, 100, 200])
+def test_the_largest_scores_come_in_the_order_of_their_levels(n, unit):
+    rng = np.random.default_rng(n)
+    scores = unit * rng.integers(-5, 25, 100)  # with ties
+    scores[scores == 0.0] = -INF
+    # A score may tie with the next, and that with the next, while the ends do not tie.
+    scores += 7e-10 * unit * rng.integers(0, 4, 100)
+    expected = np.argsort(-levelled(scores), kind="stable")[:n]
+    assert_array_equal(largest_first(scores, n), expected)
 
 
 def rounded_elsewhere(scores, seed):

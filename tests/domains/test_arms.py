@@ -14,7 +14,7 @@ from skgpb.domains import (
     Layout,
     PointsQuery,
 )
-from skgpb.domains.candidates import Incumbents, largest_first
+from skgpb.domains.candidates import Incumbents
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))
@@ -184,11 +184,3 @@ def test_few_candidates_follow_as_many_points_as_a_quarter_of_them(n):
     assert len(box) == n
     np.testing.assert_array_equal(moved, np.arange(n - n // 4, n))
     np.testing.assert_array_equal(box.rows[moved], points[::-1][: n // 4])
-
-
-@pytest.mark.parametrize("n", [1, 5, 10, 99, 100, 200])
-def test_largest_values_come_in_the_order_in_which_they_are_sorted(n):
-    rng = np.random.default_rng(n)
-    values = rng.integers(0, 30, 100).astype(float)  # with ties
-    expected = np.argsort(-values, kind="stable")[:n]
-    np.testing.assert_array_equal(largest_first(values, n), expected)

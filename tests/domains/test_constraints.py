@@ -83,10 +83,31 @@ def test_nothing_impossible_is_asked_considered_or_recommended(name):
         assert possible(box, query.params), query.params
         opt.tell(query, value(query.params))
     space = opt.space_
-    for row in [*opt.arms_, *opt.domain_.rivals()[::7]]:
+    for row in [*opt.arms_, *opt.domain_.rivals()[::7], *space.feasible.vertices]:
         assert possible(box, space.setting(row)), space.setting(row)
     assert possible(box, opt.recommend().params)
     assert len(np.unique(opt.arms_, axis=0)) > (50 if name != "no volume" else 10)
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_vertices_stay_candidates(d):
+    names = "ABCDE"[:d]
+    box = Box(dict.fromkeys(names, (0, 1)), ["+".join(names) + " = 1", "A <= 0.5"])
+    opt = GPUCBOptimizer(bounds=box, n_candidates=60, n_initial=3, random_state=0)
+    for _ in range(12):
+        query = opt.ask()
+        opt.tell(query, query.params["B"])
+    units = np.eye(d)
+    expected = [*units[1:], *(0.5 * (units[0] + unit) for unit in units[1:])]
+    assert len(opt.space_.feasible.vertices) == len(expected)
+    far = [np.abs(opt.arms_ - vertex).max(axis=1).min() for vertex in expected]
+    assert_allclose(far, 0.0, atol=1e-6)
+
+
+def test_vertices_are_left_out_where_they_may_be_many():
+    names = [f"x{i}" for i in range(8)]
+    box = Box(dict.fromkeys(names, (0, 1)), " + ".join(names) + " <= 4.5")
+    assert len(ParameterSpace.of_bounds(box).feasible.vertices) == 0
 
 
 def test_every_setting_of_a_coarse_mixture_is_a_candidate():

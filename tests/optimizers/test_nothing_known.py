@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer, GPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
@@ -98,6 +99,34 @@ def hump(seed, told, rounds=40):
     return abs(optimizer.recommend().center[0] - narrow) / 0.03
 
 
+def behind_a_blur(seed, width, rounds=100, noise=0.1):
+    """Regret, as a share of the range, on a hump as narrow as a known blur, next to a hill."""
+    rng = np.random.default_rng([seed, 2])
+    hill, narrow = 0.5, 0.5
+    while abs(hill - narrow) <= 0.4:
+        narrow, hill = rng.uniform(0.1, 0.9, 2)
+
+    def f(x, blur=0.0):
+        parts = ((1.0, narrow, width), (0.6, hill, 0.25))
+        return sum(
+            h * s / np.hypot(s, blur) * np.exp(-0.5 * (x - c) ** 2 / (s**2 + blur**2))
+            for h, c, s in parts
+        )
+
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=width),
+        bounds=[(0, 1)],
+        query_bounds=[(0, 1)],
+        random_state=seed,
+    )
+    x = np.append(np.linspace(0.0, 1.0, 1001), narrow)
+    span = np.ptp(f(x))
+    for _ in range(rounds):
+        query = optimizer.ask()
+        optimizer.tell(query, float(f(query.a[0], width)) + noise * span * rng.normal())
+    return (f(x).max() - f(optimizer.recommend()[0])) / span
+
+
 @pytest.mark.parametrize(("seed", "told"), [(2, 0), (3, 0), (0, 30), (1, 30)])
 def test_a_hump_is_not_silenced_by_a_hill_or_by_points_in_a_cluster(seed, told):
     assert hump(seed, told) < 1.0
@@ -111,6 +140,30 @@ def test_a_hump_is_not_silenced_in_most_runs(told):
     # one in five 6 are within one standard deviation of the 4 that are expected.
     missed = [hump(seed, told) >= 1.0 for seed in SEEDS]
     assert missed.count(True) <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "most"), [(0.02, 5), (0.03, 3), (0.05, 3)])
+def test_a_hump_as_narrow_as_a_known_blur_is_found_in_most_runs(width, most):
+    # More have a probability of 0.011 if one in ten is missed, and of 0.016 if one in twenty is.
+    # Ten first queries and no repeats miss 15, 6 and none of the seeds 3000 to 3019.
+    missed = [behind_a_blur(seed, width) > 0.2 for seed in SEEDS]
+    assert missed.count(True) <= most
+
+
+@pytest.mark.parametrize(
+    ("scale", "window", "n"),
+    [(0.1, "gaussian", 10), (0.03, "gaussian", 17), (0.06, "uniform", 15), (1e-4, "gaussian", 25)],
+)
+def test_first_queries_on_the_line_are_no_farther_apart_than_two_blurs(scale, window, n):
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=scale, window=window),
+        bounds=[(0, 5)],
+        query_bounds=[(0, 1)],
+        random_state=0,
+    )
+    a = np.sort([query.a[0] for query in optimizer.ask(n)])
+    assert_allclose(np.diff(a), 1.0 / n, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0])

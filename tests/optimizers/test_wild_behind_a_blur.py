@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer
 from skgpb.kernels import WindowMean
@@ -67,3 +68,49 @@ def test_a_saved_run_knows_its_wild_answers(tmp_path, verify):
     loaded = CMESOptimizer.load(tmp_path / "run.json", verify=verify)
     assert loaded.surrogate_.wild_factors == optimizer.surrogate_.wild_factors != {}
     assert np.array_equal(loaded.ask().a, optimizer.ask().a)
+
+
+def surprised(answers, **parameters):
+    """CMES told ten answers of noise 0.1 and, at 0.52, some others."""
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=0.05),
+        bounds=[(0, 1)],
+        query_bounds=[(0, 1)],
+        relearn=1,
+        random_state=0,
+        **parameters,
+    )
+    rng = np.random.default_rng(0)
+    for a in np.linspace(0.05, 0.95, 10):
+        optimizer.tell([a], 0.1 * rng.normal())
+    for answer in answers:
+        optimizer.tell([0.52], answer)
+    return optimizer
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_query_of_surprisingly_high_answers_is_asked_again(n):
+    optimizer = surprised([0.35] * n)
+    assert optimizer.surrogate_.wild_factors == {}
+    assert optimizer.ask().a == 0.52
+
+
+@pytest.mark.parametrize(
+    ("answers", "parameters"),
+    [
+        ([0.35] * 4, {}),
+        ([0.35, 0.0], {}),
+        ([-0.35], {}),
+        ([0.35], {"alpha": 0.01}),
+        ([0.35], {"kernel": RBF(0.3)}),
+        ([0.35], {"cost": lambda a: 1.0 + a[0]}),
+    ],
+    ids=["four answers", "not confirmed", "low", "known noise", "known kernel", "other costs"],
+)
+def test_other_queries_are_not(answers, parameters):
+    assert surprised(answers, **parameters).ask().a != 0.52
+
+
+def test_in_a_batch_a_surprising_query_is_asked_once():
+    batch = surprised([0.35]).ask(3)
+    assert [query.a == 0.52 for query in batch] == [True, False, False]
