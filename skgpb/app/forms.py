@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,8 +82,8 @@ class Form:
 
 
 def sentence(error: object) -> str:
-    """Write the message of an error as a sentence."""
-    text = " ".join(str(error).split())
+    """Write the message of an error as a sentence, in the words of the pages."""
+    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(str(error).split()))
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 

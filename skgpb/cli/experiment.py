@@ -78,7 +78,7 @@ def add_parser(commands: Any) -> None:
     every.set_defaults(run=_in_words(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
     every.add_argument("--json", action="store_true", help="print one JSON object instead")
-    plot = _add(commands, "plot", _plot, "draw the posterior along every side, and the progress")
+    plot = _add(commands, "plot", _plot, "draw what is expected along every side, and the progress")
     plot.add_argument(
         "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
     )

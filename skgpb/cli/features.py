@@ -10,8 +10,6 @@ from skgpb.cli.where import written
 from skgpb.datasets import Column
 from skgpb.datasets.dates import iso_date
 
-# More categories than this are identifiers, or texts.
-MOST_CATEGORIES = 100
 # Number of texts of a column in a summary.
 SHOWN = 8
 

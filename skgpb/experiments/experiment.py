@@ -15,11 +15,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skgpb.domains import Box, PointsQuery
+from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import read_answer, variance_of
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
 from skgpb.experiments.kept import KeptRun
-from skgpb.experiments.records import Record, today
+from skgpb.experiments.records import LONGEST, Record, today
 from skgpb.experiments.sides import Side
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
@@ -57,6 +58,10 @@ class Experiment(KeptRun):
     An answer that is corrected or taken back makes the run anew, from the start, with the answers
     as they are now; what was asked in the meantime stays asked. ``load`` of an optimizer then says
     in a ReplayWarning that other queries would be asked now.
+
+    :meth:`create` searches for single settings with ``GPUCBOptimizer(regret="simple")``, because
+    only the recommendation at the end counts. A file that was saved with other parameters keeps
+    them, also when it is corrected or its limits are changed.
 
     Examples
     --------
@@ -147,16 +152,25 @@ class Experiment(KeptRun):
             "direction": goal,
             "random_state": seed,
         }
-        optimizer = (GPOOOptimizer if regions else GPUCBOptimizer)(**settings).start()
+        if regions:
+            optimizer: Any = GPOOOptimizer(**settings).start()
+        else:
+            # Only the setting that is recommended at the end counts, and not each answer.
+            optimizer = GPUCBOptimizer(regret="simple", **settings).start()
         left_out: list[str] = []
+        records: dict[int, Record] = {}
         if data is not None:
-            past = read_answers(data, every, answer or None, skip_outside=skip_outside)
+            past = read_answers(
+                data, every, answer or None, space=optimizer.space_, skip_outside=skip_outside
+            )
             optimizer.fit(past.settings, past.answers)
             left_out = past.left_out
+            noted = enumerate(past.notes, 1)
+            records = {number: Record(note=note[:LONGEST]) for number, note in noted if note}
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._numbers, self._last, self._lost, self._records = [], 0, {}, {}
+        self._numbers, self._last, self._lost, self._records = [], 0, {}, records
         self._left_out = [f"{today()}: {text}" for text in left_out]
         self._count()
         with FileLock(self.path):
@@ -361,7 +375,8 @@ class Experiment(KeptRun):
     ) -> None:
         """Go on with other limits, or another value in a list.
 
-        The run is repeated with the same answers within these limits; pending queries stay pending.
+        The run is repeated with the same answers within these limits; pending queries stay pending,
+        and must satisfy new constraints.
 
         Parameters
         ----------
@@ -389,7 +404,25 @@ class Experiment(KeptRun):
             every = [changed.get(side.name, side) for side in self._sides]
             other = clone(self._optimizer)
             other.set_params(bounds=_bounds_of(every, list(constraints))).start()
-            self._repeat(self._events_within(other), -1, other)
+            events = self._events_within(other)
+            self._check_pending(other.space_)
+            self._repeat(events, -1, other)
+
+    def _check_pending(self, space: ParameterSpace) -> None:
+        """Raise ValueError if what is pending violates a constraint that was not there before."""
+        if space.feasible is None:
+            return
+        before = {text.strip() for text in self._constraints}
+        for entry in self._entries:
+            if entry.status != "pending":
+                continue
+            violated = space.feasible.violated(space.point(entry.query.params))
+            for text in violated:
+                if text not in before:
+                    raise ValueError(
+                        f"query {entry.number} is pending and violates {text!r}: tell its answer, "
+                        "or skip it, before the constraint is added"
+                    )
 
     def _events_within(self, other: Any) -> list[Any]:
         """Return the events so far, in the coordinates of an optimizer with other sides."""
@@ -430,7 +463,8 @@ class Experiment(KeptRun):
         ----------
         path : path
             A file of any kind that :class:`~skgpb.datasets.TableFile` reads, with a column for
-            every side, and one of answers. Rows without an answer are passed over.
+            every side, and one of answers. Rows without an answer are passed over. Rows that
+            violate a constraint are taken, with a note and a warning that name it.
         answer : str, default=None
             Column of the answers; None for the name of the answer or, if there is none, for the
             only column that is no side.
@@ -454,15 +488,19 @@ class Experiment(KeptRun):
                 path,
                 self._sides,
                 answer or self._labels["answer"] or None,
+                space=self._optimizer.space_,
                 skip_outside=skip_outside,
             )
             n = len(self._optimizer.events_)
             self._optimizer.tell(past.settings, past.answers)
             self._left_out += [f"{today()}: {text}" for text in past.left_out]
             self._count()
-            told = [entry for entry in self._entries if entry.ended >= n]
-            for entry in told:
-                entry.record.write(date=today())
+            told = sorted(
+                (entry for entry in self._entries if entry.ended >= n), key=lambda e: e.ended
+            )
+            for entry, note in zip(told, past.notes, strict=True):
+                note = "; ".join(filter(None, [entry.record.note, note]))
+                entry.record.write(note[:LONGEST], date=today())
                 self._records[entry.number] = entry.record
             return [entry.as_dict() for entry in told]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +12,11 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.datasets import TableFile
 from skgpb.datasets.columns import CellError, Column
-from skgpb.datasets.format import places_of
+from skgpb.datasets.format import places_of, without_unit
+from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.sides import Side
 
-# A unit behind the name of a column, and columns of a notebook that was exported.
-_UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
+# Columns of a notebook that was exported.
 NUMBER, ERROR, STATUS = "number", "standard error", "status"
 # Options of a search in a table, which errors of tables name, and what helps without them.
 INSTEAD = {
@@ -30,10 +29,11 @@ NAMED, KEPT = 10, 100
 
 
 class PastAnswers(NamedTuple):
-    """Settings, their answers, and what was said of each row that was left out."""
+    """Settings, their answers, notes on them, and what was said of each row that was left out."""
 
     settings: list[dict[str, Any]]
     answers: list[float]
+    notes: list[str]
     left_out: list[str]
 
 
@@ -42,6 +42,7 @@ def read_answers(
     sides: Sequence[Side],
     answer: str | None = None,
     *,
+    space: ParameterSpace,
     skip_outside: bool = False,
 ) -> PastAnswers:
     """Read settings and the answers they had.
@@ -55,6 +56,9 @@ def read_answers(
         Sides; the table must have a column for each.
     answer : str, default=None
         Column of the answers; None for the only one that is no side.
+    space : ParameterSpace
+        The sides and their constraints. Rows that violate one were measured all the same: they are
+        taken, with a note and a warning that name it.
     skip_outside : bool, default=False
         Whether rows with a value that is missing or not on its side are left out, with a warning
         that names them.
@@ -76,10 +80,10 @@ def read_answers(
     Warns
     -----
     UserWarning
-        If rows are left out.
+        If rows are left out, or violate a constraint.
     """
     try:
-        return _read(TableFile(Path(path)), sides, answer, skip_outside)
+        return _read(TableFile(Path(path)), sides, answer, space, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -88,7 +92,11 @@ def read_answers(
 
 
 def _read(
-    table: TableFile, sides: Sequence[Side], answer: str | None, skip_outside: bool
+    table: TableFile,
+    sides: Sequence[Side],
+    answer: str | None,
+    space: ParameterSpace,
+    skip_outside: bool,
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
     names = [side.name for side in sides]
@@ -119,8 +127,26 @@ def _read(
             outside.append(error)
     if outside:
         _report(table, outside, len(rows), skip_outside)
+    notes = [_violations(space, setting) for setting in found.values()]
+    beyond = [(row, note) for row, note in zip(found, notes, strict=True) if note]
+    if beyond:
+        said = _first([f"{table.place(row)}: {note}" for row, note in beyond[:NAMED]], len(beyond))
+        warn(
+            f"{len(beyond)} of {len(found)} rows of {table.name} are taken although they violate a "
+            f"constraint: {'; '.join(said)}",
+            UserWarning,
+        )
     left_out = _named(table, outside, KEPT)
-    return PastAnswers(list(found.values()), answers.values[list(found)].tolist(), left_out)
+    values = answers.values[list(found)].tolist()
+    return PastAnswers(list(found.values()), values, notes, left_out)
+
+
+def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
+    """Name the constraints that a setting violates."""
+    if space.feasible is None:
+        return ""
+    violated = space.feasible.violated(space.point(setting))
+    return f"violates {' and '.join(violated)}" if violated else ""
 
 
 def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bool) -> None:
@@ -136,8 +162,12 @@ def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bo
 
 def _named(table: TableFile, outside: list[CellError], most: int) -> list[str]:
     """Describe what is wrong with the first ``most`` rows, and count the others."""
-    more = [f"and {len(outside) - most} more"] if len(outside) > most else []
-    return [*(table.said(error) for error in outside[:most]), *more]
+    return _first([table.said(error) for error in outside[:most]], len(outside))
+
+
+def _first(said: list[str], n: int) -> list[str]:
+    """Return what is said of the first of n rows, and how many others there are."""
+    return [*said, f"and {n - len(said)} more"] if n > len(said) else said
 
 
 def _columns(table: TableFile, names: list[str], answer: str | None) -> tuple[list[str], str]:
@@ -163,12 +193,8 @@ def _column(header: list[str], name: str) -> str:
     """Return the column of a name, or the only one that differs from it by its unit."""
     if name in header:
         return name
-    alike = [each for each in header if _without_unit(each) == _without_unit(name)]
+    alike = [each for each in header if without_unit(each) == without_unit(name)]
     return alike[0] if len(alike) == 1 else name
-
-
-def _without_unit(name: str) -> str:
-    return _UNIT.sub("", name).strip().casefold()
 
 
 def _value_of(side: Side, column: Column, row: int) -> Any:

@@ -560,6 +560,9 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
     )
     assert window.status == 422 and "cannot hold" in window.text
     assert "temperature (°C) &gt;= 195</textarea>" in window.text
+    narrow = {"low0": "94.5", "high0": "95", "step0": "0.1", "low1": "1e-4", "high1": "0.1"}
+    window.send("/change", values2="A, B, C", **narrow)
+    assert "Experiment 1 would be outside of the new limits" in window.text
     assert path.read_bytes() == kept
 
 
@@ -595,21 +598,23 @@ def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path, 
     window.open("/add")
     text = "temperature\tsalt\tcatalyst\tyield [%]\n50\t0,01\tA\t3,5\n500\t0,01\tA\t4\n"
     window.send("/add", data=text)
-    assert (
-        window.status == 422 and "row 1 (line 3)" in window.text and "/tmp/tmp" not in window.text
-    )
+    assert window.status == 422 and "line 3" in window.text and "/tmp/tmp" not in window.text
     assert "Mark below that such rows are left out" in window.text
     window.send("/add", data=text, skip_outside="yes")
     assert "are saved, 1 of them. Other rows are left out" in window.text
     assert not recwarn.list
     (left_out,) = run.left_out()
-    assert "row 1 (line 3)" in left_out and "must be 20 to 90, got 500" in left_out
+    assert "line 3" in left_out and "must be 20 to 90, got 500" in left_out
     for address in ("/", "/report.html"):
         page = html.unescape(re.sub("</?span[^>]*>", "", window.open(address)))
         assert f"<h3>Rows of tables that were left out</h3>\n<ul>\n<li>{left_out}</li>" in page
     table = window.client.get("/results.csv", headers=window.headers).get_data()
+    for query in run.pending():
+        run.skip(query["query"])
+    run.change(constraints="temperature (°C) <= 45")
     window.open("/add")
     window.send("/add", file=(io.BytesIO(table), "../../results.csv"))
+    assert "violates temperature (°C) &lt;= 45" in window.text
     assert "are saved, 3 of them" in window.text
     assert run.status()["n_answered"] == 6
 

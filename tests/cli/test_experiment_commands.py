@@ -18,6 +18,7 @@ from skgpb import GPUCBOptimizer, file_lock
 from skgpb.cli import main
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.experiments import Experiment
+from skgpb.plotting._words import WORDS
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
 
@@ -213,13 +214,13 @@ def test_rows_of_the_past_outside_the_sides_are_left_out_on_request(tmp_path, ca
     past.write_text("temperature,loss\n20.5,3\n95,2\n40,1\n")
     given = ["new", run, "--bounds", "temperature=20:90", "--data", past]
     said = refused(capsys, *given)
-    assert "1 of 3 rows" in said and "row 1 (line 3), column 'temperature'" in said
+    assert "1 of 3 rows" in said and "line 3, column 'temperature'" in said
     assert "--skip-outside" in said and not run.exists()
     assert main([*map(str, given), "--skip-outside"]) == 0
     out, err = capsys.readouterr()
     assert "2 answers of the past are taken" in out
     assert err.startswith("skgpb: warning: 1 of 3 rows") and err.count("\n") == 1
-    assert "row 1 (line 3), column 'temperature': temperature must be 20 to 90, got 95" in err
+    assert "line 3, column 'temperature': temperature must be 20 to 90, got 95" in err
     assert main(["tell", str(run), "--data", str(past), "--skip-outside", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["told"]) == 2
     assert "--skip-outside is for --data" in refused(capsys, "tell", run, 1, "--skip-outside")
@@ -354,6 +355,8 @@ def test_the_picture_has_a_panel_for_every_side_and_the_progress(tmp_path, n_sid
     slices, progress = figure.subfigs
     assert [ax.get_xlabel() for ax in slices.axes] == [side.partition("=")[0] for side in sides]
     assert slices.axes[0].get_ylabel() == "loss in %" == progress.axes[0].get_ylabel()
+    said = {text.get_text() for text in slices.legends[0].get_texts()}
+    assert said >= {"expected", "recommended"} and not said & WORDS.keys()
     assert progress.axes[0].lines[0].get_ydata().tolist() == [0.5, 0.5, 0.75]
     assert experiment.path.read_bytes() == before
 

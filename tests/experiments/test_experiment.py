@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from runs import with_document
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, file_lock
 from skgpb.exceptions import LoadError
@@ -77,6 +78,24 @@ def test_runs_saved_in_python_are_experiments(tmp_path):
     assert [entry["answer"] for entry in experiment.history()] == [1.0, 2.0, 3.0]
     experiment.tell(4.0, experiment.ask()[0]["query"])
     assert len(EIOptimizer.load(path).history_) == 4
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_runs_that_began_otherwise_keep_their_parameters(run, tmp_path, named):
+    assert run.optimizer.get_params()["regret"] == "simple"
+    path = tmp_path / "begun.skgpb"
+    earlier = GPUCBOptimizer(bounds={"x": (0.0, 1.0)}, n_initial=3, random_state=0)
+    for _ in range(5):
+        query = earlier.ask()
+        earlier.tell(query, float(query.points.sum()))
+    earlier.save(path)
+    if not named:  # a file from before there was this parameter
+        with_document(path, lambda document: document["parameters"].pop("regret"))
+    experiment = Experiment(path)
+    assert experiment.ask()[0]["params"] == earlier.ask().params
+    experiment.correct(2, 0.5)
+    experiment.change({"x": (0.0, 2.0)})
+    assert Experiment(path).optimizer.get_params()["regret"] == "cumulative"
 
 
 def test_a_correction_is_the_run_in_which_the_right_answer_was_told(run):
@@ -221,6 +240,18 @@ def test_tables_are_read_as_people_have_them(tmp_path):
     assert [entry["answer"] for entry in run.history()] == [3.5, 1.0]
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_units_in_a_header_separate_nothing(tmp_path, separator):
+    lines = ["heat [°C];salt / mol;yield (%)", "20,5;0,1;55,5", "30;0,25;60"]
+    table = tmp_path / "past.csv"
+    table.write_text("\r\n".join(lines).replace(";", separator), "utf-8-sig")
+    run = Experiment.create(tmp_path / "run", ["heat=20:90", "salt=0:1"], data=table)
+    assert [(*e["params"].values(), e["answer"]) for e in run.history()] == [
+        (20.5, 0.1, 55.5),
+        (30.0, 0.25, 60.0),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -230,17 +261,17 @@ def test_tables_are_read_as_people_have_them(tmp_path):
         ("x,kind,y,z\n0.5,A,1,2\n", "it has 'y', 'z'"),
         ("x,kind,y\n", "has a header but no rows"),
         ("x,kind,y\n0.5,A,\n", "no row with an answer in the column 'y'"),
-        ("x,kind,y\n0.5,A,1\n2,B,1\n", "row 1.*column 'x': x must be 0 to 1, got 2"),
-        ("x,kind,y\n0.5,C,1\n", "row 0.*column 'kind': kind must be A or B, got 'C'"),
-        ("x,kind,y\n0.5,,1\n", "row 0.*column 'kind': the value is missing"),
-        ("x,kind,y\n0.5,A,good\n", "row 0.*column 'y': 'good' is not a number"),
+        ("x,kind,y\n0.5,A,1\n2,B,1\n", "line 3, column 'x': x must be 0 to 1, got 2"),
+        ("x,kind,y\n0.5,C,1\n", "line 2, column 'kind': kind must be A or B, got 'C'"),
+        ("x,kind,y\n0.5,,1\n", "line 2, column 'kind': the value is missing"),
+        ("x,kind,y\n0.5,A,good\n", "line 2, column 'y': 'good' is not a number"),
         ("x,kind,y\n0.5,A\n", "has 2 cells, the header has 3"),
         (
             "x,kind,y\n2,A,1\n1,A,1\n0,C,5\n",
-            r"2 of 3 rows .*: row 0 \(line 2\), column 'x': .* got 2.*; row 2 \(line 4\), column "
+            r"2 of 3 rows .*: line 2, column 'x': .* got 2.*; line 4, column "
             r"'kind': .* got 'C' \(--skip-outside, or skip_outside=True, leaves such rows out\)",
         ),
-        ("x,kind,y\n" + "2,A,1\n" * 13, "13 of 13 rows .*row 9 .*; and 3 more"),
+        ("x,kind,y\n" + "2,A,1\n" * 13, "13 of 13 rows .*line 11, .*; and 3 more"),
     ],
 )
 def test_tables_that_cannot_be_are_refused_and_leave_no_file(tmp_path, text, message):
@@ -254,7 +285,7 @@ def test_rows_outside_are_named_and_the_others_taken_on_request(tmp_path):
     table = tmp_path / "past.csv"
     table.write_text("x,kind,y\n0.5,A,1\n2,B,2\n,B,3\n0.25,B,4\n1,C,\n")
     sides = ["x=0:1", "kind=A,B"]
-    says = r"2 of 4 rows of .*past.csv are left out: row 1 .*got 2.*; row 2 .*the value is missing"
+    says = r"2 of 4 rows of .*past.csv are left out: line 3, .*got 2.*; line 4, .* value is missing"
     with pytest.warns(UserWarning, match=says) as warned:
         run = Experiment.create(tmp_path / "run", sides, data=table, skip_outside=True)
     assert warned[0].filename == __file__
@@ -269,6 +300,39 @@ def test_rows_outside_are_named_and_the_others_taken_on_request(tmp_path):
     table.write_text("x,kind,y\n2,B,2\n")
     with pytest.raises(ValueError, match=r"1 of 1 rows .* cannot be taken"):
         run.add_table(table, skip_outside=True)
+
+
+def test_places_in_a_sheet_are_those_that_excel_shows(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("pandas")
+    book = openpyxl.Workbook()
+    for row, cells in {3: ("x", "y"), 4: (0.5, 1), 6: (2, 2), 9: (None, 3)}.items():
+        for column, cell in enumerate(cells, 2):
+            book.active.cell(row, column, cell)
+    book.save(tmp_path / "past.xlsx")
+    with pytest.raises(ValueError, match=r"2 of 3 rows .*: row 6, .* got 2.*; row 9, .*missing"):
+        Experiment.create(tmp_path / "run", ["x=0:1"], data=tmp_path / "past.xlsx")
+
+
+def test_rows_that_violate_a_constraint_are_taken_and_named(tmp_path, recwarn):
+    table, path = tmp_path / "past.csv", tmp_path / "run"
+    table.write_text("A,B,y\n60,60,9\n30,20,1\n-1,0,5\n0,10,2\n")
+    both = ["A + B <= 100", "10 <= A"]
+    run = Experiment.create(
+        path, ["A=0:100", "B=0:100"], constraints=both, data=table, skip_outside=True
+    )
+    outside, violating = (str(each.message) for each in recwarn.list)
+    assert "1 of 4 rows" in outside and "line 4, column 'A'" in outside
+    assert "2 of 3 rows" in violating and "are taken although they violate" in violating
+    assert violating.endswith("line 2: violates A + B <= 100; line 5: violates 10 <= A")
+    notes = ["violates A + B <= 100", "", "violates 10 <= A"]
+    assert [e["note"] for e in run.history()] == notes
+    assert [e["answer"] for e in run.history()] == [9.0, 1.0, 2.0]
+    # The setting of the best answer is not recommended.
+    best = run.best()["params"]
+    assert best["A"] + best["B"] <= 100 and run.best()["best_answer"]["answer"] == 9.0
+    assert [e["note"] for e in run.add_table(table, skip_outside=True)] == notes
+    assert [e["note"] for e in Experiment(path).history()] == 2 * notes
 
 
 def test_everything_is_json_with_documented_keys(run):
@@ -614,6 +678,23 @@ def test_limits_change_in_the_midst_of_a_run(run):
     with pytest.raises(ValueError, match="no side 'pressure'"):
         run.change(["pressure=1:2"])
     assert run.path.read_bytes() == kept
+
+
+def test_what_is_pending_must_satisfy_new_constraints(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["A=0:100", "B=0:100"], constraints="A + B <= 180")
+    run.tell(1.0, at={"A": 95, "B": 95})
+    again = run.repeat(1)["query"]  # asked for, although it violates the constraint
+    run.change(["A=0:120"])
+    run.tell(1.5, again)
+    asked = run.ask(3)
+    kept = run.path.read_bytes()
+    with pytest.raises(ValueError, match=r"query 3 is pending and violates 'A \+ B <= 1'.*skip it"):
+        run.change(constraints=["A + B <= 180", "A + B <= 1"])
+    assert run.path.read_bytes() == kept
+    for query in asked:
+        run.skip(query["query"])
+    run.change(constraints="A + B <= 1")
+    assert all(sum(q["params"].values()) <= 1 for q in run.ask(5))
 
 
 def test_what_is_far_beyond_is_asked_about(run):
