@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from census import CALIFORNIA, needs_census
 from numpy.testing import assert_allclose, assert_array_equal
 
 import skgpb
@@ -20,8 +21,6 @@ from skgpb.cli.where import Condition
 from skgpb.datasets import TableFile
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import NoisyAverages, search_by_asking
-
-CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
 
 
 def peaked(n=600, seed=3):
@@ -278,7 +277,7 @@ def test_noise_has_the_given_deviation():
     assert (variances == 0.25).all() and office.repeats
 
 
-@pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
+@needs_census
 def test_census(tmp_path):
     """Best group of a 64th of California's districts: 393,896 on average; of all: 206,856.
 
@@ -392,19 +391,19 @@ def test_bad_searching(capsys, argv, says):
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"x,value\n", "has a header but no rows"),
-        (b"x,value\n1,2\n3,\n", "row 1 (line 3), column 'value': the value is missing"),
-        (b"x,value\n1,2\n\nNA,4\n", "row 1 (line 4), column 'x': the value is missing"),
-        (b"x,value\n1,nan\n", "row 0 (line 2), column 'value': the value is missing"),
-        (b"x,value\n1,2\n2,inf\n", "row 1 (line 3), column 'value': 'inf' is not a finite"),
+        (b"x,value\n1,2\n3,\n", "line 3, column 'value': the value is missing"),
+        (b"x,value\n1,2\n\nNA,4\n", "line 4, column 'x': the value is missing"),
+        (b"x,value\n1,nan\n", "line 2, column 'value': the value is missing"),
+        (b"x,value\n1,2\n2,inf\n", "line 3, column 'value': 'inf' is not a finite"),
         (b"x,value\n1,2\n2,1e200\n", "'1e+200' is larger than 1e+150"),
-        (b"x,value\n1,2\n2,3,4\n", "row 1 (line 3) has 3 cells, the header has 2"),
+        (b"x,value\n1,2\n2,3,4\n", "line 3 has 3 cells, the header has 2"),
         (b"x,value,x\n1,2,3\n", "has 2 columns named 'x'"),
         (b"x;Value\n1;2\n", "no column 'value'; it has 'x', 'Value'; did you mean 'Value'?"),
         (b"x,value\n1,2\n2,3\n3,4\n", "has 3 rows, a search needs at least 4"),
         (b"x,value\n1,2\n1,3\n1,4\n1,5\n", "no groups can be formed"),
         (
             b"x,value\n1,2\n2,3\n3,\xff\xfe\n",
-            "row 2 (line 4), column 'value': 'ÿþ' is not a number",
+            "line 4, column 'value': 'ÿþ' is not a number",
         ),
         (b'x,value\n1,"2' + b"9" * 200_000, "is not a table of separated values"),
     ],

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
+from census import CALIFORNIA, needs_census
 
 from skgpb.cli import main, private
 from skgpb.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
@@ -20,7 +20,6 @@ from skgpb.file_lock import FileLock
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import search_by_asking
 
-CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
 N = 2000
 
 
@@ -206,7 +205,7 @@ def test_small_tables_and_budgets_ask_for_larger_groups():
     assert sizes == [142, 15, 6, 6]
 
 
-@pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
+@needs_census
 @pytest.mark.parametrize("epsilon", [1, 3, 10])
 def test_census(epsilon, tmp_path):
     """Without privacy the best group found has 393,896 on average; the table 206,856.

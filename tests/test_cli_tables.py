@@ -11,6 +11,7 @@ import sys
 import tempfile
 import zipfile
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -138,7 +139,7 @@ REFUSED = {
     "a title": (text(head="My table\n\n"), "has lines above its header, the first of which begins"),
     "a row of totals": (
         text() + "Total,,99999\n",
-        "row 64 (line 66), column 'x': 'Total' is not a number: a row of totals does not",
+        "line 66, column 'x': 'Total' is not a number: a row of totals does not",
     ),
     "empty": (b"", "is empty"),
     "blank lines alone": (b"\n\n \n", "is empty"),
@@ -147,15 +148,15 @@ REFUSED = {
     "no header": ("\n".join(text().split("\n")[1:]), "has no column 'x'; it has '63.7'"),
     "a name in capitals": (text().replace("x", "X", 1), "did you mean 'X'?"),
     "a column twice": (with_column("x", X), "has 2 columns named 'x'"),
-    "ragged": (with_line(5, "1,2"), "row 5 (line 7) has 2 cells, the header has 3"),
-    "a cell too many": (with_line(60, "1,2,3,4"), "row 60 (line 62) has 4 cells"),
-    "missing": (with_line(7, "1,,3"), "row 7 (line 9), column 'y': the value is missing (--drop-"),
+    "ragged": (with_line(5, "1,2"), "line 7 has 2 cells, the header has 3"),
+    "a cell too many": (with_line(60, "1,2,3,4"), "line 62 has 4 cells"),
+    "missing": (with_line(7, "1,,3"), "line 9, column 'y': the value is missing (--drop-"),
     "missing in words": (with_line(7, "1,#N/A,3"), "column 'y': the value is missing"),
     "a word among numbers": (
         with_line(9, "1,2,high"),
-        "row 9 (line 11), column 'value': 'high'",
+        "line 11, column 'value': 'high'",
     ),
-    "infinite": (with_line(3, "1,2,inf"), "row 3 (line 5), column 'value': 'inf' is not a finite"),
+    "infinite": (with_line(3, "1,2,inf"), "line 5, column 'value': 'inf' is not a finite"),
     "far too large": (with_line(3, "1,2,1e300"), "is larger than 1e+150"),
     "text as target": (
         text(rows=[(x, 1, "ab") for x in X]),
@@ -167,7 +168,7 @@ REFUSED = {
     ),
     "1,234": (
         text(";", rows=[(i, -i, "1,234") for i in range(N)]),
-        "row 0 (line 2), column 'value': '1,234' may be 1.234 or 1234: say --decimal",
+        "line 2, column 'value': '1,234' may be 1.234 or 1234: say --decimal",
     ),
     "all constant": (text(rows=[(1, 2, 3)] * N), "every feature has one and the same value"),
     "broken gzip": (gzip.compress(text().encode())[:-20], "is damaged"),
@@ -315,7 +316,7 @@ def test_a_date_that_may_be_another_one_is_refused(search):
     assert is_one_line(error) and "'01/01/2024' has its day first or its month first" in error
     assert search(content, "--dates", "%m/%d/%Y", features=["day"])[0] == 0
     _, _, error = search(with_column("day", ["2024-01-05"] * 63 + ["soon"]), features=["day"])
-    assert is_one_line(error) and "row 63 (line 65), column 'day': 'soon' is not a date" in error
+    assert is_one_line(error) and "line 65, column 'day': 'soon' is not a date" in error
 
 
 def test_yes_and_no_are_a_target(search):
@@ -455,12 +456,27 @@ def test_parquet_and_excel_give_the_result_of_text(search, tmp_path, kind):
     assert len(rows.read_text().strip().split("\n")) == 1 + result["n_members"]
 
 
+def test_decimals_of_parquet_are_numbers_and_durations_are_refused(search):
+    pandas = pytest.importorskip("pandas")
+    table = frame()
+    exact = table.assign(
+        **{name: [Decimal(str(x)) for x in table[name]] for name in ("x", "value")}
+    )
+    exact["whole"] = pandas.to_timedelta(table["whole"], "s")
+    plain = search(parquet(table), features=["x", "y"])[1]
+    found = search(parquet(exact), features=["x", "y"])[1]
+    assert found["where"] == plain["where"]
+    assert found["true_average"] == pytest.approx(plain["true_average"])
+    _, _, error = search(parquet(exact), features=["whole"])
+    assert is_one_line(error) and "column 'whole' holds durations: write them as numbers" in error
+
+
 def test_missing_and_damaged_in_parquet_and_excel(search):
     table = frame()
     table.loc[5, "x"] = np.nan
-    for content in (parquet(table), excel(only=table)):
+    for content, row in ((parquet(table), "row 5 (counted from 0)"), (excel(only=table), "row 7")):
         _, _, error = search(content)
-        assert is_one_line(error) and "row 5, column 'x': the value is missing" in error
+        assert is_one_line(error) and f"{row}, column 'x': the value is missing" in error
         assert search(content, "--drop-missing")[1]["n_rows"] == N - 1
         _, _, error = search(content, features=["X", "z"])
         assert is_one_line(error) and "no column 'X'" in error

@@ -1,13 +1,16 @@
 """Alternative methods; each returns a function that tells which rows are in its group.
 
-Packages for subgroups and slices (pysubgroup 0.9, sliceline 0.3) need a NumPy older than 2.
+pysubgroup 0.9 asks for a NumPy older than 2, but works with a newer one: ``pip install --no-deps
+pysubgroup statsmodels patsy``. sliceline 0.3 needs the older one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 from sklearn.neighbors import KDTree
 from sklearn.tree import DecisionTreeRegressor
 
@@ -148,6 +151,27 @@ def halving(X: np.ndarray, y: np.ndarray, m: int) -> Group:
     return lambda new: ((np.nan_to_num(new) >= lower) & (np.nan_to_num(new) < upper)).all(axis=1)
 
 
+def beam(X: np.ndarray, y: np.ndarray, m: int) -> Group:
+    """Return the rule of up to four conditions with the highest average, by pysubgroup."""
+    import pysubgroup as ps
+
+    def framed(rows: np.ndarray) -> pd.DataFrame:
+        return pd.DataFrame(np.nan_to_num(rows)).rename(columns="x{}".format)
+
+    frame = framed(X).assign(y=y)
+    task = ps.SubgroupDiscoveryTask(
+        frame,
+        ps.NumericTarget("y"),
+        ps.create_numeric_selectors(frame, nbins=10, intervals_only=False, ignore=["y"]),
+        qf=ps.StandardQFNumeric(0.0),
+        result_set_size=1,
+        depth=4,
+        constraints=[ps.MinSupportConstraint(m)],
+    )
+    ((_, rule),) = ps.BeamSearch(beam_width=20).execute(task).to_descriptions()
+    return lambda new: np.asarray(rule.covers(framed(new)))
+
+
 OPPONENTS: dict[str, Callable[..., Group | None]] = {
     "tree": best_leaf,
     "prim": prim,
@@ -155,3 +179,5 @@ OPPONENTS: dict[str, Callable[..., Group | None]] = {
     "nearest": nearest,
     "halving": halving,
 }
+if find_spec("pysubgroup") is not None:
+    OPPONENTS["pysubgroup"] = beam

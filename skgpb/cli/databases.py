@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
+from html import escape
 from typing import Any
 
 import skgpb
 from skgpb.cli.arguments import UsageError, rows_or_share, whole
-from skgpb.cli.exact import fewest_rows, rows_of
+from skgpb.cli.database_pictures import panels_of, said_label
+from skgpb.cli.exact import fewest_rows, real_group, rows_of
 from skgpb.cli.features import SHOWN
-from skgpb.cli.files import check_outputs, write_json, write_report
+from skgpb.cli.files import check_drawing, check_outputs, write_json, write_report
+from skgpb.cli.html_report import write_page
+from skgpb.cli.pictures import Panel
 from skgpb.cli.tables import check_table
 from skgpb.cli.words import count, number, percent
 from skgpb.exceptions import DatabaseError, ScansSpentError
@@ -20,12 +25,22 @@ from skgpb.tables import Categories, Interval
 # Options that go with --sql; all others are about rows in memory, or about questions.
 GOES = {
     *("run", "command", "data", "sql", "table", "sample", "max_scans", "features", "target"),
-    *("where", "minimize", "min_rows", "seed", "output"),
+    *("where", "minimize", "min_rows", "seed", "output", "report"),
 }
-
-
 # Smaller ones are not told apart.
 SMALLEST_P = 1e-6
+# For people who know no more of it than its name.
+METHOD = "The database was asked for counts and averages, and no row left it."
+OF_SAMPLE = (
+    "A sample of the rows was searched for the box with the {sought} average, side by side, and "
+    "what was found was averaged over all rows. The verdict and the average that new rows are "
+    "expected to have come from the rows outside the sample: those had no part in the choice."
+)
+OF_ALL = (
+    "All rows were searched for the box with the {sought} average, side by side. The verdict and "
+    "the average that new rows are expected to have come from two more searches, each of one half "
+    "of the rows: the other half had no part in the choice."
+)
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +71,7 @@ def add_database(parser: argparse.ArgumentParser) -> None:
         "--max-scans",
         type=whole(1),
         metavar="N",
-        help="send at most N queries to the table; a search needs 5 to 8 (default: no limit)",
+        help="send at most N queries to the table; a search needs 5 to 9 (default: no limit)",
     )
 
 
@@ -74,7 +89,9 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
             raise UsageError(f"--{option.replace('_', '-')} cannot be combined with --sql")
     arguments.data = arguments.sql
     check_table(arguments)
-    check_outputs({"--output": arguments.output})
+    check_outputs({"--output": arguments.output, "--report": arguments.report})
+    if arguments.report is not None:
+        check_drawing("--report")
     return True
 
 
@@ -105,6 +122,9 @@ def search_database(arguments: argparse.Namespace) -> None:
             n_sample=rows_of(arguments.sample, n),
             seed=arguments.seed or 0,
         )
+        panels: list[Panel] = []
+        if arguments.report is not None:
+            panels = panels_of(table, found.box, found.counted_mean)
     except ScansSpentError as error:
         raise UsageError(f"--max-scans {arguments.max_scans} is too few: {error}") from None
     except (DatabaseError, ValueError) as error:
@@ -131,7 +151,11 @@ def search_database(arguments: argparse.Namespace) -> None:
         "new_rows_average": found.new_rows_average,
         "new_rows_interval": found.new_rows_interval and list(found.new_rows_interval),
         "true_average": found.mean,
-        "true_average_of_table": table.mean,
+        "true_average_of_table": table.true_mean,
+        "n_wild_values": table.n_wild,
+        "wild_values_count_as": table.limits and list(table.limits),
+        "counted_average": found.counted_mean,
+        "counted_average_of_table": table.mean,
         "n_scans": table.n_scans,
         "n_rows_searched": found.n_sample,
         "n_questions": found.n_asked,
@@ -140,15 +164,21 @@ def search_database(arguments: argparse.Namespace) -> None:
         "version": skgpb.__version__,
     }
     sides = {name: said(found.box[name]) for name in found.box}
+    remarks = remarks_of(result, table.extremes)
+    page = partial(write_database_html, result, sides, remarks, panels)
     write_report(
-        summary_of(result, sides), [("result", arguments.output, partial(write_json, result))]
+        summary_of(result, sides, remarks),
+        [
+            ("result", arguments.output, partial(write_json, result)),
+            ("report", arguments.report, page),
+        ],
     )
 
 
 def said(side: Interval | Categories) -> str:
     """Say a side of a box, for people."""
     if isinstance(side, Categories):
-        shown = ", ".join(map(_named, side.among[:SHOWN]))
+        shown = ", ".join(map(said_label, side.among[:SHOWN]))
         more = len(side.among) - SHOWN
         text = shown + (f" and {more} more" if more > 0 else "")
     elif side.low is None:
@@ -171,53 +201,108 @@ def _below(side: Interval) -> str:
     return f"{'up to' if side.high_belongs else 'below'} {_written(high)}"
 
 
-def _named(label: Any) -> str:
-    """Say a category."""
-    return {True: "yes", False: "no"}[label] if isinstance(label, bool) else str(label)
-
-
 def _written(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def summary_of(result: dict[str, Any], sides: dict[str, str]) -> list[str]:
+def summary_of(result: dict[str, Any], sides: dict[str, str], remarks: Sequence[str]) -> list[str]:
     """Return lines that describe the result."""
-    n, whole_table = result["n_members"], number(result["true_average_of_table"], 4)
+    lines = rows_said(result, sides)
+    width = max(len(name) for name, _ in lines)
+    return [
+        f"{result['sought'].capitalize()} average of {result['target']} in {source_of(result)}",
+        "",
+        *headline_of(result),
+        "",
+        *(f"{name:<{width}}  {text}" for name, text in lines),
+        *(line for remark in remarks for line in ("", remark)),
+    ]
+
+
+def remarks_of(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
+    """Name wild values; which rows have them the database does not tell."""
+    if not result["n_wild_values"]:
+        return []
+    low, high = result["wild_values_count_as"]
+    wild = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
+    n, more = result["n_wild_values"], result["n_wild_values"] - len(wild)
+    named = ", ".join(wild) + (f" and {more:,} more" if more else "")
+    return [
+        f"Values far from all others, perhaps mistyped, in {count(n, 'row')}: {named}. In the "
+        f"search, the verdict and all averages above they count as {number(low, 4)} or "
+        f"{number(high, 4)}. As they are, these rows average {number(result['true_average'])} and "
+        f"the whole table {number(result['true_average_of_table'])}."
+    ]
+
+
+def source_of(result: dict[str, Any]) -> str:
+    """Describe the table."""
     left_out = result["n_rows_without_target"]
     rows = count(result["n_rows"], "row")
     rows += f" ({left_out:,} without {result['target']} left out)" if left_out else ""
-    told = [(f"  {name}", text) for name, text in sides.items()]
-    expected = []
-    if result["new_rows_average"] is not None:
-        low, high = result["new_rows_interval"]
-        text = f"{number(result['new_rows_average'], 4)} expected, with 95 % probability between "
-        expected = [("average of new rows", f"{text}{number(low, 4)} and {number(high, 4)}")]
-    average = f"{number(result['true_average'], 4)}, of the whole table {whole_table}"
-    p = f"= {result['p_value']:.2g}" if result["p_value"] > SMALLEST_P else f"< {SMALLEST_P:g}"
-    judged = f"{result['verdict']}: p {p}, by rows that had no part in the choice"
+    return f"{result['source']}, {rows}"
+
+
+def headline_of(result: dict[str, Any]) -> list[str]:
+    """Describe in sentences whether there is a group, and the expected average of new rows."""
+    if result["n_members"] == result["n_rows"]:
+        word = "lower" if result["sought"] == "lowest" else "higher"
+        return [f"No group has a {word} average than the whole table."]
+    if result["verdict"] == "real":
+        return real_group(result)
+    return ["The group may be chance: a search finds groups as good in tables without any."]
+
+
+def rows_said(result: dict[str, Any], sides: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the lines of the report, each with its name."""
+    n, of_table = result["n_members"], number(result["counted_average_of_table"], 4)
     queries = f"{result['n_scans']:,} queries to the table, "
     searched = f"{result['n_questions']:,} to {count(result['n_rows_searched'], 'row')} of it"
-    sought = f"{result['sought'].capitalize()} average of {result['target']}"
-    lines = [
+    return [
         ("recommended group", f"{count(n, 'row')}, {percent(n / result['n_rows'])} of the table"),
-        *told,
+        *((f"  {name}", text) for name, text in sides.items()),
         ("exactly these rows", f"WHERE {result['where']}"),
-        ("average of these rows", average),
-        *expected,
-        ("verdict", judged),
+        (
+            "average of these rows",
+            f"{number(result['counted_average'], 4)}, of the whole table {of_table}",
+        ),
+        *(_judged(result) if n < result["n_rows"] else []),
         ("how it was found", queries + searched),
     ]
-    width = max(len(name) for name, _ in lines)
-    real = result["verdict"] == "real"
-    headline = (
-        "The group is real. That holds for tables like this one, and says nothing about causes."
-        if real
-        else "The group may be chance: a search finds groups as good in tables without any."
+
+
+def _judged(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say what new rows average, and whether chance alone explains the group."""
+    p = f"= {result['p_value']:.2g}" if result["p_value"] > SMALLEST_P else f"< {SMALLEST_P:g}"
+    verdict = ("verdict", f"{result['verdict']}: p {p}, by rows that had no part in the choice")
+    if result["new_rows_average"] is None:
+        return [verdict]
+    low, high = result["new_rows_interval"]
+    text = f"{number(result['new_rows_average'], 4)} expected, with 95 % probability between "
+    return [("average of new rows", f"{text}{number(low, 4)} and {number(high, 4)}"), verdict]
+
+
+def write_database_html(
+    result: dict[str, Any],
+    sides: dict[str, str],
+    remarks: Sequence[str],
+    panels: Sequence[Panel],
+    name: str,
+) -> None:
+    """Write a page about a search of a database."""
+    said = (f"<strong>{escape(each)}</strong> {escape(text)}" for each, text in sides.items())
+    rows, average = count(result["n_members"], "row"), number(result["counted_average"], 4)
+    group = f" with {' and '.join(said)}" if sides else ""
+    lines = [f"The {rows}{group} average <strong>{average}</strong>."]
+    lines += map(escape, headline_of(result))
+    sampled = result["n_rows_searched"] < result["n_rows"]
+    write_page(
+        name,
+        title=f"{result['sought'].capitalize()} average of {result['target']}",
+        source=source_of(result),
+        conclusion="".join(f"<p>{line}</p>" for line in lines),
+        rows=rows_said(result, sides),
+        remarks=remarks,
+        panels=panels,
+        method=f"{METHOD} {OF_SAMPLE if sampled else OF_ALL}".format_map(result),
     )
-    return [
-        f"{sought} in {result['source']}, {rows}",
-        "",
-        headline,
-        "",
-        *(f"{name:<{width}}  {text}" for name, text in lines),
-    ]

@@ -25,6 +25,8 @@ from skgpb.tables.memory import shortest
 SHARE, FEWEST = 0.05, 2
 # Wild values that are named.
 NAMED = 5
+# Longer conditions, of hundreds of categories, are for programs.
+LONGEST = 2_000
 # Options that are about questions.
 ABOUT_QUESTIONS = {"alpha": None, "stop_within": None}
 
@@ -166,6 +168,8 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "true_average_of_table": finding.table_average,
         "wild_values": wild,
         "wild_values_count_as": [limits.low, limits.high] if wild else None,
+        "counted_average": finding.counted_average,
+        "counted_average_of_table": finding.counted_table_average,
         "runner_up": _runner_up(found),
         "effects_of_features": finding.effects(),
         "n_groups_met": finding.n_boxes,
@@ -190,12 +194,11 @@ def _runner_up(found: ExactFound) -> dict[str, Any] | None:
     box = found.finding.runner_up
     if box is None:
         return None
-    total = found.finding.table.totals([box])
-    limits = found.limits_of(box)
+    rows = found.finding.table.rows(box)
     return {
-        "n_members": int(total.n[0]),
-        "where": found.where_of(limits),
-        "true_average": float(total.mean[0]),
+        "n_members": int(rows.sum()),
+        "where": found.where_of(found.limits_of(box)),
+        "true_average": float(found.table.values[rows].mean()),
     }
 
 
@@ -212,7 +215,7 @@ def summary_of(found: ExactFound, result: dict[str, Any], source: str) -> list[s
         *headline(found, result),
         "",
         *(f"{name:<{width}}  {text}" for name, text in rows),
-        *(line for remark in remarks_of(result) for line in ("", remark)),
+        *(line for remark in remarks_of(found, result) for line in ("", remark)),
     ]
 
 
@@ -227,7 +230,12 @@ def headline(found: ExactFound, result: dict[str, Any]) -> list[str]:
             f"The group may be chance: in {share} of the tables whose {found.target} is dealt out "
             "to the rows at random a search finds as much."
         ]
-    new, whole = result["new_rows_average"], number(result["true_average_of_table"], 4)
+    return real_group(result)
+
+
+def real_group(result: dict[str, Any]) -> list[str]:
+    """Say that a group is real, and what to expect of new rows."""
+    new, whole = result["new_rows_average"], number(result["counted_average_of_table"], 4)
     said = "The group is real"
     if new is not None:
         low, high = result["new_rows_interval"]
@@ -243,6 +251,8 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
     finding = found.finding
     share = percent(result["n_members"] / result["n_rows"])
     where = f"--where {quoted(result['where'])}"
+    if len(where) > LONGEST:
+        where = f"a condition of {len(where):,} letters, see where in the file of --output"
     rows = [("recommended group", f"{count(result['n_members'], 'row')}, {share} of the table")]
     rows += [(f"  {limit.column.name}", limit.said) for limit in found.limits]
     rows += [("exactly these rows", where)] if result["where"] else []
@@ -250,8 +260,8 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
     better = ""
     if flattery is not None and flattery > 0 and not found.is_whole:
         better = f"; that flatters by {number(flattery, 3)}"
-    whole = number(result["true_average_of_table"])
-    average = f"{number(result['true_average'])}, of the whole table {whole}{better}"
+    whole = number(result["counted_average_of_table"])
+    average = f"{number(result['counted_average'])}, of the whole table {whole}{better}"
     rows.append(("average of these rows", average))
     if found.is_whole:
         return [*rows, _how(found, result)]
@@ -273,9 +283,8 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
     if finding.runner_up is not None:
         other = result["runner_up"]
         limits = found.limits_of(finding.runner_up)
-        text = (
-            f"{count(other['n_members'], 'row')}, {named(limits)}: {number(other['true_average'])}"
-        )
+        counted = float(finding.table.totals([finding.runner_up]).mean[0])
+        text = f"{count(other['n_members'], 'row')}, {named(limits)}: {number(counted)}"
         rows.append(("runner-up", text))
     rows.append(("what matters", _matters(found)))
     rows.append(_how(found, result))
@@ -300,15 +309,18 @@ def _how(found: ExactFound, result: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def remarks_of(result: dict[str, Any]) -> list[str]:
+def remarks_of(found: ExactFound, result: dict[str, Any]) -> list[str]:
     """Name wild values."""
     wild = result["wild_values"]
     if not wild:
         return []
-    shown = ", ".join(f"{each['value']:,.6g} in row {each['row']}" for each in wild[:NAMED])
+    place = found.table.file.place
+    shown = ", ".join(f"{each['value']:,.6g} in {place(each['row'])}" for each in wild[:NAMED])
     more = f" and {len(wild) - NAMED:,} more" if len(wild) > NAMED else ""
     low, high = (number(end, 4) for end in result["wild_values_count_as"])
     return [
-        f"Values far from all others, perhaps mistyped: {shown}{more}. In the search and the "
-        f"verdict they count as {low} or {high}, in the average of these rows as they are."
+        f"Values far from all others, perhaps mistyped: {shown}{more}. In the search, the verdict "
+        f"and all averages above they count as {low} or {high}. As they are, these rows average "
+        f"{number(result['true_average'])} and the whole table "
+        f"{number(result['true_average_of_table'])}."
     ]

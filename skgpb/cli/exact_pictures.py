@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from skgpb.cli.asked import QUANTILE_95
 from skgpb.cli.exact import ExactFound
 from skgpb.cli.features import Limits
 from skgpb.cli.pictures import (
@@ -20,7 +22,6 @@ from skgpb.cli.pictures import (
     outline,
 )
 from skgpb.cli.words import count
-from skgpb.datasets import Column
 from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of
 
 
@@ -66,9 +67,9 @@ def _map(found: ExactFound, first: Limits, second: Limits) -> Panel:
             mean = (sums / n).reshape(shape)
         drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
         ax.figure.colorbar(drawn, ax=ax, label=f"average {found.target}")
-        for column, axis in zip(columns, (ax.xaxis, ax.yaxis), strict=True):
-            label_axis(column, axis)
-            axis.set_label_text(column.name)
+        for limit, axis in zip((first, second), (ax.xaxis, ax.yaxis), strict=True):
+            label_axis(limit, axis)
+            axis.set_label_text(limit.column.name)
         shown = [
             Limits(column, limit.low, limit.high, limit.among)
             for column, limit in zip(columns, (first, second), strict=True)
@@ -96,23 +97,22 @@ def _profile(found: ExactFound, limit: Limits) -> Panel:
         rows = np.flatnonzero(inside & ~column.missing)
         values, target = column.values[rows], _values(found)[rows]
         if column.kind == "texts":
-            _draw_categories(ax, column, limit, values, target)
+            parts = [np.flatnonzero(values == code) for code in range(len(column.labels))]
+            mean, error = np.array([_average(target[part]) for part in parts]).T
+            chosen = [limit.among is not None and label in limit.among for label in column.labels]
+            draw_categories(ax, chosen, mean, error)
         else:
             n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
             parts = np.array_split(np.argsort(values, kind="stable"), n)
             x = np.array([values[part].mean() for part in parts])
             mean, error = np.array([_average(target[part]) for part in parts]).T
-            ax.fill_between(x, mean - error, mean + error, alpha=0.25, lw=0, label="95 % intervals")
-            ax.plot(x, mean, label="average of rows")
+            ends = None
             if limit.low is not None or limit.high is not None:
-                ends = values.min(), values.max()
-                given = zip((limit.low, limit.high), ends, strict=True)
-                low, high = (end if own is None else own for own, end in given)
-                ax.axvspan(low, high, color=RECOMMENDED, alpha=0.2, lw=0, label="the group")
-        ax.axhline(found.finding.table_average, color=ink_of(ax), lw=0.8, ls=":")
-        label_axis(column, ax.xaxis)
-        ax.set(xlabel=column.name, ylabel=f"average {found.target}")
-        ax.legend(**ABOVE, ncols=3, frameon=False)
+                low = values.min() if limit.low is None else limit.low
+                ends = (low, values.max() if limit.high is None else limit.high)
+            draw_averages(ax, x, mean, error, ends)
+        label_axis(limit, ax.xaxis)
+        finish_profile(ax, column.name, found.target, found.finding.counted_table_average)
 
     others = " of the rows on the other sides" if len(found.finding.box) > 1 else ""
     return Panel(
@@ -121,17 +121,31 @@ def _profile(found: ExactFound, limit: Limits) -> Panel:
     )
 
 
-def _draw_categories(
-    ax: Any, column: Column, limit: Limits, values: np.ndarray, target: np.ndarray
+def draw_averages(
+    ax: Any, x: Any, mean: np.ndarray, error: np.ndarray, ends: tuple[Any, Any] | None
 ) -> None:
-    labelled: set[bool] = set()
-    for code, label in enumerate(column.labels):
-        mean, error = _average(target[values == code])
-        chosen = limit.among is not None and label in limit.among
-        style = {"color": RECOMMENDED if chosen else "C0", "capsize": 3}
-        name = "in the group" if chosen else "average, with 95 % intervals"
-        ax.errorbar(code, mean, error, fmt="o", label=None if chosen in labelled else name, **style)
-        labelled.add(chosen)
+    """Draw averages along a number, and the side of the group."""
+    ax.fill_between(x, mean - error, mean + error, alpha=0.25, lw=0, label="95 % intervals")
+    ax.plot(x, mean, label="average of rows")
+    if ends is not None:
+        ax.axvspan(*ends, color=RECOMMENDED, alpha=0.2, lw=0, label="the group")
+
+
+def draw_categories(ax: Any, chosen: Sequence[bool], mean: np.ndarray, error: np.ndarray) -> None:
+    """Draw averages of categories; ``chosen`` are those of the group."""
+    for inside in (False, True):
+        some = np.flatnonzero(np.asarray(chosen) == inside)
+        style = {"color": RECOMMENDED if inside else "C0", "capsize": 3}
+        name = "in the group" if inside else "average, with 95 % intervals"
+        if len(some):
+            ax.errorbar(some, mean[some], error[some], fmt="o", label=name, **style)
+
+
+def finish_profile(ax: Any, name: str, target: str, of_table: float) -> None:
+    """Draw what all pictures of averages along a feature have."""
+    ax.axhline(of_table, color=ink_of(ax), lw=0.8, ls=":")
+    ax.set(xlabel=name, ylabel=f"average {target}")
+    ax.legend(**ABOVE, ncols=3, frameon=False)
 
 
 def _average(target: np.ndarray) -> tuple[float, float]:
@@ -139,12 +153,12 @@ def _average(target: np.ndarray) -> tuple[float, float]:
     if not len(target):
         return math.nan, math.nan
     spread = float(target.std(ddof=1)) if len(target) > 1 else 0.0
-    return float(target.mean()), 1.96 * spread / math.sqrt(len(target))
+    return float(target.mean()), QUANTILE_95 * spread / math.sqrt(len(target))
 
 
 def _values(found: ExactFound) -> np.ndarray:
     """Targets as they count."""
-    return found.finding.limits.clipped(found.table.values)
+    return found.finding.table.y
 
 
 def _on_other_sides(found: ExactFound, names: list[str]) -> np.ndarray:

@@ -50,7 +50,7 @@ dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: 0; marg
 dt, dd { margin: 0; padding: 0.4rem 0; border-top: 1px solid var(--rule); }
 dt { color: var(--quiet); padding-right: 1rem; }
 code { font: 0.9em ui-monospace, monospace; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
+.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr));
   gap: 1.5rem; }
 figure { margin: 0; }
 img { width: 100%; height: auto; display: block; }
@@ -77,10 +77,7 @@ $conclusion
 $rows
 </dl>
 $remarks
-<h2>Pictures</h2>
-<div class="pictures">
 $pictures
-</div>
 <h2>How it was found</h2>
 <p>$method</p>
 </main>
@@ -93,7 +90,7 @@ $pictures
 
 # For people who know no more of it than its name.
 EXACT_METHOD = (
-    "All rows were searched for the box with the highest average, side by side. The verdict comes "
+    "All rows were searched for the box with the {sought} average, side by side. The verdict comes "
     "from the same search in tables whose target was dealt out to the rows at random. What new "
     "rows are expected to average comes from five searches, each without a fifth of the rows: "
     "those had no part in the choice."
@@ -130,13 +127,14 @@ def write_page(
     colours = {
         f"{theme}_{part}": THEMES[theme][part] for theme in THEMES for part in ("page", "ink")
     }
+    figures = "\n".join(_figure(panel) for panel in panels)
     page = PAGE.substitute(
         title=escape(title),
         source=escape(f"In {source}"),
         conclusion=conclusion,
         rows="\n".join(said),
         remarks="\n".join(f"<p>{escape(remark)}</p>" for remark in remarks),
-        pictures="\n".join(_figure(panel) for panel in panels),
+        pictures=f'<h2>Pictures</h2>\n<div class="pictures">\n{figures}\n</div>' if panels else "",
         method=escape(method),
         version=escape(__version__),
         **colours,
@@ -152,9 +150,9 @@ def write_exact_html(found: ExactFound, result: dict[str, Any], source: str, nam
         source=source,
         conclusion=_exact_conclusion(found, result),
         rows=rows_said(found, result),
-        remarks=exact_remarks_of(result),
+        remarks=exact_remarks_of(found, result),
         panels=exact_panels_of(found),
-        method=EXACT_METHOD,
+        method=EXACT_METHOD.format_map(result),
     )
 
 
@@ -167,7 +165,7 @@ def _exact_conclusion(found: ExactFound, result: dict[str, Any]) -> str:
         f"<strong>{escape(limit.column.name)}</strong> {escape(limit.said)}"
         for limit in found.limits
     )
-    average = number(result["true_average"], 4)
+    average = number(result["counted_average"], 4)
     rows = count(result["n_members"], "row")
     return f"<p>The {rows} with {group} average <strong>{average}</strong>.</p>{said}"
 
@@ -202,8 +200,9 @@ def _conclusion(found: Found, result: dict[str, Any]) -> str:
 
 
 def _value(text: str) -> str:
-    """Write a value; text for a shell in a monospaced font."""
-    return f"<code>{escape(text)}</code>" if text.startswith("--where") else escape(text)
+    """Write a value; text for a shell or a database in a monospaced font."""
+    code = text.startswith(("--where", "WHERE "))
+    return f"<code>{escape(text)}</code>" if code else escape(text)
 
 
 def _method(result: dict[str, Any]) -> str:

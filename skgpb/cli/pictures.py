@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -30,6 +30,9 @@ ROWS_OF_PART, PARTS = 5, 24
 ROWS_DRAWN = 200_000
 # Maximum number of letters of a name at an axis.
 LETTERS = 26
+# Names of categories stand aslant below an axis if there are more than four, and upright and small
+# if there are more than 14. Of more than 40 only those of the group are named, if they are few.
+TURNED, CROWDED, MOST_LABELS = 4, 14, 40
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
     ax.figure.colorbar(drawn, ax=ax, label=f"posterior mean of {found.target}")
     for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
-        label_axis(limit.column, axis)
+        label_axis(limit, axis)
         axis.set_label_text(limit.column.name)
     outline(ax, limits, edges)
 
@@ -186,7 +189,7 @@ def _profile(found: Found, name: str) -> Panel:
             _draw_categories(ax, column, limit, values, mean)
         else:
             _draw_profile(ax, limit, values, mean)
-        label_axis(column, ax.xaxis)
+        label_axis(limit, ax.xaxis)
         ax.set(xlabel=name, ylabel=f"posterior mean of {found.target}")
         ax.legend(**ABOVE, ncols=2, frameon=False)
 
@@ -265,19 +268,36 @@ def _short(name: str) -> str:
     return name if len(name) <= LETTERS else name[: LETTERS - 1] + "…"
 
 
-def label_axis(column: Column, axis: Any) -> None:
+def label_axis(limit: Limits, axis: Any) -> None:
     """Let an axis show dates and categories."""
-    if column.kind == "dates":
-        axis.axis_date()
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    if limit.column.kind == "dates":
+        label_dates(axis)
+    elif limit.column.kind == "texts":
+        among = limit.among or ()
+        label_categories(axis, limit.column.labels, [each in among for each in limit.column.labels])
 
-        locator = AutoDateLocator(maxticks=7)
-        axis.set_major_locator(locator)
-        axis.set_major_formatter(ConciseDateFormatter(locator))
-    elif column.kind == "texts":
-        n = len(column.labels)
-        turned = {"rotation": 40, "ha": "right"} if axis.axis_name == "x" and n > 4 else {}
-        axis.set_ticks(range(n), [_short(label) for label in column.labels], **turned)
+
+def label_dates(axis: Any) -> None:
+    """Let an axis show dates."""
+    axis.axis_date()
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(maxticks=7)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = ()) -> None:
+    """Let an axis show categories, which are at 0, 1 and so on; of many only the chosen ones."""
+    places = list(range(len(labels)))
+    if len(labels) > MOST_LABELS:
+        places = np.flatnonzero(chosen).tolist() if sum(chosen) <= CROWDED else []
+    style: dict[str, Any] = {}
+    if axis.axis_name == "x" and len(labels) > TURNED:
+        style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    if len(places) > CROWDED:
+        style = {"rotation": 90 if axis.axis_name == "x" else 0, "fontsize": "x-small"}
+    axis.set_ticks(places, [_short(labels[i]) for i in places], **style)
 
 
 # -- the demo -----------------------------------------------------------------------------------

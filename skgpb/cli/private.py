@@ -292,9 +292,9 @@ def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
         end = privacy["at_end_of_range"]
         beyond = "above" if end == high else "below"
         weak.append(
-            f"The average found lies at the end of --target-range: values {beyond} {end:,.6g} "
-            f"count as {end:,.6g}, and where there are many the true average lies beyond. Take a "
-            "wider range, known independently of the table."
+            f"The average found perhaps lies at the end of --target-range: values {beyond} "
+            f"{end:,.6g} count as {end:,.6g}, and where there are many the true average lies "
+            "beyond. Take a wider range, known independently of the table."
         )
     if privacy["delta"] > LARGEST_DELTA / n_rows:
         weak.append(

@@ -11,9 +11,11 @@ import numpy as np
 from skgpb.cli.arguments import UsageError
 from skgpb.cli.where import Condition, written
 from skgpb.datasets import Column, TableFile, TableFormat
-from skgpb.datasets.columns import CellError
+from skgpb.datasets.columns import TOTAL, CellError
 from skgpb.datasets.sources import STDIN
 
+# A total is rounded, and in a few rows the last one may be as large by chance.
+ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
 SEVERAL_TARGETS = (
     "--target takes one column, got {}: what is best for one is not best for the other. Search for "
     "each, or put what they are worth together into a column of its own"
@@ -188,6 +190,8 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         for column in needed:
             _check_complete(column, selected, arguments)
             complete &= ~column.missing
+        if arguments.epsilon is None:
+            _check_total(target, np.flatnonzero(complete))
     except CellError as error:
         raise ValueError(file.said(error)) from None
     if not complete.any():
@@ -212,6 +216,16 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         n_incomplete=int(selected.sum() - len(rows)),
         groups=arguments.groups,
     )
+
+
+def _check_total(target: Column, rows: np.ndarray) -> None:
+    """Raise a CellError where the last of some rows is the sum of all others."""
+    *others, last = target.values[rows] if len(rows) >= FEWEST_OF_TOTAL else [0.0]
+    if not others or abs(last) <= 2.0 * np.abs(others).max():
+        return
+    total = float(np.sum(others))
+    if abs(last - total) <= ROUNDED * abs(total):
+        raise CellError(rows[-1], target.name, f"{last:,.15g} is the sum of all other rows{TOTAL}")
 
 
 def _check_complete(column: Column, selected: np.ndarray, arguments: argparse.Namespace) -> None:

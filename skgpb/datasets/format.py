@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,6 +11,8 @@ from skgpb.datasets.numbers import Decimal
 
 # Maximum number of column names in a message.
 NAMES_SHOWN = 12
+# A unit behind the name of a column.
+_UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 
 
@@ -37,6 +40,11 @@ class TableFormat:
     encoding: str | None = None
     dates: str | None = None
     sheet: str | None = None
+
+
+def without_unit(name: str) -> str:
+    """Return the name of a column without the unit behind it, to compare it with others."""
+    return _UNIT.sub("", name).strip().casefold()
 
 
 def separator_of(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class FrameTable:
 
     def __init__(self, source: Source, how: TableFormat) -> None:
         self.source, self.how = source, how
+        self._row_numbers: np.ndarray | None = None
         try:
             for library in NEEDS[source.kind]:
                 __import__(library)
@@ -66,8 +68,10 @@ class FrameTable:
         return found
 
     def place(self, row: int) -> str:
-        """Name a row."""
-        return f"row {row}"
+        """Name a row, counted from 0, as Excel does; Parquet has no numbers of its own."""
+        if self._row_numbers is None:
+            return f"row {row} (counted from 0)"
+        return f"row {self._row_numbers[row]}"
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
         """Write the header and some rows as comma-separated values in UTF-8."""
@@ -121,6 +125,7 @@ class FrameTable:
         cells = cells[~empty.all(axis=1)]
         if not len(cells):
             raise ValueError(f"{name} is empty")
+        self._row_numbers = cells.index[1:].to_numpy() + 1
         frame = cells.iloc[1:].reset_index(drop=True)
         frame.columns = [str(cell) for cell in cells.iloc[0]]
         return frame
@@ -137,7 +142,11 @@ def _numbers_or_dates(name: str, series: Any) -> Column | None:
             return Column(
                 name, "numbers", pd.to_numeric(series.where(series != "")).to_numpy(float)
             )
+        if kinds <= {Decimal}:
+            return Column(name, "numbers", series.to_numpy(np.float64, na_value=np.nan))
         return None
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        raise ValueError(f"column {name!r} holds durations: write them as numbers, such as seconds")
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz else series
         values = moments.to_numpy("datetime64[us]")

@@ -73,8 +73,8 @@ class TableFile:
         ------
         ValueError
             If a column does not exist or exists twice, a row has too many cells or too few,
-            or a cell is unlike most others of its column. The message names the row, counted
-            from 0 without the header and blank lines, and the column.
+            or a cell is unlike most others of its column. The message names the column, and the
+            line of a text, the row as Excel numbers it, or the row of Parquet, counted from 0.
         """
         try:
             return self._table.read(columns, texts)
@@ -93,7 +93,11 @@ class TableFile:
 
     def said(self, error: CellError) -> str:
         """Return a message with the place and the reason of an error."""
-        return f"{self._table.place(error.row)}, column {error.column!r}: {error}"
+        return f"{self.place(error.row)}, column {error.column!r}: {error}"
+
+    def place(self, row: int) -> str:
+        """Name a row, counted from 0 without the header and blank lines, as people see it."""
+        return self._table.place(row)
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
         """Write the header and some rows, as text as they are, to a file in UTF-8.
@@ -129,8 +133,8 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
         If the file cannot be read.
     ValueError
         If it is not such a table, a column does not exist or exists twice, or a cell is
-        missing or not a finite number. The message names the row, counted from 0 without the
-        header, and the column.
+        missing or not a finite number. The message names the place as that of
+        :meth:`TableFile.read` does.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from skgpb.datasets.columns import Column, column_of_texts
-from skgpb.datasets.format import TableFormat, places_of, separator_of
+from skgpb.datasets.format import TableFormat, places_of, separator_of, without_unit
 from skgpb.datasets.numbers import Decimal, decimal_of, is_percent, numbers_of
 from skgpb.datasets.sources import Source
 
@@ -83,7 +83,9 @@ class TextTable:
         for separator in SEPARATORS if self._separator is None else [self._separator]:
             header, rows = _parsed(sample, separator)
             alike = sum(len(row) == len(header) for row in rows) / max(1, len(rows))
-            known = sum(column in header for column in columns)
+            # A unit may have a space, or whatever else could separate.
+            without_units = set(map(without_unit, header))
+            known = sum(without_unit(column) in without_units for column in columns)
             score = known, len(header) > 1 and alike > 0.5, alike, len(header)
             if best is None or score > best[0]:
                 best = score, separator, header, rows
@@ -170,10 +172,10 @@ class TextTable:
                 raise ValueError(f"{self.source.name} has a header but no rows")
 
     def place(self, row: int) -> str:
-        """Name a row, and the line of the file in which it ends."""
+        """Name the line of the file in which a row, counted from 0, ends."""
         with self._lines() as (lines, reader):
             next(itertools.islice(lines, row + 1, None))
-            return f"row {row} (line {reader.line_num + self._skipped})"
+            return f"line {reader.line_num + self._skipped}"
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
         """Write the header and some rows to a file in UTF-8."""

@@ -22,7 +22,7 @@ class Finding:
     Attributes
     ----------
     table : MemoryTable
-        The table searched.
+        The table searched, with targets as they count: clipped at ``limits``.
     minimizes : bool
         Whether a low average was sought.
     box : Box
@@ -30,7 +30,7 @@ class Finding:
     rows : ndarray of shape (n_rows,) of bool
         Indices of its rows.
     average, table_average : float
-        Averages of the target over the group and over the table.
+        Averages of the target over the group and over the table, outliers as they are.
     limits : Limits
         Limits at which values of the target are clipped in the search and the verdict.
     verdict : Verdict
@@ -56,18 +56,28 @@ class Finding:
     min_rows: int
 
     @property
+    def counted_average(self) -> float:
+        """Average over the group of the targets as they count."""
+        return float(self.table.y[self.rows].mean())
+
+    @property
+    def counted_table_average(self) -> float:
+        """Average over the table of the targets as they count."""
+        return float(self.table.y.mean())
+
+    @property
     def flattery(self) -> float | None:
         """By how much the average of these rows is better than new rows are expected to be."""
-        new = self.verdict.average
+        new, average = self.verdict.average, self.counted_average
         if new is None:
             return None
-        return new - self.average if self.minimizes else self.average - new
+        return new - average if self.minimizes else average - new
 
     def effects(self) -> dict[str, float]:
         """By how much each side makes the average better, the largest first."""
         sign = -1.0 if self.minimizes else 1.0
         without = self.table.totals([self.box.without(name) for name in self.box]).mean
-        gains = sign * (self.average - without)
+        gains = sign * (self.counted_average - without)
         order = np.argsort(-gains, kind="stable")
         names = list(self.box)
         return {names[i]: float(gains[i]) for i in order}
@@ -126,7 +136,7 @@ def find_and_judge(
     box = table.tidied(table.shape.box(recommend(table, target, found)))
     rows = table.rows(box)
     return Finding(
-        table,
+        table.with_target(limits.clipped(table.y)),
         minimize,
         box,
         rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import date, timedelta
+from decimal import Decimal
 from math import floor, isinf, log10
 from typing import Any
 
@@ -22,6 +23,8 @@ DATES = (
 )
 # Levels are 16-bit numbers.
 MOST_LABELS = 2**16 - 1
+# With more categories than these, and than half of the rows, a column is an identifier.
+MOST_OF_FEW = 50
 
 
 class MemoryTable:
@@ -30,8 +33,8 @@ class MemoryTable:
     Parameters
     ----------
     columns : mapping of str to array-like of shape (n_rows,), or ndarray of shape (n_rows, d)
-        The features. Floats and integers are numbers, NaN where one is missing; all else are
-        categories, None or NaN where one is missing. Columns of an array are called x0, x1, ...
+        The features, NaN or None where a value is missing. Floats, integers and decimals are
+        numbers, all else are categories. Columns of an array are called x0, x1, ...
     y : array-like of shape (n_rows,)
         The target: finite numbers.
     n_bins : int, default=128
@@ -100,6 +103,12 @@ class MemoryTable:
         part.columns = {name: column[rows] for name, column in self.columns.items()}
         part.y, part.codes = self.y[rows], self.codes[rows]
         return part
+
+    def with_target(self, y: np.ndarray) -> MemoryTable:
+        """Return the same rows with another target, shape (n_rows,)."""
+        other = copy(self)
+        other.y, other._centre = y, float(y.mean())
+        return other
 
     def sides(self) -> Sides:
         """Return a box whose sides move."""
@@ -177,7 +186,16 @@ def column_of(values: Any) -> np.ndarray:
     column[:] = [value if (value == value) is True else None for value in values.tolist()]
     if any(isinstance(value, date | timedelta) for value in column.flat):
         raise ValueError(DATES)
+    there = [value for value in column.flat if value is not None]
+    # Decimals, and the integers of pandas where some are missing.
+    if there and all(map(is_number, there)):
+        return np.array([np.nan if value is None else float(value) for value in column.flat])
     return column
+
+
+def is_number(value: Any) -> bool:
+    """Return whether an object is a number; True and False are not."""
+    return isinstance(value, int | float | Decimal | np.number) and not isinstance(value, bool)
 
 
 def _levels(name: str, values: np.ndarray, n_bins: int) -> tuple[Levels, np.ndarray]:
@@ -195,6 +213,11 @@ def _levels(name: str, values: np.ndarray, n_bins: int) -> tuple[Levels, np.ndar
     labels = sorted(different - {None}, key=lambda label: (str(type(label)), label))
     if len(labels) >= MOST_LABELS:
         raise ValueError(f"column {name!r} has {len(labels)} categories, at most {MOST_LABELS}")
+    if len(labels) > max(MOST_OF_FEW, len(texts) // 2):
+        raise ValueError(
+            f"column {name!r} has {len(labels):,} categories in {len(texts):,} rows: it tells rows "
+            "and not groups, leave it out"
+        )
     place = {label: i for i, label in enumerate([*labels, *[None] * missing])}
     levels = Levels(name, "category", labels=tuple(labels), missing=missing)
     return levels, np.fromiter((place[text] for text in texts), np.uint16, len(texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -58,7 +59,7 @@ class BestSubgroup(BaseEstimator):
     n_rows_ : int
         Rows of the table that are in the group.
     average_, table_average_ : float
-        Average of the target over them, and over the whole table.
+        Average of the target over them, and over the whole table, wild values as they are.
     verdict_ : {"real", "chance"}
         Whether there is a group that chance alone does not explain.
     p_value_ : float
@@ -68,7 +69,8 @@ class BestSubgroup(BaseEstimator):
     new_rows_interval_ : tuple of float
         Interval that contains it with 95 % probability.
     flattery_ : float
-        Expected difference between ``average_`` and the average of new rows.
+        Expected difference between the average of these rows, ``wild_rows_`` counted up to the
+        limit, and that of new rows.
     wild_rows_ : ndarray of int
         Rows whose target is so far from all others that it counted only up to a limit, the most
         extreme first.
@@ -232,6 +234,8 @@ def _numbers_of(y: Any) -> Any:
     if values.ndim != 1 or values.dtype.kind not in "OUT":
         return y
     cells = values.tolist()
+    if cells and all(isinstance(cell, Decimal) for cell in cells):
+        return values.astype(np.float64)
     if not any(isinstance(cell, str) for cell in cells):
         return y
     texts = [str(cell).lower() for cell in cells]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
@@ -72,7 +73,8 @@ def test_the_condition_selects_the_rows_that_are_reported(database, capsys):
     assert f"exactly these rows     WHERE {found['where']}\n" in out
     assert "Highest average of price in table sales of duckdb:///sales.db, 4,000 rows" in out
     assert "\n  hour                 18 or more\n" in out
-    assert "The group is real. That holds for tables like this one" in out
+    assert "The group is real: new rows of it are expected to average 1" in out
+    assert "That holds for tables like this one, and says nothing about causes.\n" in out
 
 
 @pytest.mark.parametrize("name", ["sales.parquet", "*.parquet", "."])
@@ -131,8 +133,12 @@ def test_a_sample_is_searched_where_that_is_asked_for(database, capsys):
             "--budget cannot be combined with --sql",
         ),
         (
-            ["--sql", "duckdb:///sales.db", "--report", "r.html"],
-            "--report cannot be combined with --sql",
+            ["--sql", "duckdb:///sales.db", "--plot", "r.png"],
+            "--plot cannot be combined with --sql",
+        ),
+        (
+            ["--sql", "duckdb:///sales.db", "--report", "no/r.html"],
+            "cannot write --report no/r.html: there is no folder no",
         ),
         (["sales.csv", "--table", "sales"], "--table is for --sql"),
         (["sales.csv", "--max-scans", "3"], "--max-scans is for --sql"),
@@ -169,6 +175,143 @@ def test_passwords_and_tokens_are_never_printed(database, capsys, url):
     err = refused(capsys, "--sql", url, "--table", "sales", *COLUMNS)
     assert "t0psecret" not in err and "ann" not in err.replace("cannot", "")
     assert re.search(r"cannot open (postgresql|mysql|duckdb)://", err)
+
+
+@pytest.mark.parametrize("cut", ["?", "#", "/", "[", "]"])
+@pytest.mark.parametrize("start", ["t0p", "123"])
+def test_a_password_that_ends_the_address_is_never_printed(database, capsys, start, cut):
+    url = f"postgresql://ann:{start}{cut}secret@127.0.0.1:1/sales"
+    err = refused(capsys, "--sql", url, "--table", "sales", *COLUMNS)
+    assert "in a password / ? # [ ] are written %2F %3F %23 %5B %5D" in err
+    assert "ann" not in err.replace("cannot", "")
+    assert start not in err and "secret" not in err
+
+
+def test_parameters_with_an_at_sign_are_no_password(database, capsys):
+    url = "postgresql://127.0.0.1:1/sales?user=ann@example"
+    err = refused(capsys, "--sql", url, "--table", "sales", *COLUMNS)
+    assert "cannot open postgresql://127.0.0.1:1/sales: " in err
+
+
+@pytest.fixture
+def locked(database, monkeypatch):
+    """A connection string with a password, that opens the database."""
+    import skgpb.integrations.ibis as integration
+
+    def connect(url, table=None):
+        return opened("duckdb:///sales.db", table)
+
+    opened = integration.connect
+    monkeypatch.setattr(integration, "connect", connect)
+    return "postgresql://ann:t0psecret@db.example:5432/shop?sslpassword=t0psecret"
+
+
+def test_a_report_has_counts_and_averages_and_no_password(database, locked, capsys):
+    pytest.importorskip("matplotlib")
+    command = ["--sql", locked, "--table", "sales", *COLUMNS, "--min-rows", "4%"]
+    assert search(*command, "--report", "r.html", "--output", "r.json") == 0
+    out, err = capsys.readouterr()
+    assert err == "" and "report in r.html" in out
+    page = (database / "r.html").read_text()
+    text = (database / "r.json").read_text()
+    for written in (page, text, out):
+        assert "t0psecret" not in written and "ann:" not in written
+        assert "table sales of postgresql://db.example:5432/shop" in written
+    found = json.loads(text)
+    assert f"<code>{html.escape('WHERE ' + found['where'])}</code>" in page
+    assert f"The {found['n_members']:,} rows with <strong>" in page
+    assert "<strong>hour</strong> 18 or more" in page and "<strong>town</strong> B" in page
+    assert "The group is real: new rows of it are expected to average 1" in page
+    assert "no row left it. All rows were searched for the box with the highest" in page
+    # What matters, and the averages along two sides, each for light and dark pages.
+    assert page.count("data:image/png;base64,") == 6
+
+
+def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
+    from skgpb.cli.database_pictures import panels_of
+    from skgpb.integrations.ibis import IbisTable, connect
+    from skgpb.tables import Box, Categories, Interval
+
+    figure = pytest.importorskip("matplotlib.figure")
+    table = IbisTable(connect("duckdb:///sales.db"), ["hour", "town"], "price")
+    box = Box((("hour", Interval(18)), ("town", Categories(("B",)))))
+    _, mean = selected("hour >= 18 AND town = 'B'")
+    before = table.n_scans
+    panels = panels_of(table, box, mean)
+    assert table.n_scans == before + 1
+    effects, first, second = (figure.Figure().subplots() for _ in panels)
+    for panel, axes in zip(panels, (effects, first, second), strict=True):
+        panel.draw(axes)
+    without = {"hour": selected("town = 'B'")[1], "town": selected("hour >= 18")[1]}
+    widths = [bar.get_width() for bar in effects.patches]
+    assert widths == pytest.approx(sorted((mean - each for each in without.values()), reverse=True))
+    by_name = {axes.get_xlabel(): axes for axes in (first, second)}
+    hours, means = by_name["hour"].lines[0].get_data()
+    assert hours.tolist() == list(range(24))
+    told = [selected(f"town = 'B' AND hour = {hour}")[1] for hour in range(24)]
+    assert means == pytest.approx(told)
+    (span,) = by_name["hour"].patches
+    assert (span.get_x(), span.get_x() + span.get_width()) == (17.5, 23.5)
+    labels = [each.get_text() for each in by_name["town"].get_xticklabels()]
+    assert sorted(labels) == ["A", "B", "C"]
+    points = {
+        labels[int(x)]: y
+        for bars in by_name["town"].containers
+        for x, y in zip(*bars.lines[0].get_data(), strict=True)
+    }
+    told = {town: selected(f"hour >= 18 AND town = '{town}'")[1] for town in "ABC"}
+    assert points == pytest.approx(told)
+
+
+@pytest.mark.parametrize("sample", [[], ["--sample", "60%"]])
+def test_wild_values_are_named_and_hide_nothing(database, capsys, sample):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("UPDATE sales SET price = 1e9 WHERE rowid IN (7, 8)")
+        connection.execute("UPDATE sales SET price = -1e6 WHERE rowid = 9")
+    command = ["--sql", "duckdb:///sales.db", *COLUMNS, "--min-rows", "4%", *sample]
+    assert search(*command, "--output", "r.json", "--report", "r.html") == 0
+    out = capsys.readouterr().out
+    found = json.loads((database / "r.json").read_text())
+    assert found["verdict"] == "real" and found["n_wild_values"] == 3
+    assert re.fullmatch('"hour" >= (18|19|2[01]) AND "town" = \'B\'', found["where"])
+    low, high = found["wild_values_count_as"]
+    assert -1000 < low < 0 and 200 < high < 1000
+    assert found["true_average"] == pytest.approx(selected(found["where"])[1])
+    assert found["true_average_of_table"] == pytest.approx(selected("TRUE")[1])
+    assert found["true_average_of_table"] > 400_000
+    with duckdb.connect("sales.db", read_only=True) as connection:
+        counted = f"AVG(LEAST(GREATEST(price, {low!r}), {high!r}))"
+        (mean,) = connection.execute(f"SELECT {counted} FROM sales").fetchone()
+    assert found["counted_average_of_table"] == pytest.approx(mean)
+    # The planted average is 115.
+    assert 112 < found["counted_average"] < 119
+    assert 111 < found["new_rows_average"] < 119
+    assert f"all rows {mean:.4g}." in out
+    said = "perhaps mistyped, in 3 rows: -1e+06, 1e+09 and 1 more. In the search"
+    assert said in out and said in (database / "r.html").read_text()
+
+
+def test_rare_events_and_the_same_value_in_all_rows_are_not_wild(database, capsys):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("ALTER TABLE sales ADD COLUMN sold INTEGER")
+        connection.execute("UPDATE sales SET sold = CASE WHEN rowid % 500 = 3 THEN 1 ELSE 0 END")
+        connection.execute("ALTER TABLE sales ADD COLUMN one INTEGER DEFAULT 1")
+    command = ["search", "--sql", "duckdb:///sales.db", "--features", "hour", "town"]
+    for target, mean in (("sold", 8 / 4000), ("one", 1.0)):
+        assert main([*command, "--target", target, "--output", "r.json"]) == 0
+        found = json.loads((database / "r.json").read_text())
+        assert (found["n_wild_values"], found["wild_values_count_as"]) == (0, None)
+        assert found["counted_average_of_table"] == pytest.approx(mean)
+    # All groups are alike.
+    assert found["n_members"] == 4000
+    constant = ["search", "--sql", "duckdb:///sales.db", "--features", "one", "--target", "price"]
+    assert main([*constant, "--report", "r.html"]) == 0
+    page = (database / "r.html").read_text()
+    assert "No group has a higher average than the whole table." in page
+    assert "Pictures" not in page
+    out = capsys.readouterr().out
+    assert "No group has a higher average than the whole table." in out
+    assert "average of new rows" not in out.split("Highest")[-1]
 
 
 def test_a_boolean_is_yes_or_no(database, capsys):

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from skgpb.cli import main
+from skgpb.cli import main, pictures
 from skgpb.cli.where import Condition
 from skgpb.cli.words import number
 from skgpb.datasets import TableFile
@@ -90,8 +90,34 @@ def test_a_wild_value_is_named_and_does_not_decide(search):
     result, printed, _ = search("--min-rows", "10%", wild=True)
     assert result["wild_values"] == [{"row": 7, "value": 1e7}]
     assert result["verdict"] == "real"
-    assert "Values far from all others, perhaps mistyped: 1e+07 in row 7." in printed
+    assert "Values far from all others, perhaps mistyped: 1e+07 in line 9." in printed
     assert result["new_rows_average"] == pytest.approx(30, abs=1.5)
+
+
+def test_wild_values_do_not_let_a_report_contradict_itself(search, tmp_path):
+    report = tmp_path / "report.html"
+    result, printed, table = search("--min-rows", "10%", "--report", report, wild=True)
+    sales = shops(table, wild=True)
+    low, high = result["wild_values_count_as"]
+    counted, inside = sales.clip(low, high), np.isin(np.arange(len(sales)), result["members"])
+    assert result["true_average"] == pytest.approx(sales[inside].mean())
+    assert result["true_average_of_table"] == pytest.approx(sales.mean())
+    assert sales.mean() > 10_000
+    # All that is compared is compared as it counts.
+    averages = re.search(r"average of these rows +([0-9.]+), of the whole table ([0-9.]+)", printed)
+    assert list(map(float, averages.groups())) == pytest.approx(
+        [counted[inside].mean(), counted.mean()], rel=1e-5
+    )
+    assert f"probability), all rows {counted.mean():.4g}." in printed
+    assert result["flattery"] == pytest.approx(counted[inside].mean() - result["new_rows_average"])
+    assert 0 < max(result["effects_of_features"].values()) < 10
+    assert (
+        f"As they are, these rows average {sales[inside].mean():,.6g} and the whole table "
+        f"{sales.mean():,.0f}." in printed
+    )
+    page = report.read_text()
+    assert f"average <strong>{counted[inside].mean():.4g}</strong>" in page
+    assert f"{sales.mean():,.0f}" in page
 
 
 def test_the_lowest_average_is_sought_where_that_is_said(search):
@@ -212,3 +238,63 @@ def test_a_boolean_is_yes_or_no(tmp_path, capsys, end, more):
         printed = capsys.readouterr().out
         assert re.search(rf"^  member +{said}$", printed, re.MULTILINE)
         assert f"member = {digit}" in printed
+
+
+def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    shops = rng.integers(0, 1000, 4000)
+    good = shops < 500
+    lines = [f"shop {shop},{y!r}" for shop, y in zip(shops, (good + 0.1).tolist(), strict=True)]
+    table, output = tmp_path / "shops.csv", tmp_path / "result.json"
+    table.write_text("\n".join(["shop,sales", *lines]) + "\n")
+    given = ["--features", "shop", "--target", "sales", "--output", str(output)]
+    assert main(["search", str(table), *given]) == 0
+    result, printed = json.loads(output.read_text()), capsys.readouterr().out
+    assert result["n_members"] == good.sum()
+    assert result["where"].count("'shop ") == len(set(shops[good].tolist()))
+    n = len(f'--where "{result["where"]}"')
+    said = f"exactly these rows     a condition of {n:,} letters, see where in the file of --output"
+    assert said in printed and "'shop 1'" not in printed
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ("30100.0", "is the sum of all other rows: a row of totals does not belong to the table"),
+        ("30099", "is the sum of all other rows: a row of totals does not belong to the table"),
+        ("250", None),
+        ("40000", None),
+    ],
+)
+def test_a_row_of_totals_is_found_without_its_name(tmp_path, capsys, last, said):
+    sales = 100 + np.arange(200) % 2 * 101.0
+    lines = ["hour,sales", *(f"{i % 24},{y!r}" for i, y in enumerate(sales.tolist()))]
+    table = tmp_path / "sales.csv"
+    table.write_text("\n".join([*lines, f",{last}"]) + "\n")
+    status = main(["search", str(table), "--features", "hour", "--target", "sales"])
+    err = capsys.readouterr().err
+    assert status == (0 if said is None else 2)
+    if said is not None:
+        assert err.count("\n") == 1 and said in err
+        assert f"line 202, column 'sales': {float(last):,g} is the sum" in err
+
+
+@pytest.mark.parametrize(
+    ("n", "chosen", "named", "rotation"),
+    [
+        (4, [1], [0, 1, 2, 3], 0),
+        (10, [1], range(10), 40),
+        (30, [1], range(30), 90),
+        (60, [3, 50], [3, 50], 40),
+        (60, range(30), [], None),
+    ],
+)
+def test_many_categories_are_named_where_there_is_room(n, chosen, named, rotation):
+    figure = pytest.importorskip("matplotlib.figure")
+    axis = figure.Figure().subplots().xaxis
+    pictures.label_categories(
+        axis, [f"shop {i}" for i in range(n)], [i in chosen for i in range(n)]
+    )
+    labels = axis.get_ticklabels()
+    assert [label.get_text() for label in labels] == [f"shop {i}" for i in named]
+    assert {label.get_rotation() for label in labels} == ({rotation} if named else set())

@@ -118,6 +118,25 @@ def test_postgresql_finds_the_same_group(postgres, expected):
     assert mean == pytest.approx(group.mean, rel=1e-13)
 
 
+def test_postgresql_clips_outliers(postgres, expected):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(
+        host="127.0.0.1", port=postgres, user="skgpb", password=PASSWORD, dbname="postgres"
+    ) as client:
+        client.execute("UPDATE sales SET y = -1e9 WHERE x1 = (SELECT MAX(x1) FROM sales)")
+    check_clipped(connect(address(postgres), "sales"), expected)
+
+
+def check_clipped(sales, expected):
+    """Check that one outlier is found, and hides nothing."""
+    table = IbisTable(sales, FEATURES, "y")
+    assert table.n_wild == 1 and table.extremes[0] == -1e9
+    assert table.true_mean < -30_000 < 9 < table.mean < 11
+    group = find_in_database(table, 1000)
+    assert (group.box, group.n, group.verdict) == (expected.box, expected.n, "real")
+    assert group.mean == group.counted_mean == pytest.approx(expected.mean, rel=1e-12)
+
+
 @pytest.mark.parametrize("blocks", [False, True])
 def test_postgresql_finds_a_group_on_a_sample(postgres, expected, monkeypatch, blocks):
     monkeypatch.setattr(search, "SMALLEST", 10_000)
@@ -179,14 +198,25 @@ def test_a_wrong_password_is_one_line_that_does_not_show_it(postgres, capsys):
 
 def test_a_password_may_come_from_the_environment(postgres, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    output = tmp_path / "found.json"
-    command = f"--sql postgresql://skgpb@127.0.0.1:{postgres}/postgres --table sales"
+    check_report(f"postgresql://skgpb@127.0.0.1:{postgres}/postgres", capsys, tmp_path)
+
+
+def test_a_password_is_never_written_into_a_report(postgres, capsys, tmp_path):
+    check_report(address(postgres), capsys, tmp_path)
+
+
+def check_report(url, capsys, folder):
+    """Search, and look for the password and the user in all that is written."""
+    output, report = folder / "found.json", folder / "found.html"
     columns = "--features x1 day Shop --target y --min-rows 1000"
-    assert main(["search", *command.split(), *columns.split(), "--output", str(output)]) == 0
+    files = ["--output", str(output), "--report", str(report)]
+    assert main(["search", "--sql", url, "--table", "sales", *columns.split(), *files]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert "skgpb@" not in out + output.read_text()
-    assert PASSWORD not in out + output.read_text()
+    for written in (out, output.read_text(), report.read_text()):
+        assert "table sales of postgresql://127.0.0.1:" in written
+        assert "skgpb@" not in written and "skgpb:" not in written
+        assert PASSWORD not in written and QUOTED not in written
 
 
 def test_a_connection_that_is_lost_in_the_midst_is_one_line(postgres, capsys, monkeypatch):
@@ -243,6 +273,15 @@ def test_spark_finds_the_same_group(spark, expected):
     ((n, mean),) = spark.sql(f"SELECT COUNT(*), AVG(y) FROM sales WHERE {group.where}").collect()
     assert n == group.n
     assert mean == pytest.approx(group.mean, rel=1e-13)
+
+
+def test_spark_clips_outliers(spark, expected):
+    largest = "(SELECT MAX(x1) FROM sales)"
+    spark.sql(
+        "SELECT x1, x2, Shop, day, open, CASE WHEN x1 = " + largest + " THEN -1e9 ELSE y END AS y "
+        "FROM sales"
+    ).createOrReplaceTempView("mistyped")
+    check_clipped(connect("pyspark://", "mistyped"), expected)
 
 
 def test_spark_says_in_one_line_what_is_wrong(spark):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -89,6 +91,37 @@ def test_dates_among_the_features_are_refused_with_what_to_do():
         with pytest.raises(ValueError, match=r"as numbers, such as days: \(day - day.min\(\)\)"):
             BestSubgroup().fit(X, np.arange(8.0))
         assert BestSubgroup().fit((days - days.min()).dt.days.to_frame("d"), np.arange(8.0))
+
+
+def test_decimals_and_integers_of_pandas_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    age = np.arange(400) % 80
+    X = pandas.DataFrame(
+        {
+            "price": [Decimal(int(each)) / 4 for each in age],
+            "age": pandas.array(
+                [None if i % 40 == 7 else int(age[i]) for i in range(400)], "Int64"
+            ),
+        }
+    )
+    y = [Decimal(int(each >= 60)) for each in age]
+    for name, where in (("price", "price >= 15"), ("age", "age >= 60")):
+        search = BestSubgroup(min_rows=0.2).fit(X[[name]], y)
+        assert search.where_ == where
+        assert search.predict(X[[name]]).sum() == search.n_rows_
+    assert search.table_average_ == 0.25
+
+
+def test_a_column_that_tells_each_row_is_no_feature():
+    pandas = pytest.importorskip("pandas")
+    names = [f"order {i}" for i in range(200)]
+    y = np.arange(200.0)
+    with pytest.raises(ValueError, match="'id' has 200 categories in 200 rows: it tells rows and"):
+        BestSubgroup().fit(pandas.DataFrame({"id": names}), y)
+    half = pandas.DataFrame({"id": [names[i // 2] for i in range(200)]})
+    assert BestSubgroup().fit(half, y).verdict_ in ("real", "chance")
+    # Few rows may all differ.
+    assert BestSubgroup().fit(pandas.DataFrame({"id": names[:20]}), y[:20]).n_rows_ >= 1
 
 
 def test_categories_that_are_new_are_in_no_group_that_names_some():

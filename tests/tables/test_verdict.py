@@ -142,6 +142,12 @@ def test_a_wild_value_is_named_and_hides_nothing():
     assert finding.verdict.verdict == "real"
     assert finding.box["x0"].low == pytest.approx(0.8, abs=0.02)
     assert finding.verdict.average == pytest.approx(1.5, abs=0.3)
+    assert finding.table_average == pytest.approx(y.mean())
+    assert finding.table_average > 9000
+    assert finding.counted_table_average == pytest.approx(0.3, abs=0.2)
+    assert finding.effects()["x0"] == pytest.approx(1.2, abs=0.3)
+    # The table was given to the search, and belongs to others.
+    assert y[wild].tolist() == [1e7, -4e5]
 
 
 @pytest.mark.parametrize("law", ["normal", "binary", "t3"])

@@ -34,6 +34,8 @@ OURS = "duckdb"
 # Databases with a function for NaN; in the others NaN equals itself.
 KNOWS_NAN = {"pyspark", "databricks", "bigquery"}
 FILES = (".parquet", ".pq")
+# Databases that are files, without users.
+FILE_SCHEMES = ("duckdb", "sqlite")
 # Variables of the environment, and parameters of a connection string, that are kept secret.
 _SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
 # Shorter texts are no passwords, and would also be replaced inside words.
@@ -75,6 +77,7 @@ def connect(url: str, table: str | None = None) -> Any:
     DatabaseError
         If the database cannot be reached, or has no such table.
     """
+    _check_password(url)
     secrets = secrets_of(url)
     try:
         if "://" not in url:
@@ -87,6 +90,22 @@ def connect(url: str, table: str | None = None) -> Any:
         raise
     except Exception as error:
         raise DatabaseError(f"cannot open {shown(url)}: {said(error, secrets)}") from None
+
+
+def _check_password(url: str) -> None:
+    """Refuse a password that ends the address too early: its rest would be taken for the host."""
+    scheme, _, rest = url.partition("://")
+    if scheme in FILE_SCHEMES:
+        return
+    host, before = re.split("[/?#]", rest, maxsplit=1)[0], rest.partition("?")[0]
+    user, at, _ = host.rpartition("@")
+    cut = not at and ":" in host and "@" in rest
+    # The parameters of host:5432/name?user=a@b are in order.
+    cut = cut and ("@" in before or "/" not in before or not re.search(r":\d*$", host))
+    if cut or set("[]") & set(user):
+        raise DatabaseError(
+            f"cannot open {scheme}://: in a password / ? # [ ] are written %2F %3F %23 %5B %5D"
+        )
 
 
 def shown(url: str) -> str:

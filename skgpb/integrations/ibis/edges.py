@@ -11,6 +11,7 @@ import ibis.expr.operations as ops
 import numpy as np
 
 from skgpb.integrations.ibis.connection import Queries
+from skgpb.tables.verdict import MOST_WILD
 
 SECONDS_PER_DAY = 86_400
 # Units that timestamps are rounded to, in seconds.
@@ -79,6 +80,23 @@ def quantiles_of(
         return {name: found[f"q{j}"][0] or [] for j, name in enumerate(names)}
     places = range(n_bins + 1)
     return {name: [found[f"q{j}_{i}"][0] for i in places] for j, name in enumerate(names)}
+
+
+def limits_of(quantiles: Sequence[float | None]) -> tuple[float, float] | None:
+    """Return the limits beyond which values of a target are wild, or None.
+
+    Parameters
+    ----------
+    quantiles : sequence of float
+        Increasing quantiles of the target in a sample, smallest and largest included.
+    """
+    given = np.array([each for each in quantiles if each is not None], dtype=np.float64)
+    if len(given) < 3 or not np.isfinite(given).all():
+        return None
+    # If another value than the most frequent one is rare, nothing is left without the tails.
+    spread = float(given[1:-1].std()) or float(given.std())
+    middle, far = float(np.median(given)), MOST_WILD * spread
+    return (middle - far, middle + far) if far else None
 
 
 def edges_of(

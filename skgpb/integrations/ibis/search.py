@@ -48,6 +48,8 @@ class DatabaseGroup:
         The condition that selects its rows, in the SQL of the database.
     n, mean : int, float
         Number of its rows and average of their targets, of all rows.
+    counted_mean : float
+        The same average, outliers as they count; see ``limits`` of :class:`IbisTable`.
     verdict : {"real", "chance"}
         Whether chance alone explains it.
     p_value : float
@@ -67,6 +69,7 @@ class DatabaseGroup:
     where: str
     n: int
     mean: float
+    counted_mean: float
     verdict: Literal["real", "chance"]
     p_value: float
     new_rows_average: float | None
@@ -108,7 +111,8 @@ def find_in_database(
     -----
     ``p_value`` and ``new_rows_interval`` are those of Student for rows that had no part in the
     choice; where these rows chose among a few boxes, both hold for all of them (Bonferroni). They
-    take rows to be independent of each other.
+    take rows to be independent of each other. Outliers of the target count up to ``table.limits``
+    in the search, in both and in ``new_rows_average``.
 
     Examples
     --------
@@ -241,12 +245,13 @@ class _Search:
             far *= student.isf(0.5 * (1.0 - CONFIDENCE) / n_choices, n.sum() - len(n))
             interval = (average - float(far), average + float(far))
         where = self.table.where(box)
-        count, average_now = self.table.average(where)
+        count, average_now, counted = self.table.averages(where)
         return DatabaseGroup(
             self.table.read(box),
             where,
             count,
             average_now,
+            counted,
             "real" if p_value <= LEVEL else "chance",
             p_value,
             average,

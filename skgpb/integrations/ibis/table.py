@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 
 from skgpb.integrations.ibis.connection import Queries
-from skgpb.integrations.ibis.edges import edges_of, is_category, is_ordered, quantiles_of
+from skgpb.integrations.ibis.edges import (
+    edges_of,
+    is_category,
+    is_ordered,
+    limits_of,
+    quantiles_of,
+)
 from skgpb.tables import Box, Categories, Interval, Levels, Moments, Side
 from skgpb.tables.boxes import literal_of
 
@@ -81,7 +87,15 @@ class IbisTable:
     n_missing : int
         Number of rows that fulfil ``where`` and have no target.
     mean : float
-        Average of the target over the rows that are searched.
+        Average of the target over the rows that are searched, outliers as they count.
+    true_mean : float
+        The same, outliers as they are.
+    limits : tuple of float or None
+        If the target has outliers: the limits at which its values are clipped in all answers.
+    n_wild : int
+        Number of outliers.
+    extremes : tuple of float
+        The smallest and the largest target.
     n_scans : int
         Number of queries that read all rows, so far.
 
@@ -143,7 +157,7 @@ class IbisTable:
         for name in features:
             _check_feature(name, self._types[name])
         self.target = target
-        self._number = _number_of(target, self._types[target])
+        self._number = self._as_it_is = _number_of(target, self._types[target])
         self._given = None if where is None else self._queries.condition(where)
         self._present = f"NOT ({_missing(target, self._types[target])})"
         self._from = self._queries.source(table)
@@ -164,6 +178,7 @@ class IbisTable:
         sample = table if few else self._queries.sample(table, ROWS_FOR_LEVELS, counted, 0)
         found = self._found_levels(sample, n_bins, n_categories)
         self._read_facts(found)
+        self._limit_target()
         self.n_missing: int = counted - self.n_rows
 
     @property
@@ -257,12 +272,19 @@ class IbisTable:
         where : str
             In the SQL of the database, as :meth:`where` writes it.
         """
-        found = self._ask(
-            f"COUNT(*) AS n, AVG({self._number}) AS mean",
-            self._queries.condition(where),
-            {"n": "int64", "mean": "float64"},
-        )
-        return found["n"][0], found["mean"][0]
+        n, mean, _ = self.averages(where)
+        return n, mean
+
+    def averages(self, where: str) -> tuple[int, float, float]:
+        """Return what :meth:`average` returns, and the average with outliers as they count."""
+        columns = f"COUNT(*) AS n, AVG({self._as_it_is}) AS mean"
+        types = {"n": "int64", "mean": "float64"}
+        if self.limits is not None:
+            columns += f", AVG({self._number}) AS counted"
+            types["counted"] = "float64"
+        found = self._ask(columns, self._queries.condition(where), types)
+        mean = found["mean"][0]
+        return found["n"][0], mean, found.get("counted", [mean])[0]
 
     def kept(self, n_rows: int | None = None, seed: int = 0) -> IbisTable:
         r"""Return the rows that are searched as a temporary table of this connection.
@@ -537,11 +559,13 @@ class IbisTable:
         rows = self._chosen(self._queries.source(sample))
         rows = self._queries.expression(rows, self._types)
         ordered = [name for name in self._just_above if is_ordered(self._types[name])]
-        quantiles = quantiles_of(self._queries, rows, ordered, n_bins)
+        numbers = [] if self._types[self.target].is_boolean() else [self.target]
+        quantiles = quantiles_of(self._queries, rows, [*ordered, *numbers], n_bins)
+        self.limits: tuple[float, float] | None = limits_of(quantiles.get(self.target, []))
         labels = self._labels(rows, n_categories, sample is not self._table)
         found = []
         for name in self._just_above:
-            if name in quantiles:
+            if name in ordered:
                 edges, self._just_above[name] = edges_of(quantiles[name], self._types[name])
                 found.append(Levels(name, "number", edges=edges))
             else:
@@ -605,6 +629,8 @@ class IbisTable:
         if not np.isfinite([facts["low"], facts["high"]]).all():
             raise ValueError(f"the target {self.target!r} has infinite values")
         self.mean: float = float(facts["mean"])
+        self.true_mean: float = self.mean
+        self.extremes: tuple[float, float] = (float(facts["low"]), float(facts["high"]))
         self._with_nan: set[str] = set()
         self.levels: tuple[Levels, ...] = ()
         for j, levels in enumerate(found):
@@ -612,6 +638,24 @@ class IbisTable:
                 self._with_nan.add(levels.name)
             missing = facts[f"k{j}"] < self.n_rows or levels.name in self._with_nan
             self.levels += (replace(levels, missing=missing),)
+
+    def _limit_target(self) -> None:
+        """Count outliers; they are clipped from then on."""
+        self.n_wild: int = 0
+        low, high = self.extremes if self.limits is None else self.limits
+        if low <= self.extremes[0] and self.extremes[1] <= high:
+            self.limits = None
+            return
+        value = self._as_it_is
+        below, above = f"{value} < {low!r}", f"{value} > {high!r}"
+        self._number = f"CASE WHEN {below} THEN {low!r} WHEN {above} THEN {high!r} ELSE {value} END"
+        columns = f"SUM(CASE WHEN {below} OR {above} THEN 1 ELSE 0 END) AS n"
+        found = self._ask(
+            f"{columns}, AVG({self._number}) AS mean",
+            _all([self._given, self._present]),
+            {"n": "int64", "mean": "float64"},
+        )
+        self.n_wild, self.mean = found["n"][0], found["mean"][0]
 
 
 def _quoted(name: str) -> str:
