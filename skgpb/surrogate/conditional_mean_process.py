@@ -412,6 +412,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return float(self.model_noise)
 
     @property
+    @locked
     def is_exact(self) -> bool:
         """True if the noise that was learned is none worth speaking of."""
         return self._level is not None and self._level <= EXACT * self._unit
