@@ -251,6 +251,10 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
     def _choose(self) -> Arm:
         self.domain_.check_number(self.n_candidates)
         first = self._first_arm()
+        if first is None and self._can_be_seen and self._model.is_undecided:
+            first = best_seen(self.domain_, self._gp)
+            if first in self._record.pending:
+                first = None
         return self._best_by_rule() if first is None else first
 
     @locked
@@ -425,9 +429,14 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         self._refresh()
         return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp)
 
+    @property
+    def _can_be_seen(self) -> bool:
+        """Whether the query of the best answer may be what is to be found."""
+        return self._pulls and not self.n_context_
+
     def _rule_of_best(self) -> str:
         """Name the rule of recommendation that is best known."""
-        if self._informed and self._pulls and not self.n_context_ and self._model.is_exact:
+        if self._informed and self._can_be_seen and self._model.is_exact:
             return "posterior" if best_seen(self.domain_, self._gp) is None else "seen"
         return "posterior"
 

@@ -27,12 +27,13 @@ from skgpb.surrogate.criticism import (
 )
 from skgpb.surrogate.exactness import (
     EXACT,
+    ODDS,
     REPEATS,
     SMOOTHNESS,
+    chance_to_agree,
     exact_model,
     is_of_matern,
     of_smoothness,
-    repeats_agree,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
@@ -57,6 +58,9 @@ from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
 SAMPLE = ("functional", "reward", "alpha", "share")
 # Smoothness of a kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
+# The best answer is asked for again, to see if answers are exact, after so many answers. If answers
+# agree by chance it is asked for several times, but one answer in so many is the most.
+ENOUGH, ONE_IN = 16, 8
 
 
 class Samples:
@@ -439,7 +443,16 @@ class Model:
             if far and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1]):
                 # Whether it is wild is known once the model was learned without it.
                 self.schedule.learn_soon()
+        if learns_noise and self.prior is not None and self.noise > EXACT:
+            if gp.posterior.counts()[number] > 1 and self._repeats_agree:
+                self.schedule.learn_soon()
         return before
+
+    @property
+    def _repeats_agree(self) -> bool:
+        """True if repeated answers agree too often for answers with noise."""
+        answers = self.samples.scaled(0.0, 1.0)
+        return bool(answers.unknown.all()) and chance_to_agree(answers) <= 1.0 / ODDS
 
     def observe_numbers(
         self,
@@ -618,7 +631,8 @@ class Model:
             return Likelihood(covariance, samples, prior, noise)
 
         optimizer = self.options.optimizer
-        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer)
+        chance = chance_to_agree(scaled)
+        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, chance)
         if exact is None:
             return replace(found, smoothness=SMOOTHEST)
         return replace(found, **vars(exact))
@@ -654,13 +668,33 @@ class Model:
         if not len(targets):
             return False
         more = int(counts.sum()) - len(counts)
-        samples = self.samples.scaled(0.0, 1.0)
-        if more and samples.unknown.all() and repeats_agree(samples):
+        if more and self._repeats_agree:
             return True
         least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
         if (posterior.noises() * counts > least).any():
             return False
         return posterior.repeat_terms()[0] <= REPEATS * more
+
+    @property
+    def is_undecided(self) -> bool:
+        """True if one more answer to the best query would tell noise from roughness of f.
+
+        That is so if noise was learned from some answers of which no two are to one query. If
+        different queries have equal answers, as counts and grades have, one agreement may be due
+        to chance and does not decide.
+        """
+        samples, n = self.samples, self.n_answers
+        n_repeats = n - len(self.process.observed)
+        if not (
+            self.prior is not None
+            and self.schedule.learned_at >= ENOUGH
+            and 0 <= ONE_IN * n_repeats < n
+            and self.noise > EXACT
+            and len(samples) == n
+            and all(map(isnan, samples.alpha))
+        ):
+            return False
+        return not n_repeats or 1.0 / ODDS < chance_to_agree(samples.scaled(0.0, 1.0)) < 1.0
 
     def doubted(self) -> list[int]:
         """Return the only answers to their queries that are wild and higher than expected.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skgpb import GPUCBOptimizer
-from skgpb.surrogate.exactness import repeats_agree
+from skgpb.surrogate.exactness import chance_to_agree
 from skgpb.surrogate.samples import ScaledSamples
 
 X = np.linspace(0.0, 1.0, 64)[:, None]
@@ -71,8 +71,57 @@ def told(numbers, y):
 
 
 def test_the_same_answer_to_the_same_query_says_that_it_is_exact():
-    assert repeats_agree(told([0, 1, 0, 2], [1.0, 3.0, 1.0, 2.0]))
-    assert not repeats_agree(told([0, 1, 0, 2], [1.0, 3.0, 1.001, 2.0]))
-    assert not repeats_agree(told([0, 1, 3, 2], [1.0, 3.0, 1.001, 2.0]))
-    # Grades agree by chance.
-    assert not repeats_agree(told([0, 1, 0, 2], [1.0, 0.0, 1.0, 1.0]))
+    assert chance_to_agree(told([0, 1, 0, 2], [1.0, 3.0, 1.0, 2.0])) == 0.0
+    assert chance_to_agree(told([0, 1, 0, 2], [1.0, 3.0, 1.001, 2.0])) == 1.0
+    assert chance_to_agree(told([0, 1, 3, 2], [1.0, 3.0, 1.001, 2.0])) == 1.0
+    # Grades agree by chance, the more often the fewer there are.
+    assert chance_to_agree(told([0, 1, 0, 2], [1.0, 0.0, 1.0, 1.0])) == 2 / 3
+    assert chance_to_agree(told([0, 1, 0, 2, 0], [1.0, 0.0, 1.0, 0.0, 1.0])) == 1 / 9
+
+
+def repeated(optimizer, answer, n):
+    """Play n rounds; numbers of the rounds in which a query was asked again."""
+    asked, again = [], []
+    for t in range(n):
+        query = optimizer.ask()
+        point = query.points[0].tolist()
+        if point in asked:
+            again.append(t)
+        asked.append(point)
+        optimizer.tell(query, answer(query.points[0]))
+    return again
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+def test_the_best_is_asked_for_once_more_where_answers_may_be_exact():
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, random_state=0)
+    again = repeated(optimizer, lambda x: float(rough(x[0]) + rough(0.7 * x[1] + 0.1)), 24)
+    assert len(again) == 1 and 16 <= again[0] <= 17
+    assert optimizer.alpha_ < 1e-4  # learned at once
+    assert optimizer.recommend() == optimizer.recommend(rule="seen")
+
+
+def test_with_noise_one_answer_more_decides():
+    rng = np.random.default_rng(0)
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, random_state=0)
+    again = repeated(optimizer, lambda x: float(smooth(x[0]) + 0.5 * rng.standard_normal()), 40)
+    assert len([t for t in again if t < 32]) <= 1
+    assert optimizer.alpha_ > 0.05
+    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+def test_grades_are_asked_for_more_than_once():
+    rng = np.random.default_rng(3)
+
+    def grade(x):
+        return float(np.clip(round(3.0 + 2.0 * smooth(x[0]) + rng.standard_normal()), 1, 5))
+
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, random_state=3)
+    assert 1 <= len(repeated(optimizer, grade, 48)) <= 6
+    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+
+
+def test_nothing_is_repeated_where_the_noise_is_given():
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, alpha=0.3, random_state=0)
+    assert not repeated(optimizer, lambda x: float(rough(x[0])), 24)
