@@ -132,6 +132,9 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
     dimensions, where no such set fills the box, all of them follow the posterior. After some
     hundred answers they move in turn, a few in each round (decision D-D10).
 
+    *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
+    the best answer is asked once more after 16 answers, which shows whether answers have noise.
+
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
     rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior`,
     :meth:`scores` and :meth:`predict_arms` use the last one that was asked, at first the middle of
