@@ -443,9 +443,9 @@ class Model:
             if far and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1]):
                 # Whether it is wild is known once the model was learned without it.
                 self.schedule.learn_soon()
-        if learns_noise and self.prior is not None and self.noise > EXACT:
-            if gp.posterior.counts()[number] > 1 and self._repeats_agree:
-                self.schedule.learn_soon()
+        again = learns_noise and number < len(gp.observed) - 1
+        if again and self.prior is not None and self.noise > EXACT and self._repeats_agree:
+            self.schedule.learn_soon()
         return before
 
     @property
