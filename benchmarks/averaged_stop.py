@@ -1,10 +1,11 @@
 """Effect of averaging over models on `Stop` when kernel and noise are learned.
 
-``python -m benchmarks.averaged_stop [--runs 20] [--seed 0] [--dimensions 1 2] [--output DIR]``
+``python -m benchmarks.averaged_stop [--runs 20] [--seed 0] [--dimensions 1 2] [--noise 0.3]``
 draws functions from Gaussian processes of several smoothnesses at 101 arms in one dimension and at
-15 x 15 in two, with noise of standard deviation 0.3. GP-UCB, which is told nothing, plays up to 150
-rounds. At every check of Stop(0.4) the same run is judged twice: by the most probable model alone,
-and by it and by all models that the answers leave (:mod:`skgpb.surrogate.models`), as Stop does.
+15 x 15 in two, with noise of this standard deviation. GP-UCB, which is told nothing, plays up to
+150 rounds. At every check of Stop(0.4) the same run is judged twice: by the most probable model
+alone, and by it and by all models that the answers leave (:mod:`skgpb.surrogate.models`), as Stop
+does.
 
 Printed: how many runs either rule stopped, in how many of these the claim was true, with the exact
 binomial interval of 95 %, and the median number of answers.
@@ -36,7 +37,7 @@ CELLS: tuple[tuple[Kernel, int], ...] = (
 RULES = ("one model", "averaged")
 
 
-def play(kernel: Kernel, d: int, seed: int) -> dict[str, tuple[int, bool]]:
+def play(kernel: Kernel, d: int, noise: float, seed: int) -> dict[str, tuple[int, bool]]:
     """Answers after which each rule stopped, and whether its claim was true."""
     arms = ARMS[d].reshape(-1, d)
     values, vectors = np.linalg.eigh(kernel(arms))
@@ -46,7 +47,7 @@ def play(kernel: Kernel, d: int, seed: int) -> dict[str, tuple[int, bool]]:
     found: dict[str, tuple[int, bool]] = {}
     for t in range(1, MOST + 1):
         arm = optimizer.ask()
-        optimizer.tell(arm, float(f[arm.index] + NOISE * rng.normal()))
+        optimizer.tell(arm, float(f[arm.index] + noise * rng.normal()))
         risks = stop.risks(t, True, d)
         if risks is None:
             continue
@@ -67,12 +68,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--dimensions", type=int, nargs="+", choices=ARMS, default=list(ARMS), help="default all"
     )
+    parser.add_argument("--noise", type=float, default=NOISE, help=f"default {NOISE}")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     table, rows = [], []
     for kernel, d in (cell for cell in CELLS if cell[1] in options.dimensions):
         seeds = range(options.seed, options.seed + options.runs)
-        runs = [play(kernel, d, seed) for seed in seeds]
+        runs = [play(kernel, d, options.noise, seed) for seed in seeds]
         for rule in RULES:
             ended = [run[rule] for run in runs if rule in run]
             n, true = len(ended), sum(claim for _, claim in ended)
@@ -84,7 +86,8 @@ def main(arguments: list[str] | None = None) -> None:
             table.append((f"{kernel}, {d}-D: {rule}", [str(n), str(true), share, median]))
         for seed, run in zip(seeds, runs, strict=True):
             rows += [(str(kernel), d, seed, rule, *run[rule]) for rule in RULES if rule in run]
-    title = f"Stop({EPSILON:g}, delta={DELTA:g}): {options.runs} runs, seed {options.seed}"
+    title = f"Stop({EPSILON:g}, delta={DELTA:g}), noise {options.noise:g}: "
+    title += f"{options.runs} runs, seed {options.seed}"
     print(format_table(title, ["stopped", "true", "% true (95 %)", "median n"], table))
     path = options.output / "averaged_stop.csv"
     write_csv(path, ["kernel", "d", "seed", "rule", "stopped_at", "true"], rows)
