@@ -5,7 +5,7 @@ overconfident if there are few answers, or if f is rougher than its kernel. This
 over Matérn kernels of several smoothnesses. Each is taken at its most probable hyperparameters and
 at points on either side: one pair scales all length scales, another the noise variance. The points
 are Gauss-Hermite nodes of the Laplace approximation, weighted by the density of the hyperparameters
-there [Rue2009]_.
+there [Rue2009]_. The prior believes in the roughest smoothness as much as in all others.
 
 References
 ----------
@@ -34,6 +34,9 @@ from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, Suboptimali
 DISTANCE, WEIGHT = sqrt(3.0), 1.0 / 6.0
 # Step of the differences for curvatures, and limits of the resulting standard deviations.
 STEP, DEVIATIONS = 0.2, (0.05, 1.0)
+# Prior weight of the roughest smoothness, where the others have 1: what is claimed of f has to hold
+# for rough functions too, which some dozens of noisy answers do not tell from smooth ones.
+OF_ROUGHEST = 2.0
 # Models with less than this fraction of the total weight are left out.
 NEGLIGIBLE = 0.01
 
@@ -100,9 +103,10 @@ class Models:
                 mode, bounds = np.append(theta, log(level)), np.vstack([bounds, limits])
                 along = np.pad(along, (0, 1))
                 along[1, -1] = 1.0
+            known = log(OF_ROUGHEST) if nu == SMOOTHNESS[0] else 0.0
             for weight, x in _design(density, mode, bounds, along):
                 further = exp(x[-1]) if level is not None else noise
-                every.append((weight, kernel.clone_with_theta(x[: len(theta)]), further))
+                every.append((weight + known, kernel.clone_with_theta(x[: len(theta)]), further))
         values = np.array([weight for weight, _, _ in every])
         weights = np.exp(values - values.max())
         kept = np.flatnonzero(weights >= NEGLIGIBLE * weights.sum()).tolist()
