@@ -358,7 +358,8 @@ def test_a_campaign_is_the_same_through_every_door(driver, tmp_path):
         assert (temperature / 0.5).is_integer() and water + oil <= 100 + 1e-9
         assert float(f"{salt:.3g}") == salt
     status = run.status()
-    assert (status["n_answered"], status["n_skipped"], len(run.replicates())) == (30, 1, 1)
+    # One setting was repeated on demand, and the best one to see whether answers are exact.
+    assert (status["n_answered"], status["n_skipped"], len(run.replicates())) == (30, 1, 2)
     assert run.history()[NOTED]["note"] == "new bottle"
     # It has found something: the least value is 0.
     assert best["params"]["catalyst"] == "B" and loss(*best["params"].values()) < 1.0
