@@ -12,13 +12,13 @@ from typing import Any
 import skgpb
 from skgpb.cli.arguments import UsageError, rows_or_share, whole
 from skgpb.cli.database_pictures import panels_of, said_label
-from skgpb.cli.exact import fewest_rows, real_group, rows_of
+from skgpb.cli.exact import fewest_rows, no_group, real_group, rows_of
 from skgpb.cli.features import SHOWN
 from skgpb.cli.files import check_drawing, check_outputs, write_json, write_report
 from skgpb.cli.html_report import write_page
 from skgpb.cli.pictures import Panel
 from skgpb.cli.tables import check_table
-from skgpb.cli.words import count, number, percent
+from skgpb.cli.words import count, number, percent, summary
 from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.tables import Categories, Interval
 
@@ -207,16 +207,10 @@ def _written(value: Any) -> str:
 
 def summary_of(result: dict[str, Any], sides: dict[str, str], remarks: Sequence[str]) -> list[str]:
     """Return lines that describe the result."""
-    lines = rows_said(result, sides)
-    width = max(len(name) for name, _ in lines)
-    return [
-        f"{result['sought'].capitalize()} average of {result['target']} in {source_of(result)}",
-        "",
-        *headline_of(result),
-        "",
-        *(f"{name:<{width}}  {text}" for name, text in lines),
-        *(line for remark in remarks for line in ("", remark)),
-    ]
+    title = f"{result['sought'].capitalize()} average of {result['target']} in {source_of(result)}"
+    return summary(
+        title, headline_of(result), rows_said(result, sides), ([remark] for remark in remarks)
+    )
 
 
 def remarks_of(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
@@ -246,8 +240,7 @@ def source_of(result: dict[str, Any]) -> str:
 def headline_of(result: dict[str, Any]) -> list[str]:
     """Describe in sentences whether there is a group, and the expected average of new rows."""
     if result["n_members"] == result["n_rows"]:
-        word = "lower" if result["sought"] == "lowest" else "higher"
-        return [f"No group has a {word} average than the whole table."]
+        return no_group(result)
     if result["verdict"] == "real":
         return real_group(result)
     return ["The group may be chance: a search finds groups as good in tables without any."]

@@ -14,7 +14,7 @@ import skgpb
 from skgpb.cli.arguments import UsageError
 from skgpb.cli.features import Limits
 from skgpb.cli.tables import SearchTable
-from skgpb.cli.words import LISTED, count, named, number, percent, quoted
+from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
 from skgpb.datasets import Column
 from skgpb.datasets.dates import iso_date
 from skgpb.tables import Box, Categories, Interval, MemoryTable
@@ -207,23 +207,15 @@ def _runner_up(found: ExactFound) -> dict[str, Any] | None:
 
 def summary_of(found: ExactFound, result: dict[str, Any], source: str) -> list[str]:
     """Return lines that describe the result."""
-    rows = rows_said(found, result)
-    width = max(len(name) for name, _ in rows)
-    return [
-        f"{result['sought'].capitalize()} average of {found.target} in {source}",
-        "",
-        *headline(found, result),
-        "",
-        *(f"{name:<{width}}  {text}" for name, text in rows),
-        *(line for remark in remarks_of(found, result) for line in ("", remark)),
-    ]
+    title = f"{result['sought'].capitalize()} average of {found.target} in {source}"
+    remarks = ([remark] for remark in remarks_of(found, result))
+    return summary(title, headline(found, result), rows_said(found, result), remarks)
 
 
 def headline(found: ExactFound, result: dict[str, Any]) -> list[str]:
     """Describe in sentences whether there is a group, and the expected average of new rows."""
     if found.is_whole:
-        word = "lower" if found.finding.minimizes else "higher"
-        return [f"No group has a {word} average than the whole table."]
+        return no_group(result)
     if result["verdict"] == "chance":
         share = percent(min(result["p_value"], 1.0))
         return [
@@ -231,6 +223,12 @@ def headline(found: ExactFound, result: dict[str, Any]) -> list[str]:
             "to the rows at random a search finds as much."
         ]
     return real_group(result)
+
+
+def no_group(result: dict[str, Any]) -> list[str]:
+    """Say that the whole table is recommended."""
+    word = "lower" if result["sought"] == "lowest" else "higher"
+    return [f"No group has a {word} average than the whole table."]
 
 
 def real_group(result: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from skgpb.cli.asked import Found
 from skgpb.cli.private import privacy_remark
-from skgpb.cli.words import LISTED, chances, count, named, number, percent, quoted
+from skgpb.cli.words import LISTED, chances, count, named, number, percent, quoted, summary
 
 # Features below this share of the largest effect do not matter.
 MATTERS = 0.1
@@ -14,14 +14,8 @@ MATTERS = 0.1
 
 def summary_of(found: Found, result: dict[str, Any], source: str) -> list[str]:
     """Return lines that describe the result."""
-    rows = rows_of(found, result)
-    width = max(len(name) for name, _ in rows)
-    return [
-        f"{result['sought'].capitalize()} average of {found.target} in {source}",
-        "",
-        *(f"{name:<{width}}  {text}" for name, text in rows),
-        *(line for remark in remarks_of(found, result) for line in ("", *remark)),
-    ]
+    title = f"{result['sought'].capitalize()} average of {found.target} in {source}"
+    return summary(title, [], rows_of(found, result), remarks_of(found, result))
 
 
 def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:

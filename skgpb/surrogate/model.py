@@ -61,6 +61,8 @@ SMOOTHEST = SMOOTHNESS[-1]
 # The best answer is asked for again, to see if answers are exact, after so many answers. If answers
 # agree by chance it is asked for several times, but one answer in so many is the most.
 ENOUGH, ONE_IN = 16, 8
+# Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
+DIFFER = 1e-3
 
 
 class Samples:
@@ -444,15 +446,18 @@ class Model:
                 # Whether it is wild is known once the model was learned without it.
                 self.schedule.learn_soon()
         again = learns_noise and number < len(gp.observed) - 1
-        if again and self.prior is not None and self.noise > EXACT and self._repeats_agree:
+        may_be_exact = again and self.prior is not None and self.noise > EXACT
+        if may_be_exact and self._chance_to_agree <= 1.0 / ODDS:
             self.schedule.learn_soon()
         return before
 
     @property
-    def _repeats_agree(self) -> bool:
-        """True if repeated answers agree too often for answers with noise."""
+    def _chance_to_agree(self) -> float:
+        """Chance that repeated answers with noise agree as these do; 1 where some do not."""
+        if self.process.posterior.repeat_terms()[0] > DIFFER:
+            return 1.0
         answers = self.samples.scaled(0.0, 1.0)
-        return bool(answers.unknown.all()) and chance_to_agree(answers) <= 1.0 / ODDS
+        return chance_to_agree(answers) if answers.unknown.all() else 1.0
 
     def observe_numbers(
         self,
@@ -668,7 +673,7 @@ class Model:
         if not len(targets):
             return False
         more = int(counts.sum()) - len(counts)
-        if more and self._repeats_agree:
+        if more and self._chance_to_agree <= 1.0 / ODDS:
             return True
         least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
         if (posterior.noises() * counts > least).any():
@@ -685,16 +690,15 @@ class Model:
         """
         samples, n = self.samples, self.n_answers
         n_repeats = n - len(self.process.observed)
-        if not (
+        return (
             self.prior is not None
             and self.schedule.learned_at >= ENOUGH
             and 0 <= ONE_IN * n_repeats < n
             and self.noise > EXACT
             and len(samples) == n
+            and (not n_repeats or 1.0 / ODDS < self._chance_to_agree < 1.0)
             and all(map(isnan, samples.alpha))
-        ):
-            return False
-        return not n_repeats or 1.0 / ODDS < chance_to_agree(samples.scaled(0.0, 1.0)) < 1.0
+        )
 
     def doubted(self) -> list[int]:
         """Return the only answers to their queries that are wild and higher than expected.
