@@ -9,8 +9,8 @@ of the method's own recommendation at the end ("simple"). For both: the mean ove
 difference to the first method with its standard error over functions, the mean rank, and on which
 share of the functions a method is within one standard error, of the difference over runs, of the
 best. ``--kinds`` adds the mean decimal logarithm at the end, and the means of each kind of
-functions. Runs of one seed meet the same noise; packages of others are told its mean deviation where
-they have a parameter for it. Results are kept in ``suite.csv`` in ``--output``: what is there
+functions. Runs of one seed meet the same noise; packages of others are told its mean deviation
+where they have a parameter for it. Results are kept in ``suite.csv`` in ``--output``: what is there
 already is not played again.
 """
 

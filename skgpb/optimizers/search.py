@@ -255,7 +255,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         self.domain_.check_number(self.n_candidates)
         first = self._first_arm()
         if first is None and self._can_be_seen and self._model.is_undecided:
-            first = best_seen(self.domain_, self._gp)
+            first = best_seen(self.domain_, self._model)
             if first in self._record.pending:
                 first = None
         return self._best_by_rule() if first is None else first
@@ -440,7 +440,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
     def _rule_of_best(self) -> str:
         """Name the rule of recommendation that is best known."""
         if self._informed and self._can_be_seen and self._model.is_exact:
-            return "posterior" if best_seen(self.domain_, self._gp) is None else "seen"
+            return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
         return "posterior"
 
     def _best_in(self, context: np.ndarray) -> Any:
@@ -506,7 +506,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         self._check_informed()
         if rule == "seen":
             possible = self._pulls and there is None and side is None
-            seen = best_seen(self.domain_, self._gp) if possible else None
+            seen = best_seen(self.domain_, self._model) if possible else None
             if seen is None:
                 raise ValueError(
                     "rule='seen' is for queries that are what is to be found, without side or "

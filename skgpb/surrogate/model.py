@@ -561,11 +561,14 @@ class Model:
         for _ in range(MOST_AT_ONCE):
             factors = samples.factors
             found = replace(self._most_probable(samples), wild=factors)
-            if not self._judges(found):
+            if not (judges := self._judges(found)) and not factors:
                 break
             usual = samples.with_factors({}).scaled(found.center, found.scale)
             process = self._process_of(found, samples)
             wild = wild_answers(process, usual, found.noise, factors, cleared)
+            if not judges:
+                # All others are exact: how far those are off that were left out is still to be said.
+                wild = {s: factor for s, factor in wild.items() if s in factors}
             if wild.keys() == factors.keys():
                 return replace(found, wild=wild)
             cleared |= factors.keys() - wild.keys()
@@ -676,7 +679,8 @@ class Model:
         if more and self._chance_to_agree <= 1.0 / ODDS:
             return True
         least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
-        if (posterior.noises() * counts > least).any():
+        believed = np.delete(posterior.noises() * counts, list(self.wild_queries()))
+        if not len(believed) or (believed > least).any():
             return False
         return posterior.repeat_terms()[0] <= REPEATS * more
 
@@ -699,6 +703,14 @@ class Model:
             and (not n_repeats or 1.0 / ODDS < self._chance_to_agree < 1.0)
             and all(map(isnan, samples.alpha))
         )
+
+    def wild_queries(self) -> set[int]:
+        """Return the numbers of the functionals of which all answers are wild."""
+        if not self.samples.factors:
+            return set()
+        functional, factors = self.samples.functional, self.samples.factors
+        believed = {i for s, i in enumerate(functional) if s not in factors}
+        return {functional[s] for s in factors} - believed
 
     def doubted(self) -> list[int]:
         """Return the only answers to their queries that are wild and higher than expected.
