@@ -567,7 +567,7 @@ class Model:
             process = self._process_of(found, samples)
             wild = wild_answers(process, usual, found.noise, factors, cleared)
             if not judges:
-                # All others are exact: how far those are off that were left out is still to be said.
+                # All others are exact; what is left to say is how far the wild ones are off.
                 wild = {s: factor for s, factor in wild.items() if s in factors}
             if wild.keys() == factors.keys():
                 return replace(found, wild=wild)
