@@ -64,9 +64,18 @@ def best_target(
 
 def best_seen(arms: ArmSet, model: Model) -> Arm | None:
     """Return the query of the best answer that is not wild; None if it cannot be recommended."""
-    gp, wild = model.process, model.wild_queries()
-    for i in np.argsort(-gp.posterior.targets(), kind="stable").tolist():
-        arm = None if i in wild else arms.arm_at(gp.observed[i])
+    return _best_answered(arms, model, model.process.posterior.targets())
+
+
+def best_alone(arms: ArmSet, model: Model) -> Arm | None:
+    """Return the query whose own answers are best; None if it cannot be recommended."""
+    return _best_answered(arms, model, model.independent_means())
+
+
+def _best_answered(arms: ArmSet, model: Model, values: np.ndarray) -> Arm | None:
+    observed, wild = model.process.observed, model.wild_queries()
+    for i in np.argsort(-values, kind="stable").tolist():
+        arm = None if i in wild else arms.arm_at(observed[i])
         if arm is not None:
             return arm
     return None

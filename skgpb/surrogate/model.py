@@ -23,6 +23,7 @@ from skgpb.surrogate.criticism import (
     Criticism,
     about_contradiction,
     about_wild,
+    explains_nothing,
     risk_of_check,
 )
 from skgpb.surrogate.exactness import (
@@ -37,6 +38,7 @@ from skgpb.surrogate.exactness import (
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.independent import independent_means
 from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -703,6 +705,20 @@ class Model:
             and (not n_repeats or 1.0 / ODDS < self._chance_to_agree < 1.0)
             and all(map(isnan, samples.alpha))
         )
+
+    @property
+    def explains_nothing(self) -> bool:
+        """True if a kernel and a noise that were learned predict no answer from the others."""
+        return (
+            self.prior is not None
+            and self.schedule.learned_at >= FIRST_LEARNING
+            and all(map(isnan, self.samples.alpha))
+            and explains_nothing(self.process)
+        )
+
+    def independent_means(self) -> np.ndarray:
+        """Posterior means of the functionals in units of their own, if nothing connects them."""
+        return independent_means(np.array(self.samples.functional), np.array(self.samples.reward))
 
     def wild_queries(self) -> set[int]:
         """Return the numbers of the functionals of which all answers are wild."""
