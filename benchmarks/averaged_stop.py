@@ -3,9 +3,9 @@
 ``python -m benchmarks.averaged_stop [--runs 20] [--seed 0] [--dimensions 1 2] [--noise 0.3]
 [--answers 150]`` draws functions from Gaussian processes of several smoothnesses at 101 arms in one
 dimension and at 15 x 15 in two, with noise of this standard deviation. GP-UCB, which is told
-nothing, plays up to so many rounds. At every check of Stop(0.4) the same run is judged twice: by the most probable model
-alone, and by it and by all models that the answers leave (:mod:`skgpb.surrogate.models`), as Stop
-does.
+nothing, plays up to so many rounds. At every check of Stop(0.4) the same run is judged twice: by
+the most probable model alone, and by it and by all models that the answers leave
+(:mod:`skgpb.surrogate.models`), as Stop does.
 
 Printed: how many runs either rule stopped, in how many of these the claim was true, with the exact
 binomial interval of 95 %, and the median number of answers.

@@ -81,7 +81,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.threads": ["--times 5 --eight 1 --share 0.1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
     "stopping": [""],
-    "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],
+    "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random --kinds"],
     "tables": [
         "--kinds synthetic --half both --each --names disc corners",
         "--verdicts",
@@ -171,6 +171,23 @@ def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch
         assert -1.15 < values.min() < -0.6 and values.max() < 1e-3, name
         assert values.std() > 0.05, name
         assert function.regret(X[0]) == pytest.approx(-values[0])
+
+
+def test_functions_of_bbob_are_those_of_coco_within_their_range(monkeypatch) -> None:
+    cocoex = pytest.importorskip("cocoex", reason="needs coco-experiment")
+    monkeypatch.syspath_prepend(ROOT)
+    bbob = importlib.import_module("benchmarks.suite.bbob")
+    suite = importlib.import_module("benchmarks.suite.functions")
+    odd, even = bbob.names(odd=True, even=False), bbob.names(odd=False, even=True)
+    assert len({*odd, *even}) == len(odd) + len(even) == 24 * 2 * 2
+    for name in ("f1-2d", "f20-5d-noisy"):
+        function = suite.function(name)
+        problem = cocoex.BareProblem("bbob", int(name[1:].split("-")[0]), function.d, 1)
+        best = (np.array(problem.best_parameter()) + 5.0) / 10.0
+        assert function.regret(best) == pytest.approx(0.0, abs=1e-9)
+        values = function.value(np.random.default_rng(2).random((2000, function.d)))
+        assert 0.85 < np.mean(values > -1.0) < 0.95 and values.max() <= 0.0
+        assert function.noise == 0.1 * name.endswith("noisy")
 
 
 def test_searches_are_compared_run_by_run_and_played_once(

@@ -121,11 +121,9 @@ def at_the_end(values: np.ndarray, functions: list[Function]) -> list[list[str]]
     cells = []
     for column in columns:
         gap, error = mean_and_error(column - column[:, :1])
+        errors = [f" ({each:.2f})" if len(column) > 1 else "" for each in error]
         cells.append(
-            [
-                f"{mean:.2f} {gap[m]:+.2f} ({error[m]:.2f})"
-                for m, mean in enumerate(column.mean(axis=0))
-            ]
+            [f"{mean:.2f} {gap[m]:+.2f}{errors[m]}" for m, mean in enumerate(column.mean(axis=0))]
         )
     return [list(row) for row in zip(*cells, strict=True)]
 

@@ -1,6 +1,6 @@
-r"""A model in which queries have nothing in common, for f that varies faster than queries are apart.
+r"""A model in which queries have nothing in common, for f that varies over shorter distances.
 
-What is not explained by a kernel counts as noise of the answers. Where this is nearly everything,
+What a kernel does not explain counts as noise of the answers. Where this is nearly everything,
 because f is rougher than any kernel that was tried, the posterior mean is flat and its largest
 value means nothing. Here each query has a value of its own instead, and values and noise have the
 variances :math:`\tau^2` and :math:`\sigma^2`. The posterior mean of a query with n answers is then

@@ -46,8 +46,7 @@ def test_independent_means_of_equal_answers_are_these():
 
 def test_whether_a_model_explains_anything_is_that_of_models_without_each_answer():
     for value, expected in ((white, True), (wave, False)):
-        optimizer, X, f = told(value, 40, 0.1, 3)
-        gp = optimizer._model.process
+        gp = told(value, 40, 0.1, 3)[0]._model.process
         errors, _ = leave_one_out(gp)
         targets = gp.posterior.targets()
         by_others = [targets[i] - np.delete(targets, i).mean() for i in range(40)]
@@ -60,13 +59,12 @@ def test_a_model_that_explains_nothing_is_not_asked_what_is_best(seed):
     found = optimizer.recommend()
     assert found == optimizer.recommend(rule="independent")
     # Of 60 values the best third, although the noise is not known.
-    (at,) = np.flatnonzero((X == found.points).all(axis=1))
+    (at,) = np.flatnonzero((found.points == X).all(axis=1))
     assert (f > f[at]).sum() < 20
-    smooth, X, f = told(wave, 60, 0.2, seed)
+    smooth, _, _ = told(wave, 60, 0.2, seed)
     assert smooth.recommend() == smooth.recommend(rule="posterior")
 
 
 def test_a_model_that_was_given_is_believed():
-    settings = {"alpha": 0.04}
-    optimizer, _, _ = told(white, 60, 0.2, 1, **settings)
+    optimizer, _, _ = told(white, 60, 0.2, 1, alpha=0.04)
     assert optimizer.recommend() == optimizer.recommend(rule="posterior")
