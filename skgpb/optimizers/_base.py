@@ -25,6 +25,7 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
+from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
@@ -218,6 +219,9 @@ class BaseBanditOptimizer(
 
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
+
+    # The box of contexts, of an optimizer that may have some.
+    _contexts: Contexts
 
     #: When the model of f is learned and compared with the answers.
     _schedule: Schedule = NEVER
@@ -512,21 +516,53 @@ class BaseBanditOptimizer(
         asked = self._asked_or_new(count, another)
         return asked[0] if n is None else asked
 
+    @property
+    def _in_contexts(self) -> bool:
+        """Whether queries are chosen in contexts."""
+        return self.context_bounds is not None
+
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
+        if self._in_contexts:
+            return False
         if context is not None:
+            known = "context_bounds" in self._get_param_names()
+            none = "these are None" if known else f"{type(self).__name__} has none"
             raise ValueError(
-                f"context is for optimizers with context_bounds, and {type(self).__name__} has "
-                f"none: {context!r}"
+                f"context is for optimizers with context_bounds, and {none}: {context!r}"
             )
         return True
 
+    @locked
     def _ask_in(self, context: Any, n: int | None, another: bool = False) -> Any:
-        """Ask in a context, if there are contexts."""
-        raise NotImplementedError
+        """Return a query in a context, or n; repeated calls agree until an answer is told."""
+        count = 1 if n is None else check_count(n)
+        self._ensure_started()
+        context = self._contexts.checked(context)
+        mine = [query for query in self._record.asked if np.array_equal(query.context, context)]
+        mine = [] if another else mine[:count]
+        self._record.asked_again.update(mine)
+        if len(mine) < count:
+            mine += self._commit(self._ask_more, count - len(mine), self._choose_in, context)
+        return mine[0] if n is None else mine
+
+    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]:
+        """Check the contexts of a run, in the order in which they arrive."""
+        if contexts is None:
+            raise ValueError(
+                "contexts must be given if there are context_bounds, got None: "
+                "run(objective, contexts=[...])"
+            )
+        with unchanged_by_errors(self):
+            self._ensure_started()
+            return self._contexts.all_checked(contexts)
 
     def _choose(self) -> Any:
         """Return the next query, different from the pending ones."""
+        raise NotImplementedError
+
+    def _choose_in(self, context: np.ndarray) -> Any:
+        """Return the next query in a context, different from the pending ones."""
         raise NotImplementedError
 
     def _doubted(self) -> list[int]:
@@ -1191,8 +1227,7 @@ class BaseBanditOptimizer(
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
-            in_contexts = getattr(self, "context_bounds", None) is not None
-            why = ", which depends on the context" if in_contexts else ""
+            why = "" if self.context_bounds is None else ", which depends on the context"
             raise ValueError(
                 f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
                 f": stop must be a function of the optimizer or None, got {stop!r}"

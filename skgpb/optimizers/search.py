@@ -44,7 +44,7 @@ from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_known, best_seen, best_target, climbed
-from skgpb.optimizers._contexts import InContexts
+from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._feedback import (
     Feedback,
     box_of_arms,
@@ -81,7 +81,7 @@ LEAST_WORTH = 1e-300
 
 
 @with_shared_paragraphs
-class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
+class Search(PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
@@ -502,7 +502,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         there = None
         if not self._without_context(context):
             self._check_informed()
-            there = self._checked_context(context)
+            there = self._contexts.checked(context)
         self._check_informed()
         if rule == "seen":
             possible = self._pulls and there is None and side is None
@@ -645,8 +645,8 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
         if self.space_ is not None:
-            assert self._contexts is not None
-            self.n_context_ = self._contexts.n_axes
+            assert self._context_space is not None
+            self.n_context_ = self._context_space.n_axes
             return actions
         contexts = check_bounds(self.context_bounds, "context_bounds")
         self.n_context_ = len(contexts)
@@ -663,6 +663,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
             )
 
     def _begin(self) -> None:
+        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
         self._feedback = feedback = Feedback(
             self.kernel,
             self.arms,
@@ -737,7 +738,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         if self.context_bounds is None:
             return (self._choose,)
-        return self._choose_in, self._checked_context(query.context)
+        return self._choose_in, self._contexts.checked(query.context)
 
     def _result(self, last: Any) -> Any:
         return self.recommend(context=None if self.context_bounds is None else last.context)
