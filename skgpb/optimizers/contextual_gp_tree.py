@@ -42,8 +42,9 @@ from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._norm_bound import NormBoundedOptimizer
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
@@ -65,7 +66,7 @@ class Promise(NamedTuple):
 
 
 @with_shared_paragraphs
-class ContextualGPTreeOptimizer(NormBoundedOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     Parameters
@@ -477,7 +478,7 @@ class ContextualGPTreeOptimizer(NormBoundedOptimizer[ContextCell]):
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
-            return self._given_beta(t)
+            return given_beta(self.beta, t, self._widths)
         return self._constants.beta((self.guarantee or USUAL).failure_probability)
 
     @property

@@ -34,6 +34,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
 from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -312,7 +313,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
-            return self._given_beta(t)
+            return given_beta(self.beta, t, self._widths)
         return self._constants.beta((self.guarantee or USUAL).failure_probability)
 
     @property

@@ -42,7 +42,7 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice, PricedOptimizer, checked_scores
+from skgpb.optimizers._base import PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._feedback import (
@@ -52,11 +52,11 @@ from skgpb.optimizers._feedback import (
     given_sets,
 )
 from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._joint_answers import (
     checked_numbers,
     history_of_numbers,
 )
-from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
 from skgpb.optimizers._tracked import Tracked
@@ -81,7 +81,7 @@ LEAST_WORTH = 1e-300
 
 
 @with_shared_paragraphs
-class Search(PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
+class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
