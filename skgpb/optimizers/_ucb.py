@@ -99,13 +99,11 @@ class BaseUCBOptimizer(Search):
         beta : float
             At least 0.
         """
-        if self._by_norm:
-            return self._widths().beta()
         if callable(self.beta):
             return check_callable_value(self.beta, posterior.t, "beta")
         if self.beta == "theory":
             return max(0.0, self.theory_beta(posterior.t, posterior.n_arms))
-        return float(self.beta)
+        return self._widths().beta() if self.beta == "rkhs" else float(self.beta)
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:

@@ -223,7 +223,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _refine(self, node: int, expected: GaussianProcess) -> None:
         """Split a leaf, and follow its children in what is expected of pending answers too."""
-        first = self._expand(node)
+        (first,) = self._expand_all([node])
         if expected is not self._gp:
             children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.blocks(first, children.stop), children)

@@ -160,6 +160,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     # Queries and targets, as the posterior tracks them.
     _tracked: Tracked
+    # None where every answer costs 1 and has the usual noise.
+    _prices: Prices | None
 
     _parameter_constraints: dict[str, Any] = {
         "arms": "no_validation",
@@ -277,17 +279,20 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         self._refresh()
         given = self._record.pending if pending is None else map(self._resolve, pending)
         out: list[Any] = list(given)
-        level = self._model.alpha
-        n = len(out)
+        level, n, m = self._model.alpha, len(out), len(self.domain_)
+        if self._prices is None:
+            costs, noises, shared = np.ones(m), np.full(m, level), None
+        else:
+            costs, noises, shared = self._prices.of_round(level)
         return Round.before(
             self._known(out),
             self._gp,
-            self._prices.noises(level),
-            self._prices.costs(),
+            noises,
+            costs,
             self._record.n_told + 1 + n,
             partial(self._rng_of_round, n),
             self.domain_.starts,
-            self._prices.shared(level),
+            shared,
         )
 
     def _values(self, round: Round) -> np.ndarray:
@@ -300,11 +305,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         )
         values = round.of_queries(values)
         if not self._is_worth(round):
-            if not self._prices.differ:
+            if self._prices is None or not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
-        return values if self._prices.are_one else values - np.log(round.cost)
+        return values if self._prices is None else values - np.log(round.cost)
 
     def _is_worth(self, round: Round) -> bool:
         """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
@@ -349,9 +354,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if query.has_parts:
             self._update_block(query, reward, alpha)
             return
-        slot, share = self._tracked.slot_of(query), self._prices.share_of(query)
+        slot = self._tracked.slot_of(query)
+        share = 1.0 if self._prices is None else self._prices.share_of(query)
         self._model.begin(reward, self._relearned)
-        self._tracked.covariances.observing(slot, self._model.noise_of(alpha, share))
+        self._tracked.observing(slot, self._model.noise_of(alpha, share))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, share)
         self._pay(query)
@@ -395,13 +401,16 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
-        return self._tracked.known(
-            pending, *self._prices.functionals_of(pending, self._model.alpha)
-        )
+        level = self._model.alpha
+        if self._prices is None:
+            blocks, noises = [*map(self.domain_.block_of, pending)], np.full(len(pending), level)
+        else:
+            blocks, noises = self._prices.functionals_of(pending, level)
+        return self._tracked.known(pending, blocks, noises)
 
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
-        price = self._prices.cost_of(query)
+        price = self._price_of(query)
         self._spent += price
         if self._wanted is not None:
             self._wanted.pay(query, price)
@@ -541,7 +550,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             Algorithm 1 in the UCB family, and standard scores.
         """
         round = self.posterior()
-        covariances = self._tracked.covariances
+        covariances = self._tracked.covariances()
         kept = covariances.known
         try:
             return self._values(round)
@@ -712,7 +721,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         given = self.arms if self.queries is None else self.queries
-        self._prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
+        prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
+        self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
         given = (self.arms, self.queries, self.targets)
@@ -752,7 +762,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             return self._checked_numbers(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
-            noise = self._prices.noise_of(target, self._model.alpha)
+            level, prices = self._model.alpha, self._prices
+            noise = level if prices is None else prices.noise_of(target, level)
         return query, target, value, noise
 
     def _found(self, query: Any) -> Any:
@@ -814,7 +825,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     @property
     def _known_noise(self) -> float | None:
-        return self._prices.typical_noise if differs(self.alpha) else super()._known_noise
+        if self._prices is not None and differs(self.alpha):
+            return self._prices.typical_noise
+        return super()._known_noise
 
     @property
     def _has_noise(self) -> bool:
@@ -826,26 +839,30 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     @property
     def _least_price(self) -> float:
-        return self._prices.least
+        return 1.0 if self._prices is None else self._prices.least
 
     def _price_of(self, query: Arm | PointsQuery) -> float:
+        if self._prices is None:  # points that are no query cost nothing
+            return float(self._tracked.sets[0].kind_of(query) >= 0)
         return self._prices.cost_of(query)
 
     # -- answers of several numbers -----------------------------------------------------------
 
     def _checked_numbers(self, query: Arm, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Check an answer of one number for each row."""
-        known = self._resolve(query)
+        known, prices = self._resolve(query), self._prices
+        assert prices is not None
         rewards, noises = checked_numbers(query, reward, alpha)
         if noises is None and self._model.options.noise is not None:
-            noises = self._prices.noise_of_block(query, self._model.alpha)
+            noises = prices.noise_of_block(query, self._model.alpha)
         elif noises is None:
             noises = np.full(len(query.descriptor), np.nan)
         return query, known, rewards, noises
 
     def _update_block(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
         """Condition on all numbers of an answer in one step."""
-        gp = self._gp
+        gp, prices = self._gp, self._prices
+        assert prices is not None
         self._model.begin(float(rewards.mean()), self._relearned)
         if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
             mean, std = gp.moments(query.descriptor, std=True)
@@ -853,10 +870,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             slots = self.domain_.slots(query.index)
             mean, std = (each[slots] for each in gp.tracked_moments())
         # Covariances of pairs are computed again.
-        self._tracked.covariances.observing(-1, 0.0)
-        shares, of_noise = self._prices.shares_of_block(query), None
-        if "relative_noise" in self._prices.covariances:
-            of_noise = self._prices.covariances["relative_noise"][query.index]
+        self._tracked.observing(-1, 0.0)
+        shares, of_noise = prices.shares_of_block(query), None
+        if "relative_noise" in prices.covariances:
+            of_noise = prices.covariances["relative_noise"][query.index]
         self._model.observe_numbers(query.descriptor, rewards, alphas, shares, of_noise)
         self._pay(query)
         self._close_round(query, rewards, mean, std, False)
