@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from math import nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
@@ -30,7 +31,7 @@ from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
-from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._result import Found, RunResult
 from skgpb.optimizers._run import Evaluations, Play, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
@@ -65,6 +66,11 @@ Q = TypeVar("Q", bound=Query)
 class Record:
     """What happened in a run, and which queries are pending.
 
+    Parameters
+    ----------
+    parameters : dict
+        Parameters with which it begins.
+
     Attributes
     ----------
     events : list of events
@@ -81,9 +87,15 @@ class Record:
         Queries that were asked since something was told, to be returned again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before they were told.
+    parameters : list of tuples
+        Parameters at the start, and later ones with the number of events before they were set.
+    evaluations : Evaluations
+        What calls of ``run`` are evaluating.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parameters: list[tuple[int, dict[str, Any]]] = [(0, parameters)]
+        self.evaluations: Evaluations = Evaluations()
         self.events: list[Event] = []
         self.history: list[tuple[Any, ...]] = []
         self.n_told = self.n_fitted = 0
@@ -165,6 +177,12 @@ class Record:
         due = [each for each, until in self.pending.items() if until is not None and until <= now]
         for query in due:
             del self.pending[query]
+
+    def with_parameters(self, parameters: dict[str, Any]) -> Self:
+        """Return the same record, with parameters that are set after the last event."""
+        out = copy(self)
+        out.parameters = [*self.parameters, (len(self.events), parameters)]
+        return out
 
     def snapshot(self) -> dict[str, Any]:
         """Return what does not follow from the events at little cost."""
@@ -350,12 +368,9 @@ class BaseBanditOptimizer(
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
         self._minimizes = self.direction == "minimize"
-        self._record = Record()
-        self._evaluations = Evaluations()
+        self._record = Record(self.get_params(deep=False))
         # Size of the largest first design that is known to be filled.
         self._filled = 0
-        # Parameters at the start, and later ones with the number of events before they were set.
-        self._parameters_set: list[tuple[int, dict[str, Any]]] = [(0, self.get_params(deep=False))]
 
     def _signed(self, values: Any) -> Any:
         """Convert rewards to the maximised values, or back: both change the sign."""
@@ -427,7 +442,7 @@ class BaseBanditOptimizer(
             self._set_params(params)
             self._check_parameters()
             self._reread()
-            self._parameters_set = [*self._parameters_set, (len(self._record.events), params)]
+            self._record = self._record.with_parameters(params)
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -845,6 +860,18 @@ class BaseBanditOptimizer(
     def _result(self, last: Any) -> Any:
         """Return what a run recommends after its last query."""
         return self.recommend()
+
+    def _outcome(self, last: Any, stop: Any) -> Found:
+        """Return what is known after the last query of a run, whose end ``stop`` decides."""
+        best = self._result(last) if self._informed else None
+        delta = getattr(stop, "delta", DELTA)
+        return Found(
+            best,
+            nan if best is None else self._value_of(best),
+            self.history_,
+            self._contradicted,
+            self._gap_later(best, delta, is_by_intervals(stop)),
+        )
 
     @abstractmethod
     def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:

@@ -54,7 +54,7 @@ def write_run(
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
         "events": [_encoded(writer, *event) for event in optimizer._record.events],
-        "batch": [writer.query(query) for query in optimizer._evaluations.batch],
+        "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
     }
     if notes is not None:
         document["notes"] = dict(notes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from skgpb.domains.query import Query
 from skgpb.locks import StateLock
-from skgpb.optimizers._run import Evaluations, Event, RunRecord
+from skgpb.optimizers._run import Event, RunRecord
 
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "tell", "fail", "rows")
@@ -24,8 +24,6 @@ class Replayable(Protocol):
 
     _lock: StateLock
     _broken: int | None
-    _evaluations: Evaluations
-    _parameters_set: list[tuple[int, dict[str, Any]]]
     n_features_in_: int
     feature_names_in_: np.ndarray
 
@@ -142,7 +140,7 @@ class Replay:
                     f"got {names!r}"
                 )
             optimizer.feature_names_in_ = np.array(names, dtype=object)
-        optimizer._evaluations.batch = [optimizer._named(query) for query in self._batch]
+        optimizer._record.evaluations.batch = [optimizer._named(query) for query in self._batch]
         return surprises
 
     @property
@@ -238,15 +236,16 @@ def mended(optimizer: Optimizer) -> Optimizer:
     """
     if optimizer._broken is None:  # another thread was faster
         return optimizer
-    (_, first), *later = optimizer._parameters_set
+    record = optimizer._record
+    (_, first), *later = record.parameters
     built = type(optimizer)(**first)
     built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
-        optimizer._record.events[: optimizer._broken],
+        record.events[: optimizer._broken],
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
-        batch=optimizer._evaluations.batch,
+        batch=record.evaluations.batch,
         later=later,
     )
     with warnings.catch_warnings():
@@ -255,10 +254,9 @@ def mended(optimizer: Optimizer) -> Optimizer:
     for name, value in optimizer.get_params(deep=False).items():
         if getattr(built, name) is not value:  # it was set as an attribute
             setattr(built, name, value)
-    evaluations = built._evaluations
-    evaluations.batch = [query for query in evaluations.batch if query in built._record.pending]
-    evaluations.arrived = optimizer._evaluations.arrived
-    built._record.asked_again = optimizer._record.asked_again
+    new = built._record
+    new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
+    new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
     kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
     optimizer.__dict__ = kept | vars(built)
     return optimizer
