@@ -880,9 +880,6 @@ class BaseBanditOptimizer(
     #: Whether queries have prices, so that a run may be limited by what it costs.
     _has_prices: ClassVar[bool] = False
 
-    #: Cost of all answers told since the start.
-    _spent: float = 0.0
-
     @property
     def _least_price(self) -> float:
         """Cost of the cheapest answer."""
@@ -1395,6 +1392,9 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
     """An optimizer whose queries have costs, and which adds them up."""
 
     _has_prices = True
+
+    # Cost of all answers told since the start.
+    _spent: float
 
     @property
     @locked

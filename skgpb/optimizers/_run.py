@@ -118,10 +118,11 @@ class Player(Followed, Protocol):
 
     _lock: StateLock
     _broken: int | None
-    _spent: float
 
     @property
     def _record(self) -> RunRecord: ...
+    @property
+    def spent_(self) -> float: ...
     @property
     def _informed(self) -> bool: ...
     @property
@@ -250,7 +251,7 @@ class Play:
     @locked
     def _cost(self) -> float:
         """Cost of the answers that this run has told."""
-        return self._optimizer._spent - self._spent_before
+        return self._optimizer.spent_ - self._spent_before
 
     @locked
     def _is_enough(self, out: Iterable[Any] = ()) -> bool:
@@ -268,7 +269,7 @@ class Play:
         if self._contexts is not None:
             # Contexts do not come back: what an interrupted run left is not evaluated in this one.
             self._leave_batch()
-        self._spent_before = optimizer._spent
+        self._spent_before = optimizer.spent_ if optimizer._has_prices else 0.0
         self._save()
         self._task = begin_task(optimizer, self._most)
         workers.arrive = self._arrive
