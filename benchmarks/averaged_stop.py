@@ -1,9 +1,9 @@
 """Effect of averaging over models on `Stop` when kernel and noise are learned.
 
-``python -m benchmarks.averaged_stop [--runs 20] [--seed 0] [--dimensions 1 2] [--noise 0.3]``
-draws functions from Gaussian processes of several smoothnesses at 101 arms in one dimension and at
-15 x 15 in two, with noise of this standard deviation. GP-UCB, which is told nothing, plays up to
-150 rounds. At every check of Stop(0.4) the same run is judged twice: by the most probable model
+``python -m benchmarks.averaged_stop [--runs 20] [--seed 0] [--dimensions 1 2] [--noise 0.3]
+[--answers 150]`` draws functions from Gaussian processes of several smoothnesses at 101 arms in one
+dimension and at 15 x 15 in two, with noise of this standard deviation. GP-UCB, which is told
+nothing, plays up to so many rounds. At every check of Stop(0.4) the same run is judged twice: by the most probable model
 alone, and by it and by all models that the answers leave (:mod:`skgpb.surrogate.models`), as Stop
 does.
 
@@ -37,7 +37,7 @@ CELLS: tuple[tuple[Kernel, int], ...] = (
 RULES = ("one model", "averaged")
 
 
-def play(kernel: Kernel, d: int, noise: float, seed: int) -> dict[str, tuple[int, bool]]:
+def play(kernel: Kernel, d: int, noise: float, most: int, seed: int) -> dict[str, tuple[int, bool]]:
     """Answers after which each rule stopped, and whether its claim was true."""
     arms = ARMS[d].reshape(-1, d)
     values, vectors = np.linalg.eigh(kernel(arms))
@@ -45,7 +45,7 @@ def play(kernel: Kernel, d: int, noise: float, seed: int) -> dict[str, tuple[int
     f = vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.normal(size=len(arms)))
     optimizer, stop = GPUCBOptimizer(arms=arms, random_state=seed), Stop(EPSILON, DELTA)
     found: dict[str, tuple[int, bool]] = {}
-    for t in range(1, MOST + 1):
+    for t in range(1, most + 1):
         arm = optimizer.ask()
         optimizer.tell(arm, float(f[arm.index] + noise * rng.normal()))
         risks = stop.risks(t, True, d)
@@ -69,12 +69,15 @@ def main(arguments: list[str] | None = None) -> None:
         "--dimensions", type=int, nargs="+", choices=ARMS, default=list(ARMS), help="default all"
     )
     parser.add_argument("--noise", type=float, default=NOISE, help=f"default {NOISE}")
+    parser.add_argument(
+        "--answers", type=int, default=MOST, help=f"most answers of a run, default {MOST}"
+    )
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     table, rows = [], []
     for kernel, d in (cell for cell in CELLS if cell[1] in options.dimensions):
         seeds = range(options.seed, options.seed + options.runs)
-        runs = [play(kernel, d, options.noise, seed) for seed in seeds]
+        runs = [play(kernel, d, options.noise, options.answers, seed) for seed in seeds]
         for rule in RULES:
             ended = [run[rule] for run in runs if rule in run]
             n, true = len(ended), sum(claim for _, claim in ended)

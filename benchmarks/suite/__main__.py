@@ -1,14 +1,16 @@
 """Regret on the functions of the suite, nothing known but the bounds.
 
     python -m benchmarks.suite [--runs 10] [--seed 0] [--output DIR] [--half confirming]
-        [--many-dimensions] [--budget 100] [--methods ucb ei ...] [--functions branin ...]
+        [--many-dimensions] [--bbob] [--budget 100] [--methods ucb ei ...] [--functions branin ...]
+        [--kinds]
 
 Regrets are in per cent of a function's range: the mean of all evaluations ("per round"), and that
 of the method's own recommendation at the end ("simple"). For both: the mean over functions, the
 difference to the first method with its standard error over functions, the mean rank, and on which
 share of the functions a method is within one standard error, of the difference over runs, of the
-best. Runs of one seed meet the same noise; packages of others are told its mean deviation where
-they have a parameter for it. Results are kept in ``suite.csv`` in ``--output``: what is there
+best. ``--kinds`` adds the mean decimal logarithm at the end, and the means of each kind of
+functions. Runs of one seed meet the same noise; packages of others are told its mean deviation
+where they have a parameter for it. Results are kept in ``suite.csv`` in ``--output``: what is there
 already is not played again.
 """
 
@@ -24,9 +26,12 @@ from scipy.stats import rankdata
 
 from benchmarks._common import argument_parser, format_table, mean_and_error
 from benchmarks.peers.methods import Method, available, quiet, single_threaded
+from benchmarks.suite import bbob
 from benchmarks.suite.functions import HALVES, Function, function, names
 from benchmarks.suite.methods import COMPARED, METHODS
 
+# Least regrets in per cent of which the logarithm is taken, without and with noise.
+LEAST, LEAST_NOISY = 1e-6, 1e-2
 FIELDS = ("function", "method", "budget", "seed", "per_round", "simple", "seconds")
 Key = tuple[str, str, int, int]
 
@@ -107,6 +112,24 @@ def summary(values: np.ndarray) -> list[list[str]]:
     ]
 
 
+def at_the_end(values: np.ndarray, functions: list[Function]) -> list[list[str]]:
+    """Cells of every method about its simple regrets (n_functions, n_methods, n_runs)."""
+    least = np.array([LEAST_NOISY if each.noise else LEAST for each in functions])
+    logs = np.log10(np.maximum(values, least[:, None, None])).mean(axis=2)
+    kinds = [each.kind for each in functions]
+    columns = [logs] + [values.mean(axis=2)[np.equal(kinds, kind)] for kind in dict.fromkeys(kinds)]
+    cells = []
+    for column in columns:
+        gap, error = mean_and_error(column - column[:, :1])
+        cells.append(
+            [
+                f"{mean:.2f} {gap[m]:+.2f} ({error[m]:.2f})"
+                for m, mean in enumerate(column.mean(axis=0))
+            ]
+        )
+    return [list(row) for row in zip(*cells, strict=True)]
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Play what is missing, and print the table."""
     parser = argument_parser("suite", __doc__, 10, budget=100)
@@ -117,11 +140,16 @@ def main(arguments: list[str] | None = None) -> None:
         "--many-dimensions", action="store_true", help="functions of 8 to 20 dimensions instead"
     )
     parser.add_argument(
+        "--bbob", action="store_true", help="COCO's functions in two and five dimensions instead"
+    )
+    parser.add_argument("--kinds", action="store_true", help="another table, by kind of function")
+    parser.add_argument(
         "--methods", nargs="+", choices=METHODS, default=COMPARED, metavar="NAME",
         help=f"of {', '.join(METHODS)}",
     )  # fmt: skip
     parser.add_argument(
-        "--functions", nargs="+", choices=names() + names(many_dimensions=True),
+        "--functions", nargs="+",
+        choices=names() + names(many_dimensions=True) + bbob.names(odd=True, even=True),
         metavar="NAME", help="instead of a half; their names are in benchmarks/suite/functions.py",
     )  # fmt: skip
     options = parser.parse_args(arguments)
@@ -132,6 +160,9 @@ def main(arguments: list[str] | None = None) -> None:
     if missing:
         print(f"not installed, skipped: {', '.join(missing)}")
     functions = options.functions or names(options.half, options.many_dimensions)
+    if options.bbob and not options.functions:
+        odd, even = options.half != "confirming", options.half != "choosing"
+        functions = bbob.names(odd, even)
     path = options.output / "suite.csv"
     seeds = range(options.seed, options.seed + options.runs)
     grid = [
@@ -169,6 +200,18 @@ def main(arguments: list[str] | None = None) -> None:
             rows,
         )
     )
+    if options.kinds:
+        played = [function(name) for name in functions]
+        kinds = dict.fromkeys(each.kind for each in played)
+        cells = at_the_end(table[..., 1], played)
+        labels = [label for label, _ in rows]
+        print(
+            format_table(
+                "Simple regret: mean log10, mean of each kind, and the difference to the first",
+                ["log10", *kinds],
+                list(zip(labels, cells, strict=True)),
+            )
+        )
     print(f"Written: {path}")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.peers.problems import hartmann, scaled_branin
+from benchmarks.suite import bbob
 
 HALVES = ("choosing", "confirming")
 #: Points among which range and optimum are looked for, and how many of the best are improved.
@@ -313,7 +314,9 @@ def names(half: str = "both", many_dimensions: bool = False) -> list[str]:
 
 
 def function(name: str) -> Function:
-    """Return a function of the suite by its name."""
+    """Return a function of the suite, or of BBOB, by its name."""
+    if name in bbob.names(odd=True, even=True):
+        return Function(name, *bbob.row(name))
     (row,) = (row for row in TABLE + MANY_DIMENSIONS if row[0] == name)
     _, kind, d, value, noise, spread = row
     return Function(name, kind, d, in_range(value, d), noise, spread)

@@ -10,6 +10,7 @@ from skgpb._core._ties import beats, first_best, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.model import Model
 
 
 def best_known(means: np.ndarray, variances: np.ndarray) -> int:
@@ -61,10 +62,20 @@ def best_target(
     return climbed(targets, best_known(means, variances), means, gp)
 
 
-def best_seen(arms: ArmSet, gp: GaussianProcess) -> Arm | None:
-    """Return the query of the best answer, None if it cannot be recommended."""
-    for i in np.argsort(-gp.posterior.targets(), kind="stable").tolist():
-        arm = arms.arm_at(gp.observed[i])
+def best_seen(arms: ArmSet, model: Model) -> Arm | None:
+    """Return the query of the best answer that is not wild; None if it cannot be recommended."""
+    return _best_answered(arms, model, model.process.posterior.targets())
+
+
+def best_alone(arms: ArmSet, model: Model) -> Arm | None:
+    """Return the query whose own answers are best; None if it cannot be recommended."""
+    return _best_answered(arms, model, model.independent_means())
+
+
+def _best_answered(arms: ArmSet, model: Model, values: np.ndarray) -> Arm | None:
+    observed, wild = model.process.observed, model.wild_queries()
+    for i in np.argsort(-values, kind="stable").tolist():
+        arm = None if i in wild else arms.arm_at(observed[i])
         if arm is not None:
             return arm
     return None

@@ -86,9 +86,13 @@ class PartitionSearch(RegionSearch[Cell]):
         """Return the best leaf that is not being evaluated; where all are, one is split early."""
         node = self._best_leaf(self.domain_.asked(self._record.pending))
         while node < 0:
-            self._expand_all([best_divisible(self.domain_, self._best_leaf)])
+            self._expand(best_divisible(self.domain_, self._best_leaf))
             node = self._best_leaf(self.domain_.asked(self._record.pending))
         return node
+
+    def _expand(self, node: int) -> int:
+        """Split a leaf; the number of its first child."""
+        return self._expand_all([node])[0]
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Split several leaves, whose children take their place and are tracked at once."""

@@ -43,7 +43,7 @@ from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import PricedOptimizer, checked_scores
-from skgpb.optimizers._best import best_known, best_seen, best_target, climbed
+from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._feedback import (
     Feedback,
@@ -78,6 +78,8 @@ from skgpb.utils import (
 
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
 LEAST_WORTH = 1e-300
+# Rules that recommend one of the queries that were answered.
+ANSWERED = {"seen": best_seen, "independent": best_alone}
 
 
 @with_shared_paragraphs
@@ -148,7 +150,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     _query_type = Arm
     _sides = "any"
-    _rules = ("posterior", "seen", "paper")
+    _rules = ("posterior", "seen", "independent", "paper")
     _keeps_settings = True
 
     #: Whether a box alone stands for arms: the queries are the targets.
@@ -257,7 +259,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         self.domain_.check_number(self.n_candidates)
         first = self._first_arm()
         if first is None and self._can_be_seen and self._model.is_undecided:
-            first = best_seen(self.domain_, self._gp)
+            first = best_seen(self.domain_, self._model)
             if first in self._record.pending:
                 first = None
         return self._best_by_rule() if first is None else first
@@ -448,8 +450,12 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _rule_of_best(self) -> str:
         """Name the rule of recommendation that is best known."""
-        if self._informed and self._can_be_seen and self._model.is_exact:
-            return "posterior" if best_seen(self.domain_, self._gp) is None else "seen"
+        if not (self._informed and self._can_be_seen):
+            return "posterior"
+        if self._model.is_exact:
+            return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
+        if self._model.explains_nothing and best_alone(self.domain_, self._model) is not None:
+            return "independent"
         return "posterior"
 
     def _best_in(self, context: np.ndarray) -> Any:
@@ -483,12 +489,14 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
         Parameters
         ----------
-        rule : {"posterior", "seen", "paper"}, default=None
+        rule : {"posterior", "seen", "independent", "paper"}, default=None
             The rule by which it is chosen: "posterior" and "paper" by the posterior mean, "seen" by
-            the best answer. None stands for "seen" if the queries are the targets and answers are
-            exact, by ``alpha`` or, if the noise is learned, by the answers themselves. The
-            recommendation is then never worse than the best answer. Otherwise None stands for
-            "posterior".
+            the best answer, "independent" by the mean of each query's own answers, which counts the
+            more the more answers there are. If the queries are the targets None stands for "seen"
+            if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
+            themselves. The recommendation is then never worse than the best answer. It stands for
+            "independent" if kernel and noise are learned and predict each answer from all others no
+            better than by their mean. Otherwise None stands for "posterior".
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
@@ -513,15 +521,15 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             self._check_informed()
             there = self._contexts.checked(context)
         self._check_informed()
-        if rule == "seen":
+        if rule in ANSWERED:
             possible = self._pulls and there is None and side is None
-            seen = best_seen(self.domain_, self._gp) if possible else None
-            if seen is None:
+            answered = ANSWERED[rule](self.domain_, self._model) if possible else None
+            if answered is None:
                 raise ValueError(
-                    "rule='seen' is for queries that are what is to be found, without side or "
+                    f"rule={rule!r} is for queries that are what is to be found, without side or "
                     "contexts"
                 )
-            return seen
+            return answered
         if side is None:
             return self._best() if there is None else self._best_in(there)
         if rule == "paper" and there is None:

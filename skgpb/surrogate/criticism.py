@@ -87,6 +87,21 @@ def leave_one_out(gp: GaussianProcess, first: int = 0) -> tuple[np.ndarray, np.n
     return posterior.weights()[first:] / precision, 1.0 / precision
 
 
+def explains_nothing(gp: GaussianProcess) -> bool:
+    """Return whether answers are predicted from all others no better than by the others' mean.
+
+    The most recent 500 distinct queries are compared. Fewer than ten say nothing.
+    """
+    first, n = max(0, len(gp.observed) - LAST), len(gp.observed)
+    if n < FEWEST_LEARNED:
+        return False
+    errors, _ = leave_one_out(gp, first)
+    targets = gp.posterior.targets()[first:]
+    m = len(targets)
+    by_mean = (targets - targets.mean()) * (m / (m - 1))
+    return bool(errors @ errors >= by_mean @ by_mean)
+
+
 @dataclass(frozen=True)
 class Criticism:
     """Comparison of the answers with the model that predicts them.

@@ -23,6 +23,7 @@ from skgpb.surrogate.criticism import (
     Criticism,
     about_contradiction,
     about_wild,
+    explains_nothing,
     risk_of_check,
 )
 from skgpb.surrogate.exactness import (
@@ -37,6 +38,7 @@ from skgpb.surrogate.exactness import (
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.independent import independent_means
 from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -561,11 +563,14 @@ class Model:
         for _ in range(MOST_AT_ONCE):
             factors = samples.factors
             found = replace(self._most_probable(samples), wild=factors)
-            if not self._judges(found):
+            if not (judges := self._judges(found)) and not factors:
                 break
             usual = samples.with_factors({}).scaled(found.center, found.scale)
             process = self._process_of(found, samples)
             wild = wild_answers(process, usual, found.noise, factors, cleared)
+            if not judges:
+                # All others are exact; what is left to say is how far the wild ones are off.
+                wild = {s: factor for s, factor in wild.items() if s in factors}
             if wild.keys() == factors.keys():
                 return replace(found, wild=wild)
             cleared |= factors.keys() - wild.keys()
@@ -676,7 +681,8 @@ class Model:
         if more and self._chance_to_agree <= 1.0 / ODDS:
             return True
         least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
-        if (posterior.noises() * counts > least).any():
+        believed = np.delete(posterior.noises() * counts, list(self.wild_queries()))
+        if not len(believed) or (believed > least).any():
             return False
         return posterior.repeat_terms()[0] <= REPEATS * more
 
@@ -699,6 +705,28 @@ class Model:
             and (not n_repeats or 1.0 / ODDS < self._chance_to_agree < 1.0)
             and all(map(isnan, samples.alpha))
         )
+
+    @property
+    def explains_nothing(self) -> bool:
+        """True if a kernel and a noise that were learned predict no answer from the others."""
+        return (
+            self.prior is not None
+            and self.schedule.learned_at >= FIRST_LEARNING
+            and all(map(isnan, self.samples.alpha))
+            and explains_nothing(self.process)
+        )
+
+    def independent_means(self) -> np.ndarray:
+        """Posterior means of the functionals in units of their own, if nothing connects them."""
+        return independent_means(np.array(self.samples.functional), np.array(self.samples.reward))
+
+    def wild_queries(self) -> set[int]:
+        """Return the numbers of the functionals of which all answers are wild."""
+        if not self.samples.factors:
+            return set()
+        functional, factors = self.samples.functional, self.samples.factors
+        believed = {i for s, i in enumerate(functional) if s not in factors}
+        return {functional[s] for s in factors} - believed
 
     def doubted(self) -> list[int]:
         """Return the only answers to their queries that are wild and higher than expected.

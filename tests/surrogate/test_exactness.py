@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skgpb import GPUCBOptimizer
+from skgpb.exceptions import ModelWarning
 from skgpb.surrogate.exactness import chance_to_agree
 from skgpb.surrogate.samples import ScaledSamples
 
@@ -64,6 +65,20 @@ def test_a_run_with_exact_answers_goes_on_as_it_was(tmp_path):
     for each in others:
         np.testing.assert_array_equal(each.history_, optimizer.history_)
         assert each.recommend() == optimizer.recommend()
+
+
+@pytest.mark.parametrize("wild", [-9.0, 9.0])
+def test_one_wild_answer_does_not_hide_that_the_others_are_exact(wild):
+    y = smooth(X[:, 0])
+    y[40] = wild  # far from the best
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0)
+    with pytest.warns(ModelWarning, match="one answer is far") as said:
+        optimizer.tell(X, y)
+    # The message has the error, in the user's units.
+    assert f" by {abs(wild - smooth(X[40, 0])):.3g};" in str(said[0].message)
+    best = X[np.argmax(smooth(X[:, 0]))]
+    assert optimizer.recommend().points[0] == best
+    assert optimizer.recommend(rule="seen").points[0] == best
 
 
 def told(numbers, y):

@@ -1,0 +1,49 @@
+r"""A model in which queries have nothing in common, for f that varies faster than queries are apart.
+
+What is not explained by a kernel counts as noise of the answers. Where this is nearly everything,
+because f is rougher than any kernel that was tried, the posterior mean is flat and its largest
+value means nothing. Here each query has a value of its own instead, and values and noise have the
+variances :math:`\tau^2` and :math:`\sigma^2`. The posterior mean of a query with n answers is then
+
+.. math:: \mu + \frac{n}{n + \sigma^2 / \tau^2} (\bar y - \mu).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# The noise variance is known from repeated answers. Where there are none, it is half of the
+# variance of all answers, and this belief counts as much as so many degrees of freedom.
+BELIEF = 2.0
+# Least variance of the values, as a share of that of the answers.
+LEAST = 0.05
+
+
+def independent_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the posterior mean of each query, if queries have nothing in common.
+
+    Parameters
+    ----------
+    functional : ndarray of shape (n_answers,)
+        Numbers of the queries, from 0.
+    y : ndarray of shape (n_answers,)
+        The answers.
+
+    Returns
+    -------
+    means : ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    >>> independent_means(np.array([0, 1, 1, 2]), np.array([5.0, 4.0, 4.2, 1.0])).round(2)
+    array([4.48, 3.96, 1.75])
+    """
+    counts = np.bincount(functional)
+    means = np.bincount(functional, y) / counts
+    total, center = float(np.var(means)), float(means.mean())
+    if not total > 0.0:
+        return means
+    within = float(((y - means[functional]) ** 2).sum()), len(y) - len(counts)
+    noise = (within[0] + BELIEF * 0.5 * total) / (within[1] + BELIEF)
+    between = max(total - noise * float((1.0 / counts).mean()), LEAST * total)
+    return center + counts / (counts + noise / between) * (means - center)
