@@ -16,12 +16,13 @@ embedded.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._white import noise_of_points
+from skgpb.kernels._white import contains_white_noise, noise_of_points
 from skgpb.utils import box_around
 
 #: Domains this many sides away from zero are far: coordinates lose digits when divided by
@@ -127,6 +128,10 @@ class PlainEvaluator:
         self.kernel = kernel
         self.origin = origin
 
+    @cached_property
+    def _white(self) -> bool:
+        return contains_white_noise(self.kernel)
+
     def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
         """Return the rows."""
         return rows
@@ -142,8 +147,8 @@ class PlainEvaluator:
 
     def diag(self, E: np.ndarray) -> np.ndarray:
         """Return the variances (n,)."""
-        total = self.kernel.diag(relative(E, self.origin))
-        return np.asarray(total, dtype=np.float64) - self.noise(E)
+        total = np.array(self.kernel.diag(relative(E, self.origin)), dtype=np.float64)
+        return total - self.noise(E) if self._white else total
 
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return what k(x, x) has over k(x, copy of x), for each row (n,)."""

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from math import nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
@@ -25,11 +26,12 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
+from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
-from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._result import Found, RunResult
 from skgpb.optimizers._run import Evaluations, Play, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
@@ -64,6 +66,11 @@ Q = TypeVar("Q", bound=Query)
 class Record:
     """What happened in a run, and which queries are pending.
 
+    Parameters
+    ----------
+    parameters : dict
+        Parameters with which it begins.
+
     Attributes
     ----------
     events : list of events
@@ -80,9 +87,15 @@ class Record:
         Queries that were asked since something was told, to be returned again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before they were told.
+    parameters : list of tuples
+        Parameters at the start, and later ones with the number of events before they were set.
+    evaluations : Evaluations
+        What calls of ``run`` are evaluating.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parameters: list[tuple[int, dict[str, Any]]] = [(0, parameters)]
+        self.evaluations: Evaluations = Evaluations()
         self.events: list[Event] = []
         self.history: list[tuple[Any, ...]] = []
         self.n_told = self.n_fitted = 0
@@ -165,6 +178,12 @@ class Record:
         for query in due:
             del self.pending[query]
 
+    def with_parameters(self, parameters: dict[str, Any]) -> Self:
+        """Return the same record, with parameters that are set after the last event."""
+        out = copy(self)
+        out.parameters = [*self.parameters, (len(self.events), parameters)]
+        return out
+
     def snapshot(self) -> dict[str, Any]:
         """Return what does not follow from the events at little cost."""
         return {
@@ -218,6 +237,9 @@ class BaseBanditOptimizer(
 
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
+
+    # The box of contexts, of an optimizer that may have some.
+    _contexts: Contexts
 
     #: When the model of f is learned and compared with the answers.
     _schedule: Schedule = NEVER
@@ -346,12 +368,9 @@ class BaseBanditOptimizer(
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
         self._minimizes = self.direction == "minimize"
-        self._record = Record()
-        self._evaluations = Evaluations()
+        self._record = Record(self.get_params(deep=False))
         # Size of the largest first design that is known to be filled.
         self._filled = 0
-        # Parameters at the start, and later ones with the number of events before they were set.
-        self._parameters_set: list[tuple[int, dict[str, Any]]] = [(0, self.get_params(deep=False))]
 
     def _signed(self, values: Any) -> Any:
         """Convert rewards to the maximised values, or back: both change the sign."""
@@ -423,7 +442,7 @@ class BaseBanditOptimizer(
             self._set_params(params)
             self._check_parameters()
             self._reread()
-            self._parameters_set = [*self._parameters_set, (len(self._record.events), params)]
+            self._record = self._record.with_parameters(params)
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -512,21 +531,53 @@ class BaseBanditOptimizer(
         asked = self._asked_or_new(count, another)
         return asked[0] if n is None else asked
 
+    @property
+    def _in_contexts(self) -> bool:
+        """Whether queries are chosen in contexts."""
+        return self.context_bounds is not None
+
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
+        if self._in_contexts:
+            return False
         if context is not None:
+            known = "context_bounds" in self._get_param_names()
+            none = "these are None" if known else f"{type(self).__name__} has none"
             raise ValueError(
-                f"context is for optimizers with context_bounds, and {type(self).__name__} has "
-                f"none: {context!r}"
+                f"context is for optimizers with context_bounds, and {none}: {context!r}"
             )
         return True
 
+    @locked
     def _ask_in(self, context: Any, n: int | None, another: bool = False) -> Any:
-        """Ask in a context, if there are contexts."""
-        raise NotImplementedError
+        """Return a query in a context, or n; repeated calls agree until an answer is told."""
+        count = 1 if n is None else check_count(n)
+        self._ensure_started()
+        context = self._contexts.checked(context)
+        mine = [query for query in self._record.asked if np.array_equal(query.context, context)]
+        mine = [] if another else mine[:count]
+        self._record.asked_again.update(mine)
+        if len(mine) < count:
+            mine += self._commit(self._ask_more, count - len(mine), self._choose_in, context)
+        return mine[0] if n is None else mine
+
+    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]:
+        """Check the contexts of a run, in the order in which they arrive."""
+        if contexts is None:
+            raise ValueError(
+                "contexts must be given if there are context_bounds, got None: "
+                "run(objective, contexts=[...])"
+            )
+        with unchanged_by_errors(self):
+            self._ensure_started()
+            return self._contexts.all_checked(contexts)
 
     def _choose(self) -> Any:
         """Return the next query, different from the pending ones."""
+        raise NotImplementedError
+
+    def _choose_in(self, context: np.ndarray) -> Any:
+        """Return the next query in a context, different from the pending ones."""
         raise NotImplementedError
 
     def _doubted(self) -> list[int]:
@@ -810,15 +861,24 @@ class BaseBanditOptimizer(
         """Return what a run recommends after its last query."""
         return self.recommend()
 
+    def _outcome(self, last: Any, stop: Any) -> Found:
+        """Return what is known after the last query of a run, whose end ``stop`` decides."""
+        best = self._result(last) if self._informed else None
+        delta = getattr(stop, "delta", DELTA)
+        return Found(
+            best,
+            nan if best is None else self._value_of(best),
+            self.history_,
+            self._contradicted,
+            self._gap_later(best, delta, is_by_intervals(stop)),
+        )
+
     @abstractmethod
     def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
         """Return the best query found so far."""
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
     _has_prices: ClassVar[bool] = False
-
-    #: Cost of all answers told since the start.
-    _spent: float = 0.0
 
     @property
     def _least_price(self) -> float:
@@ -1191,8 +1251,7 @@ class BaseBanditOptimizer(
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
-            in_contexts = getattr(self, "context_bounds", None) is not None
-            why = ", which depends on the context" if in_contexts else ""
+            why = "" if self.context_bounds is None else ", which depends on the context"
             raise ValueError(
                 f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
                 f": stop must be a function of the optimizer or None, got {stop!r}"
@@ -1333,6 +1392,9 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
     """An optimizer whose queries have costs, and which adds them up."""
 
     _has_prices = True
+
+    # Cost of all answers told since the start.
+    _spent: float
 
     @property
     @locked

@@ -28,6 +28,8 @@ class Saved(Replayable, Protocol):
 
     @property
     def seed_(self) -> Any: ...
+    @property
+    def events_(self) -> list[Event]: ...
     def _snapshot(self) -> dict[str, Any]: ...
 
 
@@ -53,8 +55,8 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
-        "events": [_encoded(writer, *event) for event in optimizer._record.events],
-        "batch": [writer.query(query) for query in optimizer._evaluations.batch],
+        "events": [_encoded(writer, *event) for event in optimizer.events_],
+        "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
     }
     if notes is not None:
         document["notes"] = dict(notes)

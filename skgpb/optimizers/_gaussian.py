@@ -1,4 +1,4 @@
-"""Base of optimizers with a Gaussian process on f: observing, learning, predicting."""
+"""Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
+from skgpb.optimizers._gap import Comparison, by_intervals
+from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._placement import best_placed, checked_sides
+from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import GROWTH, NOISE, NOISE_SPREAD, Prior, default_prior
 from skgpb.surrogate.model import Learned, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -59,7 +63,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     _parameter_constraints: dict[str, Any] = {
         "kernel": [None, Kernel],
         "guarantee": [Guarantee, None],
-        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
         "normalize_y": ["boolean"],
@@ -161,6 +165,114 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         rows = self._rows_of(self._checked_points_of(X))
         return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
 
+    # -- intervals for every f of bounded norm ----------------------------------------------
+
+    @abstractmethod
+    def _widths(self) -> Widths:
+        """Return the widths of the present state."""
+
+    def _widths_of(
+        self, process: GaussianProcess, first_theta: np.ndarray, from_pairs: bool = False
+    ) -> Widths:
+        """Return widths from the posterior of f and the hyperparameters at the start."""
+        several = self._is_consistent
+        return Widths(
+            process,
+            self.guarantee or USUAL,
+            self.alpha,
+            lambda: self.alpha_,
+            self._standardizes,
+            self.optimizer is not None and not several,
+            from_pairs,
+            first_theta if several else None,
+        )
+
+    @property
+    def _by_norm(self) -> bool:
+        """True if queries are chosen by the bound on the norm, ``beta="rkhs"``."""
+        beta = getattr(self, "beta", None)
+        return isinstance(beta, str) and beta == "rkhs"
+
+    @property
+    @locked
+    def widths_hold_(self) -> bool:
+        """True if all that the intervals rest on, ``guarantee`` and ``kernel`` aside, is so."""
+        check_is_fitted(self, "surrogate_")
+        return self._widths().unfounded is None
+
+    @locked
+    def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Interval in which f lies at points, for all points and all rounds at once.
+
+        With a probability of at least 1 - ``guarantee.failure_probability`` f is within these ends
+        everywhere and whenever they are asked for, however queries were chosen, if f and the noise
+        are as ``guarantee`` says (:mod:`skgpb.surrogate.widths`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points, as for :meth:`predict`.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,)
+
+        Warns
+        -----
+        GuaranteeWarning
+            If hyperparameters, the noise or the scale are learned from the answers, by which the
+            guarantee is lost, or where no f of this norm fits the answers.
+        """
+        check_is_fitted(self, "bounds_")
+        return self._ends(self._functionals_at(self._checked_points_of(X)))
+
+    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows of f at points (n, d), as the process knows them."""
+        return self._rows_of(points)
+
+    def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = self._widths().ends(blocks)
+        return (-upper, -lower) if self._minimizes else (lower, upper)
+
+    def _gap_by_intervals(self, comparison: Comparison) -> float:
+        return by_intervals(comparison, self._ends, self._minimizes)
+
+    def _check_failures(self, delta: float, name: str) -> None:
+        given = (self.guarantee or USUAL).failure_probability
+        if given > delta:
+            raise ValueError(
+                f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
+                f"most {name}"
+            )
+
+    # -- length scales that do not contradict the answers -----------------------------------
+
+    @property
+    def _is_consistent(self) -> bool:
+        return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
+
+    @property
+    def _has_noise(self) -> bool:
+        """True if no answer is known to be without noise."""
+        if self.alpha is None or callable(self.alpha):
+            return True
+        return bool(np.all(np.asarray(self.alpha) > 0.0))
+
+    def _check_consistent(self, kernel: Kernel) -> None:
+        """Raise ValueError where length scales cannot be compared by a norm."""
+        if self.kernel is None or self.alpha is None or self.normalize_y:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
+                "kernel, whose length scales are the longest, alpha, and normalize_y=False"
+            )
+        if not self._has_noise or (self.guarantee or USUAL).misspecification > 0.0:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
+                f"misspecified; got alpha={self.alpha!r} and "
+                f"misspecification={(self.guarantee or USUAL).misspecification!r}"
+            )
+        shorter(kernel, kernel.theta)
+
 
 class GaussianProcessOptimizer(LearningOptimizer[Q]):
     """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
@@ -245,6 +357,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
         """Begin without observations; ``seed`` is for all random numbers, None draws one."""
+        if self._is_consistent:
+            self._check_consistent(kernel)
         self._seed = self._draw_seed() if seed is None else seed
         options, bounds = self._options(), self.bounds_
         if self.space_ is not None and isinstance(kernel, CellKernel):
@@ -270,6 +384,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self._share_lock(self.surrogate_)
         self.surrogate_.start(kernel, n_columns, origin)
         self._take_model(model)
+        if self._by_norm:
+            self._widths().warn_if_unfounded()
 
     def _take_model(self, model: Model) -> None:
         """Let this be the model; what every round reads of it are attributes."""
@@ -322,7 +438,13 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _chosen(self) -> Learned | None:
         """Return hyperparameters that are chosen rather than learned, if they are."""
-        return None
+        if not self._is_consistent:
+            return None
+        theta = self._widths().next_theta(self._model.n_learned)
+        return Learned(0.0, 1.0, theta, self._model.noise)
+
+    def _widths(self) -> Widths:
+        return self._widths_of(self._gp, self._model.first_theta)
 
     def _doubted(self) -> list[int]:
         if len(self._model.samples) - self._record.n_fitted != self._record.n_told:
@@ -373,22 +495,29 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     # -- predicting -------------------------------------------------------------------------
 
     @overload
-    def predict_query(self, queries: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict_query(
+        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
+    ) -> np.ndarray: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[True]
+        self, queries: Any, return_std: Literal[True], *, interval: Literal[False] = False
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: bool = False
+        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: bool = False, *, interval: Literal[False] = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict_query(
-        self, queries: Any, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        self, queries: Any, return_std: bool = False, *, interval: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
         Parameters
@@ -396,17 +525,23 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         queries : query or list of queries
             Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
             which stand for their average.
-        return_std : bool, default=False
-            Whether to return standard deviations as well.
+        return_std, interval : bool, default=False
+            At most one of them.
 
         Returns
         -------
         mean : ndarray of shape (n_queries,)
         std : ndarray of shape (n_queries,), only if ``return_std``
+        lower, upper : ndarray of shape (n_queries,), only if ``interval``
+            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
         """
+        if return_std and interval:
+            raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
         blocks = [self.domain_.block_of(query) for query in self._checked_queries(queries)]
-        return self._signed_moments(self._gp.moments(blocks, std=return_std))
+        if not interval:
+            return self._signed_moments(self._gp.moments(blocks, std=return_std))
+        return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
 
 
 def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
-from skgpb.optimizers._norm_bound import CONSISTENT, Intervals
+from skgpb.optimizers._gaussian import LearningOptimizer
+from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.utils import check_numbers
 
 
-class IndirectIntervals(Intervals[Q]):
+class IndirectIntervals(LearningOptimizer[Q]):
     """Intervals of queries and of f, which the process both knows."""
 
     # Hyperparameters at the start; the class that it is mixed into sets them.

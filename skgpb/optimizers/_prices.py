@@ -67,11 +67,16 @@ class Prices:
         self._costs = self._numbers("cost", self.cost)
         self._shares = self._numbers("relative_noise", self.relative_noise)
         self._alphas = self._numbers("alpha", self.alpha) if differs(self.alpha) else None
-        #: Whether queries differ in cost, and whether each costs 1.
+        #: Whether queries differ in cost.
         self.differ: bool = bool(np.ptp(self._costs) > 0.0)
-        self.are_one: bool = not callable(self.cost) and bool((self._costs == 1.0).all())
 
     # -- of all queries -------------------------------------------------------------------------
+
+    @property
+    def are_usual(self) -> bool:
+        """True if every answer is one number, costs 1 and has the usual noise."""
+        given = (self.cost, self.relative_noise, self._alphas, self.queries.starts)
+        return all(each is None for each in given)
 
     @property
     def least(self) -> float:
@@ -88,23 +93,32 @@ class Prices:
         """Return a typical noise variance; None if only one is given."""
         return None if self._alphas is None else float(np.median(self._alphas))
 
-    def costs(self) -> np.ndarray:
-        """Cost of each query."""
-        return self._spread("cost", self._costs)
+    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the costs of all queries and what noise is expected of their answers.
 
-    def noises(self, level: float) -> np.ndarray:
-        """Noise variances that are expected of answers of all rows; ``level`` is the usual one."""
-        if self._alphas is not None:
-            return self._spread("alpha", self._alphas)
-        return level * self._spread("relative_noise", self._shares)
+        Parameters
+        ----------
+        level : float
+            The usual noise variance.
 
-    def shared(self, level: float) -> np.ndarray | None:
-        """Covariances (n, k, k) of the noise, or None if only variances are known."""
-        whole = self.covariances.get("relative_noise" if self._alphas is None else "alpha")
-        if whole is None:
-            return None
-        level = level if self._alphas is None else 1.0
-        return whole * (1.0 - np.eye(whole.shape[1])) * level
+        Returns
+        -------
+        costs : ndarray of shape (n_queries,)
+        noises : ndarray of shape (n_rows,)
+            Noise variances.
+        shared : ndarray of shape (n_queries, k, k) or None
+            Covariances of the noise; None if only variances are known.
+        """
+        costs = self._spread("cost", self._costs)
+        if self._alphas is None:
+            noises = level * self._spread("relative_noise", self._shares)
+            shared = self.covariances.get("relative_noise")
+        else:
+            noises, level = self._spread("alpha", self._alphas), 1.0
+            shared = self.covariances.get("alpha")
+        if shared is not None:
+            shared = shared * (1.0 - np.eye(shared.shape[1])) * level
+        return costs, noises, shared
 
     def _spread(self, name: str, numbers: np.ndarray) -> np.ndarray:
         """One number for each row (of noise) or query (of costs)."""

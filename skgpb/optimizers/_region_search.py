@@ -19,7 +19,8 @@ from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, Q
 from skgpb.optimizers._gap import Refined
-from skgpb.optimizers._norm_bound import NormBoundedOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._placement import Sides
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel
@@ -33,8 +34,9 @@ ROUNDING = 1e-5
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
 
-#: Constraints of the parameters that say what a region answers.
+#: Constraints of the parameters that say what a region answers, and how optimistic a search is.
 REGIONS: dict[str, Any] = {
+    "beta": BETA,
     "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
     "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
 }
@@ -82,7 +84,7 @@ def deviations_within(beta: Any, guarantee: Guarantee, log_regions: float) -> fl
     return sqrt(2.0 * (log_regions - log(guarantee.failure_probability)))
 
 
-class RegionSearch(NormBoundedOptimizer[Q], FreeChoice[Q]):
+class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     """A Gaussian-process search for the best region, possibly finer than the queries.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).

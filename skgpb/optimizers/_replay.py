@@ -10,7 +10,7 @@ import numpy as np
 
 from skgpb.domains.query import Query
 from skgpb.locks import StateLock
-from skgpb.optimizers._run import Evaluations, Event, RunRecord
+from skgpb.optimizers._run import Event, RunRecord
 
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "tell", "fail", "rows")
@@ -24,19 +24,17 @@ class Replayable(Protocol):
 
     _lock: StateLock
     _broken: int | None
-    _evaluations: Evaluations
-    _parameters_set: list[tuple[int, dict[str, Any]]]
     n_features_in_: int
     feature_names_in_: np.ndarray
 
     def __init__(self, **parameters: Any) -> None: ...
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
     def set_params(self, **parameters: Any) -> Self: ...
+    def start(self) -> Self: ...
     @property
     def _record(self) -> RunRecord: ...
     @property
     def _query_type(self) -> type[Query]: ...
-    def _ensure_started(self) -> None: ...
     def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
     def _named(self, query: Any) -> Any: ...
@@ -142,7 +140,7 @@ class Replay:
                     f"got {names!r}"
                 )
             optimizer.feature_names_in_ = np.array(names, dtype=object)
-        optimizer._evaluations.batch = [optimizer._named(query) for query in self._batch]
+        optimizer._record.evaluations.batch = [optimizer._named(query) for query in self._batch]
         return surprises
 
     @property
@@ -153,7 +151,7 @@ class Replay:
     def _repeat_all(self, optimizer: Replayable) -> int:
         """Begin as the run did and repeat its events; how many came out otherwise."""
         if not self._fitted:
-            optimizer._ensure_started()
+            optimizer.start()
         surprises, later = 0, list(self._later)[::-1]
         for i, (kind, *rest) in enumerate(self._events):
             while later and later[-1][0] <= i:
@@ -174,7 +172,7 @@ class Replay:
             _, X, _, *rest = self._events[0]
             optimizer._refit(X, None, *rest)
         else:
-            optimizer._ensure_started()
+            optimizer.start()
         queries = [event[1] for event in self._events if event[0] in OF_QUERIES]
         for query in {id(each): each for each in queries}.values():
             optimizer._named(query)
@@ -238,15 +236,16 @@ def mended(optimizer: Optimizer) -> Optimizer:
     """
     if optimizer._broken is None:  # another thread was faster
         return optimizer
-    (_, first), *later = optimizer._parameters_set
+    record = optimizer._record
+    (_, first), *later = record.parameters
     built = type(optimizer)(**first)
     built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
-        optimizer._record.events[: optimizer._broken],
+        record.events[: optimizer._broken],
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
-        batch=optimizer._evaluations.batch,
+        batch=record.evaluations.batch,
         later=later,
     )
     with warnings.catch_warnings():
@@ -255,10 +254,9 @@ def mended(optimizer: Optimizer) -> Optimizer:
     for name, value in optimizer.get_params(deep=False).items():
         if getattr(built, name) is not value:  # it was set as an attribute
             setattr(built, name, value)
-    evaluations = built._evaluations
-    evaluations.batch = [query for query in evaluations.batch if query in built._record.pending]
-    evaluations.arrived = optimizer._evaluations.arrived
-    built._record.asked_again = optimizer._record.asked_again
+    new = built._record
+    new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
+    new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
     kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
     optimizer.__dict__ = kept | vars(built)
     return optimizer

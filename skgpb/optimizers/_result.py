@@ -3,10 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import OptimizeResult
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an optimizer knows when a run ends.
+
+    Attributes
+    ----------
+    query : query or None
+        The recommendation; None without any answer.
+    value : float
+        Its estimated mean reward, NaN where nothing is known.
+    history : ndarray
+        Everything told.
+    contradicted : str
+        How the answers contradict the model of f; empty where they do not.
+    gap : callable
+        Computes how much better than the recommendation the best may be.
+    """
+
+    query: Any
+    value: float
+    history: np.ndarray
+    contradicted: str
+    gap: Callable[[], float]
 
 
 class RunResult(OptimizeResult):

@@ -17,9 +17,8 @@ from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
 from skgpb.optimizers._callbacks import Followed, begin_task
-from skgpb.optimizers._gap import Gap, is_by_intervals
-from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._stop import DELTA, Stop
+from skgpb.optimizers._result import Found, RunResult
+from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
@@ -104,6 +103,8 @@ class RunRecord(Protocol):
     failures: list[tuple[int, Any, str]]
     asked: list[Any]
     asked_again: set[Any]
+    parameters: list[tuple[int, dict[str, Any]]]
+    evaluations: Evaluations
 
     def ask(self, query: Any) -> None: ...
     def take_back(self, query: Any) -> None: ...
@@ -117,14 +118,11 @@ class Player(Followed, Protocol):
 
     _lock: StateLock
     _broken: int | None
-    _evaluations: Evaluations
-    _contradicted: str
-    _spent: float
 
     @property
     def _record(self) -> RunRecord: ...
     @property
-    def history_(self) -> np.ndarray: ...
+    def spent_(self) -> float: ...
     @property
     def _informed(self) -> bool: ...
     @property
@@ -144,9 +142,7 @@ class Player(Followed, Protocol):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _tell_failure(self, query: Any, reason: str) -> None: ...
     def _stops(self, stop: Any) -> bool: ...
-    def _result(self, last: Any) -> Any: ...
-    def _value_of(self, query: Any) -> float: ...
-    def _gap_later(self, best: Any, delta: float, by_intervals: bool) -> Gap: ...
+    def _outcome(self, last: Any, stop: Any) -> Found: ...
 
 
 class Play:
@@ -201,7 +197,7 @@ class Play:
 
     @property
     def _evaluated(self) -> Evaluations:
-        return self._optimizer._evaluations
+        return self._record.evaluations
 
     # -- how far it goes ----------------------------------------------------------------------
 
@@ -255,7 +251,7 @@ class Play:
     @locked
     def _cost(self) -> float:
         """Cost of the answers that this run has told."""
-        return self._optimizer._spent - self._spent_before
+        return self._optimizer.spent_ - self._spent_before
 
     @locked
     def _is_enough(self, out: Iterable[Any] = ()) -> bool:
@@ -273,7 +269,7 @@ class Play:
         if self._contexts is not None:
             # Contexts do not come back: what an interrupted run left is not evaluated in this one.
             self._leave_batch()
-        self._spent_before = optimizer._spent
+        self._spent_before = optimizer.spent_ if optimizer._has_prices else 0.0
         self._save()
         self._task = begin_task(optimizer, self._most)
         workers.arrive = self._arrive
@@ -368,27 +364,26 @@ class Play:
     @locked
     def _concluded(self) -> RunResult:
         """Return what the run has come to."""
-        optimizer, stop = self._optimizer, self._stop
-        best, message = None, f"nothing is known: all {self._done} evaluations failed"
-        if optimizer._informed:
-            best = optimizer._result(self._last)
+        found = self._optimizer._outcome(self._last, self._stop)
+        if found.query is None:
+            message = f"nothing is known: all {self._done} evaluations failed"
+        elif self._contexts is not None and self._done == self._most:
+            message = "all contexts were played"
+        else:
             message = self._ended or "the budget is spent"
-            if self._contexts is not None and self._done == self._most:
-                message = "all contexts were played"
         result = RunResult(
-            x=best,
-            fun=np.nan if best is None else optimizer._value_of(best),
+            x=found.query,
+            fun=found.value,
             nfev=self._done,
             nfail=self._failed,
-            history=optimizer.history_,
-            success=best is not None,
+            history=found.history,
+            success=found.query is not None,
             message=message,
-            model=optimizer._contradicted,
+            model=found.contradicted,
         )
-        if optimizer._has_prices:
+        if self._optimizer._has_prices:
             result.cost = self._cost()
-        delta = getattr(stop, "delta", DELTA)
-        return result.with_gap(optimizer._gap_later(best, delta, is_by_intervals(stop)))
+        return result.with_gap(found.gap)
 
     # -- what is being evaluated, and has been ------------------------------------------------
 

@@ -19,14 +19,31 @@ class NamedSides:
     bounds: Any
     space_: ParameterSpace | None
 
+    #: Of an optimizer that has no contexts.
+    context_bounds: Any = None
+
+    # Names of the sides of contexts, and of actions.
+    _context_space: ParameterSpace | None
+    _actions: ParameterSpace | None
+
     #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
     #: Whether what it asks and recommends are settings that can be set and are possible.
     _keeps_settings: ClassVar[bool] = False
 
     def _make_space(self) -> ParameterSpace | None:
-        """Return the settings space of the box of the parameters; None if sides have no names."""
-        return self._checked_space(self.bounds, "bounds")
+        """Return the names of all sides, first those of contexts; None if they have none."""
+        actions = self._actions = self._checked_space(self.bounds, "bounds")
+        contexts = self._context_space = self._checked_space(self.context_bounds, "context_bounds")
+        if self.context_bounds is not None and (actions is None) != (contexts is None):
+            raise ValueError(
+                "give the sides of both context_bounds and bounds names, or of neither"
+            )
+        if actions is None or contexts is None:
+            return actions
+        if not set(self.bounds).isdisjoint(self.context_bounds):
+            raise ValueError("the sides of context_bounds and bounds must have different names")
+        return ParameterSpace.of_bounds({**self.context_bounds, **self.bounds})
 
     def _checked_space(self, bounds: Any, name: str) -> ParameterSpace | None:
         """Return the settings of one box, refusing sides that the algorithm cannot search."""

@@ -42,8 +42,6 @@ class Tracked:
         The sets in the present round and context.
     are_one : bool
         Whether queries are the targets.
-    covariances : PairCovariances or QueryTargetCovariances
-        Posterior covariances of queries and targets.
     refreshed_at : int
         The last round, from 0, in which candidates have moved.
     """
@@ -74,14 +72,38 @@ class Tracked:
         self._renew_covariances()
 
     def _renew_covariances(self) -> None:
+        # None before they are asked for.
+        self._pairs: PairCovariances | None = None
+        self._across: QueryTargetCovariances | None = None
         self._within: BlockCovariances | None = None
-        self.covariances: PairCovariances | QueryTargetCovariances
-        if self.are_one:
-            self.covariances = PairCovariances(self.gp, moving=self.queries.stands_for_box)
-            return
-        self.covariances = QueryTargetCovariances(self.gp, len(self.queries.rows))
-        if self.queries.starts is not None:
-            self._within = BlockCovariances(self.gp, self.queries.starts)
+
+    def pairs(self) -> PairCovariances:
+        """Posterior covariances of the queries, where they are the targets."""
+        if self._pairs is None:
+            self._pairs = PairCovariances(self.gp, moving=self.queries.stands_for_box)
+        return self._pairs
+
+    def across(self) -> QueryTargetCovariances:
+        """Posterior covariances of queries and targets, where these are two sets."""
+        if self._across is None:
+            self._across = QueryTargetCovariances(self.gp, len(self.queries.rows))
+            if self.queries.starts is not None:
+                self._within = BlockCovariances(self.gp, self.queries.starts)
+        return self._across
+
+    def covariances(self) -> PairCovariances | QueryTargetCovariances:
+        """Posterior covariances of queries and targets."""
+        return self.pairs() if self.are_one else self.across()
+
+    def observing(self, slot: int, noise: float) -> None:
+        """Let covariances that were asked for follow an observation that is about to be made.
+
+        ``slot`` is the row of a query that is tracked, -1 for any other; ``noise`` its variance in
+        the user's units.
+        """
+        for each in (self._pairs, self._across):
+            if each is not None:
+                each.observing(slot, noise)
 
     def track(self) -> None:
         """Track all queries and targets."""
@@ -97,7 +119,9 @@ class Tracked:
     def _retrack(self, slots: np.ndarray) -> None:
         """Track what lies in some slots now."""
         self.gp.track(self._rows()[slots], slots)
-        self.covariances.moved(slots)
+        for each in (self._pairs, self._across):
+            if each is not None:
+                each.moved(slots)
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
         """Row of a query that is tracked, or of a candidate that is put there; or -1."""
@@ -127,12 +151,12 @@ class Tracked:
         noises : ndarray of shape (k,) or (k, k)
             Noise variances of these answers, or their covariance, in the user's units.
         """
-        if isinstance(self.covariances, QueryTargetCovariances):
+        if not self.are_one:
             falls = pending_falls(self.gp, blocks, noises)
-            return KnownAcross(self.covariances, falls, self._within)
+            return KnownAcross(self.across(), falls, self._within)
         expected = self.gp.imagine(blocks, noises) if blocks else self.gp
         slots = [self.queries.slot_of(query) for query in pending]
-        return KnownOfArms(expected.posterior, self.covariances, slots, noises)
+        return KnownOfArms(self.gp, expected.posterior, self.pairs, slots, noises)
 
     # -- before a round -----------------------------------------------------------------------
 

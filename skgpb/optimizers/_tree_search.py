@@ -30,6 +30,7 @@ from skgpb.optimizers._cutting import (
     given_diameter,
     tree_arrays,
 )
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
     RegionSearch,
     deviations_within,
@@ -113,7 +114,7 @@ class PartitionSearch(RegionSearch[Cell]):
     def _beta(self, t: int) -> float:
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
-            return self._given_beta(t)
+            return given_beta(self.beta, t, self._widths)
         failure_probability = (self.guarantee or USUAL).failure_probability
         constant = self._log_regions + log(pi**2 / (6.0 * failure_probability))
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))

@@ -8,10 +8,8 @@ from typing import Any
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.domains.arms import Arm
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._norm_bound import NormBoundedOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
@@ -89,7 +87,7 @@ class BaseUCBOptimizer(Search):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t, the exploration term of the round: given, or from the theory.
+        """Return beta_t, the exploration term of the round: given, or from a theory.
 
         Parameters
         ----------
@@ -105,7 +103,7 @@ class BaseUCBOptimizer(Search):
             return check_callable_value(self.beta, posterior.t, "beta")
         if self.beta == "theory":
             return max(0.0, self.theory_beta(posterior.t, posterior.n_arms))
-        return float(self.beta)
+        return self._widths().beta() if self.beta == "rkhs" else float(self.beta)
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
@@ -126,14 +124,3 @@ class BaseUCBOptimizer(Search):
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define theory_beta(t, n_arms)"
         )
-
-
-class NormBoundedUCBOptimizer(NormBoundedOptimizer[Arm], BaseUCBOptimizer):
-    """A rule of upper confidence bounds that knows of a width for every f of a norm."""
-
-    @locked
-    def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, from the theory, or from a width for bounded norms."""
-        if isinstance(self.beta, str) and self.beta == "rkhs":
-            return self._widths().beta()
-        return super().exploration(posterior)

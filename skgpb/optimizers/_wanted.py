@@ -39,15 +39,20 @@ class Wanted:
     spent: float = 0.0
 
     @classmethod
-    def of(cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, prices: Prices) -> Wanted | None:
-        """Note which sizes of queries are sizes of targets; None if that does not matter."""
+    def of(
+        cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, prices: Prices | None
+    ) -> Wanted | None:
+        """Note which sizes of queries are sizes of targets; None if that does not matter.
+
+        ``prices`` are None where all are one.
+        """
         queries, targets = sets
         if not (isinstance(queries, FreeCells) and isinstance(targets, FreeCells)):
             return None
         numbers = queries.sizes_like(targets.sizes)
         if not len(numbers) or not feedback.guesses or feedback.n_tasks:
             return None
-        if prices.of_kinds[numbers].min() <= prices.least:
+        if prices is None or prices.of_kinds[numbers].min() <= prices.least:
             queries.first_sizes = numbers
         return cls(queries, numbers)
 
@@ -57,10 +62,10 @@ class Wanted:
         return wanted if wanted.any() else free
 
     def is_due(
-        self, round: int, spent: float, pending: Sequence[Arm | PointsQuery], prices: Prices
+        self, round: int, spent: float, pending: Sequence[Arm | PointsQuery], prices: Prices | None
     ) -> bool:
         """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
-        if not prices.differ:
+        if prices is None or not prices.differ:
             return (round + len(pending)) % 2 == 0
         costs = [prices.cost_of(query) for query in pending]
         pairs = zip(pending, costs, strict=True)

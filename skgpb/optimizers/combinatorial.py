@@ -216,7 +216,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self.costs is None)
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
-        self._seed = [optimizer._seed for optimizer in self.optimizers_]
+        self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
@@ -233,10 +233,10 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         ):
             optimizer.fit(x, rewards)
         self._record.n_fitted, self._played = len(y), [X]
-        self._seed = [optimizer._seed for optimizer in self.optimizers_]
+        self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
-        campaigns = [(list(each._record.events), each._snapshot()) for each in self.optimizers_]
+        campaigns = [(each.events_, each._snapshot()) for each in self.optimizers_]
         return super()._snapshot() | {"campaigns": campaigns}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:

@@ -40,10 +40,11 @@ from skgpb.guarantee import USUAL, Guarantee
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
-from skgpb.optimizers._contexts import InContexts
+from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._norm_bound import NormBoundedOptimizer
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
@@ -52,6 +53,7 @@ from skgpb.utils import (
     Integral,
     Interval,
     StrOptions,
+    check_bounds,
 )
 
 
@@ -64,7 +66,7 @@ class Promise(NamedTuple):
 
 
 @with_shared_paragraphs
-class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     Parameters
@@ -236,8 +238,9 @@ class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[Co
 
     # -- the loop ---------------------------------------------------------------------------
 
-    def _without_context(self, context: Any) -> bool:
-        return False
+    @property
+    def _in_contexts(self) -> bool:
+        return True
 
     @overload
     def recommend(
@@ -271,7 +274,7 @@ class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[Co
         """
         self._checked_rule(rule)
         self._check_informed()
-        context = self._checked_context(context)
+        context = self._contexts.checked(context)
         return self._best_in(context) if side is None else self._best_region(side, context=context)
 
     def _best_in(self, context: np.ndarray) -> ContextCell:
@@ -329,7 +332,7 @@ class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[Co
         )
 
     def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose_in, self._checked_context(query.context)
+        return self._choose_in, self._contexts.checked(query.context)
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
@@ -382,11 +385,16 @@ class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[Co
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
-        return None if self.bounds is None else self._joint_bounds()
+        if self.space_ is not None:
+            return self.space_.bounds
+        if self.bounds is None:
+            return None
+        contexts = check_bounds(self.context_bounds, "context_bounds")
+        return np.concatenate([contexts, check_bounds(self.bounds)])
 
     def _resolved_n_context(self) -> int:
-        if self._contexts is not None:
-            return self._contexts.n_axes
+        if self._context_space is not None:
+            return self._context_space.n_axes
         return self.n_context if self.context_bounds is None else len(self.context_bounds)
 
     def _begin_checks(self, d: int) -> None:
@@ -402,6 +410,7 @@ class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[Co
     def _begin(self) -> None:
         d = self.n_features_in_
         self.n_context_ = n = self._resolved_n_context()
+        self._contexts = Contexts(self.bounds_[:n], self._context_space)
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         self._parent_of = [-1]
@@ -469,7 +478,7 @@ class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[Co
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
-            return self._given_beta(t)
+            return given_beta(self.beta, t, self._widths)
         return self._constants.beta((self.guarantee or USUAL).failure_probability)
 
     @property

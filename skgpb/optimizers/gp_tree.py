@@ -34,6 +34,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
 from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -222,7 +223,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _refine(self, node: int, expected: GaussianProcess) -> None:
         """Split a leaf, and follow its children in what is expected of pending answers too."""
-        first = self._expand(node)
+        (first,) = self._expand_all([node])
         if expected is not self._gp:
             children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.blocks(first, children.stop), children)
@@ -312,7 +313,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
-            return self._given_beta(t)
+            return given_beta(self.beta, t, self._widths)
         return self._constants.beta((self.guarantee or USUAL).failure_probability)
 
     @property

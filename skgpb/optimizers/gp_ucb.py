@@ -19,7 +19,8 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._ucb import NormBoundedUCBOptimizer
+from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import FULL_BY_DEFAULT, Round
 from skgpb.utils import Integral, Interval, StrOptions
 
@@ -33,7 +34,7 @@ MOST_DOUBLINGS = 40
 
 
 @with_shared_paragraphs
-class GPUCBOptimizer(NormBoundedUCBOptimizer):
+class GPUCBOptimizer(BaseUCBOptimizer):
     r"""Find the best setting, or arm, from noisy values: Bayesian optimization with GP-UCB.
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
@@ -99,7 +100,7 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "beta": [*NormBoundedUCBOptimizer._parameter_constraints["beta"], None],
+        "beta": [*BETA, None],
         "regret": [StrOptions({"cumulative", "simple"})],
         "horizon": [Interval(Integral, 1, None, closed="left"), None],
     }

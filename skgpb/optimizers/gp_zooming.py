@@ -40,6 +40,7 @@ from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._horizon import HORIZON, Horizon
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import RegionSearch, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import (
     PriorOfPoints,
@@ -345,7 +346,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     def _beta(self, t: int) -> float:
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
-            return self._given_beta(t)
+            return given_beta(self.beta, t, self._widths)
         u = log(1.0 / (self.guarantee or USUAL).failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 

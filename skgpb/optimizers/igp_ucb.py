@@ -18,14 +18,15 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._ucb import NormBoundedUCBOptimizer
+from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
 
 @with_shared_paragraphs
-class IGPUCBOptimizer(NormBoundedUCBOptimizer):
+class IGPUCBOptimizer(BaseUCBOptimizer):
     r"""GP-UCB for a function with a known bound on its norm, for comparison with theory.
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
@@ -73,6 +74,7 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
     """
 
     _parameter_constraints: dict[str, Any] = {
+        "beta": BETA,
         "information_gain": [
             StrOptions({"greedy", "order"}),
             Interval(Real, 0, None, closed="left"),

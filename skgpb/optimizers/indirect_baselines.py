@@ -31,7 +31,6 @@ from skgpb.domains.indirect import IndirectQuery
 from skgpb.guarantee import Guarantee
 from skgpb.kernels.evaluator import origin_of
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
-from skgpb.optimizers._norm_bound import NormBounded
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -148,11 +147,6 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
-
-    @property
-    def _by_norm(self) -> bool:
-        """True if queries are chosen by the process on f and the bound on its norm."""
-        return False
 
     @property
     def _answer_optimizer(self) -> str | Callable | None:
@@ -318,7 +312,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
 
 
 @with_shared_paragraphs
-class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
+class IndirectUCBOptimizer(BaseIndirectBaseline):
     """Upper confidence bounds on indirect answers, to compare CMES with.
 
     It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
@@ -407,7 +401,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
             direction=direction,
             random_state=random_state,
         )
-        self.beta = beta
+        self.beta: Any = beta
 
     def _best_by_rule(self) -> IndirectQuery:
         if not self._by_norm:
@@ -432,10 +426,6 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
 
     def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return value
-
-    @property
-    def _by_norm(self) -> bool:
-        return isinstance(self.beta, str) and self.beta == "rkhs"
 
     def _begun(self) -> None:
         super()._begun()

@@ -91,12 +91,13 @@ class Known(ABC):
 
 
 class KnownOfArms(Known):
-    """Covariances if queries and targets are one set, whose pairs are tracked."""
+    """Covariances if queries and targets are one set; ``pairs`` is called when one is needed."""
 
     def __init__(
         self,
+        gp: GaussianProcess,
         expected: Posterior,
-        pairs: PairCovariances,
+        pairs: Callable[[], PairCovariances],
         pulled: list[int],
         noises: np.ndarray,
     ) -> None:
@@ -104,19 +105,19 @@ class KnownOfArms(Known):
         # Pending queries, and the noise variances of their answers in the user's units.
         self._pulled, self._noises = pulled, noises
         moments = expected.tracked_mean(), expected.tracked_var()
-        super().__init__((pairs.gp.offset, pairs.gp.scale), moments, moments)
+        super().__init__((gp.offset, gp.scale), moments, moments)
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances of all pairs."""
-        return self._pairs.covariance(self._expected, self._pulled, self._noises)
+        return self._pairs().covariance(self._expected, self._pulled, self._noises)
 
     def among_targets(self, number: int) -> np.ndarray:
         """Posterior covariances of one arm with all."""
-        return self._pairs.rows(self._expected, np.array([number]))[0]
+        return self._pairs().rows(self._expected, np.array([number]))[0]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint posterior draws of all arms."""
-        return self._pairs.draws(n_draws, rng)
+        return self._pairs().draws(n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return the same: queries are targets."""
@@ -139,8 +140,9 @@ class KnownOfArms(Known):
             C = self.covariance()
             add_reductions(C, others, weights[others], var, noise, others, out)
             return out
-        for some in self._pairs.blocks(others):
-            rows = self._pairs.rows(self._expected, some)
+        pairs = self._pairs()
+        for some in pairs.blocks(others):
+            rows = pairs.rows(self._expected, some)
             add_reductions(rows, np.arange(len(some)), weights[some], var, noise, some, out)
         return out
 
@@ -329,7 +331,7 @@ class Round:
         cls,
         known: Known,
         gp: GaussianProcess,
-        noise: float | np.ndarray,
+        noise: np.ndarray,
         cost: np.ndarray,
         t: int,
         make_rng: Callable[[], np.random.Generator],
@@ -337,9 +339,11 @@ class Round:
         shared: np.ndarray | None = None,
     ) -> Round:
         """Return a round; ``noise`` and ``shared`` are in the user's units."""
-        own = gp.white_noise(gp.tracked)[: len(known.query_mean)]
+        noise = noise / gp.scale**2
+        if gp.white:
+            noise = noise + gp.white_noise(gp.tracked)[: len(known.query_mean)]
         shared = None if shared is None else shared / gp.scale**2
-        return cls(known, noise / gp.scale**2 + own, cost, t, make_rng, starts, shared)
+        return cls(known, noise, cost, t, make_rng, starts, shared)
 
     @cached_property
     def rng(self) -> np.random.Generator:

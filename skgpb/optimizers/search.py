@@ -42,9 +42,9 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice, PricedOptimizer, checked_scores
+from skgpb.optimizers._base import PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
-from skgpb.optimizers._contexts import InContexts
+from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._feedback import (
     Feedback,
     box_of_arms,
@@ -52,11 +52,11 @@ from skgpb.optimizers._feedback import (
     given_sets,
 )
 from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._joint_answers import (
     checked_numbers,
     history_of_numbers,
 )
-from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
 from skgpb.optimizers._tracked import Tracked
@@ -83,7 +83,7 @@ ANSWERED = {"seen": best_seen, "independent": best_alone}
 
 
 @with_shared_paragraphs
-class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
+class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
@@ -162,6 +162,8 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
 
     # Queries and targets, as the posterior tracks them.
     _tracked: Tracked
+    # None where every answer costs 1 and has the usual noise.
+    _prices: Prices | None
 
     _parameter_constraints: dict[str, Any] = {
         "arms": "no_validation",
@@ -279,17 +281,20 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         self._refresh()
         given = self._record.pending if pending is None else map(self._resolve, pending)
         out: list[Any] = list(given)
-        level = self._model.alpha
-        n = len(out)
+        level, n, m = self._model.alpha, len(out), len(self.domain_)
+        if self._prices is None:
+            costs, noises, shared = np.ones(m), np.full(m, level), None
+        else:
+            costs, noises, shared = self._prices.of_round(level)
         return Round.before(
             self._known(out),
             self._gp,
-            self._prices.noises(level),
-            self._prices.costs(),
+            noises,
+            costs,
             self._record.n_told + 1 + n,
             partial(self._rng_of_round, n),
             self.domain_.starts,
-            self._prices.shared(level),
+            shared,
         )
 
     def _values(self, round: Round) -> np.ndarray:
@@ -302,11 +307,11 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         )
         values = round.of_queries(values)
         if not self._is_worth(round):
-            if not self._prices.differ:
+            if self._prices is None or not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
-        return values if self._prices.are_one else values - np.log(round.cost)
+        return values if self._prices is None else values - np.log(round.cost)
 
     def _is_worth(self, round: Round) -> bool:
         """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
@@ -351,9 +356,10 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         if query.has_parts:
             self._update_block(query, reward, alpha)
             return
-        slot, share = self._tracked.slot_of(query), self._prices.share_of(query)
+        slot = self._tracked.slot_of(query)
+        share = 1.0 if self._prices is None else self._prices.share_of(query)
         self._model.begin(reward, self._relearned)
-        self._tracked.covariances.observing(slot, self._model.noise_of(alpha, share))
+        self._tracked.observing(slot, self._model.noise_of(alpha, share))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, share)
         self._pay(query)
@@ -397,13 +403,16 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
-        return self._tracked.known(
-            pending, *self._prices.functionals_of(pending, self._model.alpha)
-        )
+        level = self._model.alpha
+        if self._prices is None:
+            blocks, noises = [*map(self.domain_.block_of, pending)], np.full(len(pending), level)
+        else:
+            blocks, noises = self._prices.functionals_of(pending, level)
+        return self._tracked.known(pending, blocks, noises)
 
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
-        price = self._prices.cost_of(query)
+        price = self._price_of(query)
         self._spent += price
         if self._wanted is not None:
             self._wanted.pay(query, price)
@@ -510,7 +519,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         there = None
         if not self._without_context(context):
             self._check_informed()
-            there = self._checked_context(context)
+            there = self._contexts.checked(context)
         self._check_informed()
         if rule in ANSWERED:
             possible = self._pulls and there is None and side is None
@@ -549,7 +558,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
             Algorithm 1 in the UCB family, and standard scores.
         """
         round = self.posterior()
-        covariances = self._tracked.covariances
+        covariances = self._tracked.covariances()
         kept = covariances.known
         try:
             return self._values(round)
@@ -653,8 +662,8 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
         if self.space_ is not None:
-            assert self._contexts is not None
-            self.n_context_ = self._contexts.n_axes
+            assert self._context_space is not None
+            self.n_context_ = self._context_space.n_axes
             return actions
         contexts = check_bounds(self.context_bounds, "context_bounds")
         self.n_context_ = len(contexts)
@@ -671,6 +680,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
             )
 
     def _begin(self) -> None:
+        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
         self._feedback = feedback = Feedback(
             self.kernel,
             self.arms,
@@ -719,7 +729,8 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         given = self.arms if self.queries is None else self.queries
-        self._prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
+        prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
+        self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
         given = (self.arms, self.queries, self.targets)
@@ -745,7 +756,7 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         if self.context_bounds is None:
             return (self._choose,)
-        return self._choose_in, self._checked_context(query.context)
+        return self._choose_in, self._contexts.checked(query.context)
 
     def _result(self, last: Any) -> Any:
         return self.recommend(context=None if self.context_bounds is None else last.context)
@@ -759,7 +770,8 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
             return self._checked_numbers(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
-            noise = self._prices.noise_of(target, self._model.alpha)
+            level, prices = self._model.alpha, self._prices
+            noise = level if prices is None else prices.noise_of(target, level)
         return query, target, value, noise
 
     def _found(self, query: Any) -> Any:
@@ -821,7 +833,9 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
 
     @property
     def _known_noise(self) -> float | None:
-        return self._prices.typical_noise if differs(self.alpha) else super()._known_noise
+        if self._prices is not None and differs(self.alpha):
+            return self._prices.typical_noise
+        return super()._known_noise
 
     @property
     def _has_noise(self) -> bool:
@@ -833,26 +847,30 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
 
     @property
     def _least_price(self) -> float:
-        return self._prices.least
+        return 1.0 if self._prices is None else self._prices.least
 
     def _price_of(self, query: Arm | PointsQuery) -> float:
+        if self._prices is None:  # points that are no query cost nothing
+            return float(self._tracked.sets[0].kind_of(query) >= 0)
         return self._prices.cost_of(query)
 
     # -- answers of several numbers -----------------------------------------------------------
 
     def _checked_numbers(self, query: Arm, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Check an answer of one number for each row."""
-        known = self._resolve(query)
+        known, prices = self._resolve(query), self._prices
+        assert prices is not None
         rewards, noises = checked_numbers(query, reward, alpha)
         if noises is None and self._model.options.noise is not None:
-            noises = self._prices.noise_of_block(query, self._model.alpha)
+            noises = prices.noise_of_block(query, self._model.alpha)
         elif noises is None:
             noises = np.full(len(query.descriptor), np.nan)
         return query, known, rewards, noises
 
     def _update_block(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
         """Condition on all numbers of an answer in one step."""
-        gp = self._gp
+        gp, prices = self._gp, self._prices
+        assert prices is not None
         self._model.begin(float(rewards.mean()), self._relearned)
         if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
             mean, std = gp.moments(query.descriptor, std=True)
@@ -860,10 +878,10 @@ class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], Free
             slots = self.domain_.slots(query.index)
             mean, std = (each[slots] for each in gp.tracked_moments())
         # Covariances of pairs are computed again.
-        self._tracked.covariances.observing(-1, 0.0)
-        shares, of_noise = self._prices.shares_of_block(query), None
-        if "relative_noise" in self._prices.covariances:
-            of_noise = self._prices.covariances["relative_noise"][query.index]
+        self._tracked.observing(-1, 0.0)
+        shares, of_noise = prices.shares_of_block(query), None
+        if "relative_noise" in prices.covariances:
+            of_noise = prices.covariances["relative_noise"][query.index]
         self._model.observe_numbers(query.descriptor, rewards, alphas, shares, of_noise)
         self._pay(query)
         self._close_round(query, rewards, mean, std, False)

@@ -230,7 +230,7 @@ def learned(cls, **settings):
 def assert_pairs_are_those_of_the_process(arms):
     process = arms.surrogate_.process_
     fresh = PairCovariances(process).covariance(process.posterior, [], [])
-    known = arms._tracked.covariances.covariance(process.posterior, [], [])
+    known = arms._tracked.pairs().covariance(process.posterior, [], [])
     assert_allclose(known, fresh, atol=1e-12)
 
 

@@ -41,7 +41,7 @@ def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
     monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
     few._relearned()
     np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
-    assert few._tracked.covariances._draws._root.left.shape[1] < 30
+    assert few._tracked.pairs()._draws._root.left.shape[1] < 30
 
 
 def in_a_box():

@@ -88,8 +88,8 @@ def covariance_of_targets(optimizer, pending=()):
     """The posterior covariance of all targets, of a process that has seen all answers."""
     gp, n = optimizer._gp, len(optimizer.domain_.rows)
     targets = Functionals.of_rows(gp.tracked.rows[n:])
-    told = optimizer._prices.functionals_of(list(pending), optimizer.alpha_)
-    seen = gp.imagine(*told) if pending else gp
+    blocks = [optimizer.domain_.block_of(query) for query in pending]
+    seen = gp.imagine(blocks, [optimizer.alpha_] * len(blocks))
     return seen.posterior_covariance(targets, targets)
 
 

@@ -341,7 +341,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     for setting in query.settings:
         assert {name: setting[name] for name in context} == context
     # Any coordinates of a category are the same context.
-    point = optimizer._contexts.point(context)
+    point = optimizer._context_space.point(context)
     assert optimizer.ask(context=point + np.array([0.0, 0.1])) == query
     best = optimizer.recommend(context=context)
     assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2

@@ -592,3 +592,15 @@ def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     incumbents = TrackedIncumbents(arms, gp, optimistic=False, apart=False)
     points, values = incumbents.values()
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, IGPUCBOptimizer])
+def test_every_arm_may_have_a_noise_variance_of_its_own(cls):
+    alphas = np.linspace(0.01, 0.02, 9)
+    optimizer = cls(RBF(0.3), arms=np.linspace(0, 1, 9)[:, None], alpha=alphas, random_state=0)
+    for _ in range(5):
+        arm = optimizer.ask()
+        optimizer.tell(arm, f(arm))
+    told = [alpha for kind, *_, alpha in optimizer.events_ if kind == "tell"]
+    asked = [query.index for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    np.testing.assert_array_equal(told, alphas[asked])
