@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -15,7 +14,6 @@ from skgpb.optimizers._base import Q
 from skgpb.optimizers._gap import Comparison, by_intervals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, LearningOptimizer
 from skgpb.surrogate.bounded_norm import Widths
-from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.model import Learned
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
@@ -31,24 +29,18 @@ class Intervals(LearningOptimizer[Q]):
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
     }
 
-    @abstractmethod
     def _widths(self) -> Widths:
-        """Return the widths of the present state."""
-
-    def _widths_of(
-        self, process: GaussianProcess, first_theta: np.ndarray, from_pairs: bool = False
-    ) -> Widths:
-        """Return widths from the posterior of f and the hyperparameters at the start."""
-        several = self._is_consistent
+        """Return the widths from the posterior of f and the hyperparameters at the start."""
+        several, model = self._is_consistent, self._model
         return Widths(
-            process,
+            model.process,
             self.guarantee or USUAL,
             self.alpha,
             lambda: self.alpha_,
-            self._standardizes,
+            model.standardizes,
             self.optimizer is not None and not several,
-            from_pairs,
-            first_theta if several else None,
+            model.own_noise > 0.0,
+            model.first_theta if several else None,
         )
 
     @property
@@ -86,10 +78,6 @@ class Intervals(LearningOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         return self._ends(self._functionals_at(self._checked_points_of(X)))
 
-    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows of f at points (n, d), as the process knows them."""
-        return self._rows_of(points)
-
     def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self._widths().ends(blocks)
         return (-upper, -lower) if self._minimizes else (lower, upper)
@@ -110,6 +98,12 @@ class Intervals(LearningOptimizer[Q]):
     @property
     def _is_consistent(self) -> bool:
         return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
+
+    def _chosen(self) -> Learned | None:
+        if not self._is_consistent:
+            return None
+        theta = self._widths().next_theta(self._model.n_learned)
+        return Learned(0.0, 1.0, theta, self._model.noise)
 
     @property
     def _has_noise(self) -> bool:
@@ -153,19 +147,10 @@ class NormBounded(Intervals[Q]):
 class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
     """Intervals where queries are functionals of the process itself."""
 
-    def _widths(self) -> Widths:
-        return self._widths_of(self._gp, self._model.first_theta)
-
     def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
         if self._is_consistent:
             self._check_consistent(kernel)
         super()._start_surrogate(kernel, n_columns, seed)
-
-    def _chosen(self) -> Learned | None:
-        if not self._is_consistent:
-            return None
-        theta = self._widths().next_theta(self._model.n_learned)
-        return Learned(0.0, 1.0, theta, self._model.noise)
 
     @overload
     def predict_query(

@@ -189,6 +189,31 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
+class Habits:
+    """Rules of learning that depend on what is observed; see decision D-H47.
+
+    Attributes
+    ----------
+    starts_afresh : bool
+        Whether searches for hyperparameters begin at the centre of the prior alone, and not where
+        the last one ended as well.
+    counts_answers : bool
+        Whether the units are those of all answers, and one answer gives its size as the scale. Else
+        each distinct query counts once, because the best are asked again and again.
+    learns_at_once : bool
+        Whether learning is due at once if an answer may be wild, or if answers may be exact.
+    """
+
+    starts_afresh: bool = False
+    counts_answers: bool = False
+    learns_at_once: bool = True
+
+
+#: If answers are averages over random inputs, which say little of f each.
+OF_AVERAGES = Habits(starts_afresh=True, counts_answers=True, learns_at_once=False)
+
+
+@dataclass(frozen=True)
 class Learned:
     """Values that were learned from all answers.
 
@@ -260,9 +285,8 @@ class Model:
         Seeds the restarts.
     typical : float, default=None
         Variance of answers that is typical under the prior; None for that of what is tracked.
-    starts_afresh : bool, default=False
-        Whether searches for hyperparameters begin at the centre of the prior alone, and not where
-        the last one ended as well: where answers say little of f, it was caught there.
+    habits : Habits
+        Rules of learning that depend on what is observed.
 
     Attributes
     ----------
@@ -309,11 +333,11 @@ class Model:
         origin: np.ndarray | None = None,
         seed: Any = None,
         typical: float | None = None,
-        starts_afresh: bool = False,
+        habits: Habits = Habits(),  # it is frozen
     ) -> None:
         self.options, self.prior = options, prior
         self.usual_noise, self.seed = usual_noise, seed
-        self.typical, self.starts_afresh = typical, starts_afresh
+        self.typical, self.habits = typical, habits
         self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self.samples: Samples = Samples()
         self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
@@ -460,6 +484,19 @@ class Model:
         # One distinct query does not determine a scale, but the noise is a lower bound of it.
         return units_of(rewards, None if known is None else sqrt(known))
 
+    def _units_by(self, samples: Samples) -> tuple[float, float]:
+        """Centre and scale of all answers but wild ones."""
+        if self.habits.counts_answers:
+            rewards = np.delete(np.array(samples.reward), list(samples.factors))
+            center, scale = self._spread_of(rewards)
+            return center, usable(max(scale, abs(center))) if len(rewards) == 1 else scale
+        # Each distinct query counts once: those near the maximum are asked again and again.
+        targets = self.process.posterior.targets() * self.process.scale + self.process.offset
+        if samples.factors:
+            wild = [samples.functional[s] for s in samples.factors]
+            targets = np.delete(targets, wild)
+        return self._spread_of(targets)
+
     # -- observing ----------------------------------------------------------------------------
 
     def observe(
@@ -499,7 +536,9 @@ class Model:
             number = gp.observe_tracked(what, reward, noise)
         self.samples.append(number, reward, alpha, share)
         self.n_answers += 1
-        learns_noise = isnan(alpha) and self.schedule.learning_due < inf and not self.own_noise
+        learns_noise = isnan(alpha) and self.schedule.learning_due < inf
+        if not self.habits.learns_at_once:
+            return before
         if learns_noise and len(gp.observed) >= FEWEST_LEARNED:
             error = (reward - gp.offset) / gp.scale - before[0]
             far = error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
@@ -697,19 +736,14 @@ class Model:
         kernel = of_smoothness(gp.kernel, SMOOTHEST) if ours else gp.kernel
         center, scale = gp.offset, gp.scale
         if self.standardizes:
-            # Each distinct query counts once: those near the maximum are asked again and again.
-            targets = gp.posterior.targets() * scale + center
-            if samples.factors:
-                wild = [samples.functional[s] for s in samples.factors]
-                targets = np.delete(targets, wild)
-            center, scale = self._spread_of(targets)
+            center, scale = self._units_by(samples)
         theta, scaled = kernel.theta, samples.scaled(center, scale)
         found = Learned(center, scale, theta, self.noise)
         learning = self._learning(kernel, scaled, prior)
         if self.schedule.learned_at < FIRST_LEARNING or not learning.learns:
             return found
         starts = [(theta, 0.0 if learning.noise_prior is None else log(self.noise))]
-        if self.starts_afresh:
+        if self.habits.starts_afresh:
             first = self.first_theta if prior is None else prior.center
             starts = [(first, learning.usual_noise)]
         elif prior is not None:

@@ -115,7 +115,7 @@ def test_answers_with_their_own_noise_keep_it(cls):
     optimizer = told(make(cls, kernel=PRIOR, optimizer=None), 20, 20.0)
     optimizer.tell([0.5], 40.0, alpha=7.0)
     told(optimizer, 3, 20.0)
-    own = [alpha for _, _, alpha in optimizer._answers]
+    own = optimizer._model.samples.alpha
     assert own[20] == 7.0
     assert np.isnan(own[:20] + own[21:]).all()
     gpr, process = optimizer.surrogate_.process_, optimizer.surrogate_
@@ -198,12 +198,12 @@ def test_the_noise_may_become_known_or_unknown_on_the_way(cls):
     optimizer.set_params(alpha=4.0)
     told(optimizer, 4, 3.0)
     assert optimizer.alpha_ == 4.0
-    assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [True] * 10 + [False] * 4
+    assert np.isnan(optimizer._model.samples.alpha).tolist() == [True] * 10 + [False] * 4
     optimizer = told(make(cls, alpha=4.0), 10, 3.0).set_params(alpha=None)
     optimizer.ask()
     told(optimizer, 4, 3.0)
     assert np.isfinite(optimizer.alpha_)
-    assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [False] * 10 + [True] * 4
+    assert np.isnan(optimizer._model.samples.alpha).tolist() == [False] * 10 + [True] * 4
 
 
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, *BASELINES])
@@ -213,7 +213,7 @@ def test_the_noise_may_become_a_function_or_a_number_on_the_way(cls):
         optimizer.set_params(alpha=alpha)
         for query in optimizer.ask(2):
             optimizer.tell(query, 50.0)
-    assert [alpha for _, _, alpha in optimizer._answers] == [4.0, 4.0, 9.0, 9.0, 1.0, 1.0]
+    assert optimizer._model.samples.alpha == [4.0, 4.0, 9.0, 9.0, 1.0, 1.0]
     with pytest.raises(ValueError, match="alpha"):
         optimizer.set_params(alpha=lambda query: float("nan"))
     assert optimizer.alpha == 1.0
