@@ -104,7 +104,8 @@ class Samples:
         columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
         out.functional, out.reward, out.alpha, out.share = columns
         out.shared = [SharedNoise(np.array(i), np.array(C)) for i, C in shared]
-        out.factors, out.values = factors, set(snapshot.get("values", ()))
+        values = np.asarray(snapshot.get("values", ()), dtype=np.intp)
+        out.factors, out.values = factors, set(values.tolist())
         known = set(out.functional) == {*range(n_functionals)}
         if not (
             known
@@ -118,7 +119,7 @@ class Samples:
         """Return all of them as arrays."""
         out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
         out["shared"] = [(each.numbers, each.covariance) for each in self.shared]
-        return out | ({"values": sorted(self.values)} if self.values else {})
+        return out | ({"values": np.array(sorted(self.values))} if self.values else {})
 
     def __len__(self) -> int:
         return len(self.reward)
