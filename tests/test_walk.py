@@ -208,8 +208,8 @@ def test_a_round_of_cmes_over_candidates_passes_through_few_files(alpha):
     optimizer = blurred(alpha, queries=np.linspace(0, 1, 21)[:, None])
     for files, known in walks(optimizer, at_query):
         # The first time a query is made, and its covariances are found by the kernel.
-        assert not known or len(set(files)) <= 8, sorted(set(files))
-        assert known or alpha is None or len(set(files)) <= 11, sorted(set(files))
+        assert not known or len(set(files)) <= 9, sorted(set(files))
+        assert known or alpha is None or len(set(files)) <= 12, sorted(set(files))
         assert moves(files) <= 100
 
 
@@ -236,15 +236,15 @@ def by_operator(alpha):
 @pytest.mark.parametrize(
     ("make", "alpha", "n_before", "most_files", "most_moves", "noise"),
     [
-        (in_a_box, 0.01, 5, 12, 350, 0.0),
-        (in_a_box, 0.01, 20, 12, 350, 0.0),
-        (in_a_box, 0.01, 20, 12, 350, 0.1),
-        (in_a_box, None, 20, 12, 350, 0.0),
-        (in_a_box, None, 20, 12, 350, 0.1),
-        (by_pairs, 0.01, 5, 13, 350, 0.0),
-        pytest.param(by_pairs, 0.01, 20, 13, 350, 0.0, marks=pytest.mark.slow),
-        pytest.param(by_pairs, None, 20, 13, 350, 0.0, marks=pytest.mark.slow),
-        pytest.param(by_operator, 0.01, 20, 14, 450, 0.0, marks=pytest.mark.slow),
+        (in_a_box, 0.01, 5, 13, 350, 0.0),
+        (in_a_box, 0.01, 20, 13, 350, 0.0),
+        (in_a_box, 0.01, 20, 13, 350, 0.1),
+        (in_a_box, None, 20, 13, 350, 0.0),
+        (in_a_box, None, 20, 13, 350, 0.1),
+        (by_pairs, 0.01, 5, 14, 350, 0.0),
+        pytest.param(by_pairs, 0.01, 20, 14, 350, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_pairs, None, 20, 14, 350, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_operator, 0.01, 20, 15, 450, 0.0, marks=pytest.mark.slow),
     ],
 )
 def test_a_round_of_cmes_in_a_box_passes_through_few_files(

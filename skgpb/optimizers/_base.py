@@ -949,7 +949,7 @@ class BaseBanditOptimizer(
         or learned again, and the posterior takes one factorisation. Its rounding is another than
         that of the run, by less than what lets queries tie (decision D-G1). Without a snapshot,
         with other parameters or in another version of the library the run is repeated round by
-        round, with the hyperparameters that were learned (learned anew for indirect queries).
+        round, with the hyperparameters that were learned.
 
         Parameters
         ----------

@@ -47,9 +47,10 @@ NODES_OF_SETTINGS = 8
 
 
 class LearningOptimizer(BaseBanditOptimizer[Q]):
-    """An optimizer with a model of f: when it is learned, and what it knows at points.
+    """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
 
-    The model is ``surrogate_``, which takes the rows of points.
+    The loop learns it when it is due, and ``surrogate_`` shows it. A subclass says what depends on
+    hyperparameters and units (``_relearned``).
     """
 
     kernel: Kernel | None
@@ -59,6 +60,9 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     relearn: Any
     normalize_y: bool
     surrogate_: Any
+
+    _model: Model
+    _gp: GaussianProcess
 
     _parameter_constraints: dict[str, Any] = {
         "kernel": [None, Kernel],
@@ -91,14 +95,141 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         if self.guarantee is not None:
             validate_params(self.guarantee)
 
-    @property
-    @abstractmethod
-    def _standardizes(self) -> bool:
-        """True if the surrogate is in units of the standard deviation of the answers."""
-
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, n_columns) of points (n, d)."""
+        """Points (n, d) as ``surrogate_`` takes them."""
         return points
+
+    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows of f at points (n, d), as the process knows them."""
+        return self._rows_of(points)
+
+    # -- the model --------------------------------------------------------------------------
+
+    @property
+    def _known_noise(self) -> float | None:
+        """Noise variance of an answer where it is given, a typical one if they differ."""
+        return None if self.alpha is None else float(self.alpha)
+
+    @property
+    def _standardizes(self) -> bool:
+        return self._model.standardizes
+
+    @property
+    def _learns(self) -> bool:
+        return self._model.learns
+
+    @property
+    def _contradicted(self) -> str:
+        return self._model.contradicted
+
+    def _options(self) -> ModelOptions:
+        """Return how the model is to be learned from now on."""
+        return ModelOptions(
+            self._known_noise,
+            self.optimizer,
+            self.n_restarts_optimizer,
+            self.relearn,
+            self.normalize_y,
+        )
+
+    def _take_model(self, model: Model) -> None:
+        """Let this be the model; what every round reads of it are attributes."""
+        self._model, self._gp, self._schedule = model, model.process, model.schedule
+        self._told_noise, self._may_doubt = model.told_noise, bool(model.samples.factors)
+        self._show(model)
+
+    @abstractmethod
+    def _show(self, model: Model) -> None:
+        """Let ``surrogate_`` show this model."""
+
+    def _reread(self) -> None:
+        super()._reread()
+        self._take_model(self._model.with_options(self._options()))
+
+    @property
+    @locked
+    def alpha_(self) -> float:
+        """Noise variance of an answer in use: ``alpha``, or what was learned."""
+        check_is_fitted(self, "surrogate_")
+        return self._model.alpha
+
+    def _relearned(self) -> None:
+        """Renew what depends on the hyperparameters and the units of the surrogate."""
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Condition on point evaluations, one functional each."""
+        self._model.condition(self._functionals_at(X), y)
+        self._record.n_fitted = len(X)
+        self._learn()
+
+    def _learn(self) -> None:
+        """Learn the scale of the rewards and the hyperparameters, and refactorise."""
+        if not self._model.learns:
+            return
+        replay, learned = self._replay, None
+        if replay is None or not replay.has_learned:
+            learned = self._chosen()
+        else:
+            learned = Learned.of(replay.next_learned())
+        self._take_model(self._model.learned(learned))
+        self._relearned()
+        assert self._model.found is not None
+        self._record.events.append(("learned", self._model.found.values()))
+
+    def _chosen(self) -> Learned | None:
+        """Return hyperparameters that are chosen rather than learned, if they are."""
+        if not self._is_consistent:
+            return None
+        theta = self._widths().next_theta(self._model.n_learned)
+        return Learned(0.0, 1.0, theta, self._model.noise)
+
+    def _doubted(self) -> list[int]:
+        if len(self._model.samples) - self._record.n_fitted != self._record.n_told:
+            return []  # some answers consist of several samples
+        return [
+            s - self._record.n_fitted for s in self._model.doubted() if s >= self._record.n_fitted
+        ]
+
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {"model": self._model.snapshot()}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        learned = [Learned.of(event[1]) for event in self._record.events if event[0] == "learned"]
+        self._take_model(self._model.restored(snapshot["model"], learned))
+
+    @locked
+    def criticism(self) -> Criticism:
+        """Compare every answer with the model's prediction from all the others.
+
+        Returns
+        -------
+        criticism : Criticism
+            Standardised leave-one-out residuals, and whether the answers contradict the model. It
+            is for looking; a run looks by itself, and warns.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before anything is known.
+        """
+        self._check_informed()
+        return self._model.criticism()
+
+    def _criticise(self) -> None:
+        contradiction = self._model.criticise(self._name_of)
+        if contradiction:
+            warn(contradiction, ModelWarning)
+
+    def _name_of(self, sample: int) -> str | None:
+        """Name the query of a sample; None if it was told otherwise."""
+        told = self._record.told_queries()
+        place = sample - self._record.n_fitted
+        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
+            return repr(told[place])
+        return None
+
+    # -- predicting -------------------------------------------------------------------------
 
     @overload
     def predict(
@@ -167,24 +298,18 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
     # -- intervals for every f of bounded norm ----------------------------------------------
 
-    @abstractmethod
     def _widths(self) -> Widths:
-        """Return the widths of the present state."""
-
-    def _widths_of(
-        self, process: GaussianProcess, first_theta: np.ndarray, from_pairs: bool = False
-    ) -> Widths:
-        """Return widths from the posterior of f and the hyperparameters at the start."""
-        several = self._is_consistent
+        """Return the widths from the posterior of f and the hyperparameters at the start."""
+        several, model = self._is_consistent, self._model
         return Widths(
-            process,
+            model.process,
             self.guarantee or USUAL,
             self.alpha,
             lambda: self.alpha_,
-            self._standardizes,
+            model.standardizes,
             self.optimizer is not None and not several,
-            from_pairs,
-            first_theta if several else None,
+            model.own_noise > 0.0,
+            model.first_theta if several else None,
         )
 
     @property
@@ -225,10 +350,6 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         return self._ends(self._functionals_at(self._checked_points_of(X)))
-
-    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows of f at points (n, d), as the process knows them."""
-        return self._rows_of(points)
 
     def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self._widths().ends(blocks)
@@ -275,16 +396,9 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
 
 class GaussianProcessOptimizer(LearningOptimizer[Q]):
-    """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
-
-    The domain, ``domain_``, says what the descriptor rows of points and queries are, and a subclass
-    what depends on the hyperparameters (``_relearned``).
-    """
+    """A search for functionals of f whose descriptor rows its domain, ``domain_``, says."""
 
     alpha: float | None
-
-    _model: Model
-    _gp: GaussianProcess
 
     _parameter_constraints: dict[str, Any] = {
         "alpha": [Interval(Real, 0, None, closed="left"), None]
@@ -292,9 +406,6 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         return self.domain_.rows_of(points)
-
-    def _relearned(self) -> None:
-        """Renew what depends on the hyperparameters and the units of the surrogate."""
 
     def _best_region(
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
@@ -328,33 +439,6 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     # -- the model --------------------------------------------------------------------------
 
-    @property
-    def _known_noise(self) -> float | None:
-        """Noise variance of an answer where it is given, a typical one if they differ."""
-        return None if self.alpha is None else float(self.alpha)
-
-    @property
-    def _standardizes(self) -> bool:
-        return self._model.standardizes
-
-    @property
-    def _learns(self) -> bool:
-        return self._model.learns
-
-    @property
-    def _contradicted(self) -> str:
-        return self._model.contradicted
-
-    def _options(self) -> ModelOptions:
-        """Return how the model is to be learned from now on."""
-        return ModelOptions(
-            self._known_noise,
-            self.optimizer,
-            self.n_restarts_optimizer,
-            self.relearn,
-            self.normalize_y,
-        )
-
     def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
         """Begin without observations; ``seed`` is for all random numbers, None draws one."""
         if self._is_consistent:
@@ -387,17 +471,10 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if self._by_norm:
             self._widths().warn_if_unfounded()
 
-    def _take_model(self, model: Model) -> None:
-        """Let this be the model; what every round reads of it are attributes."""
-        self._model, self._gp, self._schedule = model, model.process, model.schedule
-        self._told_noise, self._may_doubt = model.told_noise, bool(model.samples.factors)
+    def _show(self, model: Model) -> None:
         if self.surrogate_.process_ is not model.process:
             self.surrogate_ = copy(self.surrogate_)
             self.surrogate_.process_ = model.process
-
-    def _reread(self) -> None:
-        super()._reread()
-        self._take_model(self._model.with_options(self._options()))
 
     def _default_prior(self) -> Prior:
         """Prior under which a kernel that the user did not choose is learned."""
@@ -408,89 +485,6 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _usual_noise(self) -> tuple[float, float]:
         """Median of the noise variance as a share of that of the answers, and its spread."""
         return NOISE, NOISE_SPREAD
-
-    @property
-    @locked
-    def alpha_(self) -> float:
-        """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        check_is_fitted(self, "surrogate_")
-        return self._model.alpha
-
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Condition on point evaluations, one functional each."""
-        self._model.condition(self._rows_of(X), y)
-        self._record.n_fitted = len(X)
-        self._learn()
-
-    def _learn(self) -> None:
-        """Learn the scale of the rewards and the hyperparameters, and refactorise."""
-        if not self._model.learns:
-            return
-        replay, learned = self._replay, None
-        if replay is None or not replay.has_learned:
-            learned = self._chosen()
-        else:
-            learned = Learned.of(replay.next_learned())
-        self._take_model(self._model.learned(learned))
-        self._relearned()
-        assert self._model.found is not None
-        self._record.events.append(("learned", self._model.found.values()))
-
-    def _chosen(self) -> Learned | None:
-        """Return hyperparameters that are chosen rather than learned, if they are."""
-        if not self._is_consistent:
-            return None
-        theta = self._widths().next_theta(self._model.n_learned)
-        return Learned(0.0, 1.0, theta, self._model.noise)
-
-    def _widths(self) -> Widths:
-        return self._widths_of(self._gp, self._model.first_theta)
-
-    def _doubted(self) -> list[int]:
-        if len(self._model.samples) - self._record.n_fitted != self._record.n_told:
-            return []  # some answers consist of several samples
-        return [
-            s - self._record.n_fitted for s in self._model.doubted() if s >= self._record.n_fitted
-        ]
-
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"model": self._model.snapshot()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        learned = [Learned.of(event[1]) for event in self._record.events if event[0] == "learned"]
-        self._take_model(self._model.restored(snapshot["model"], learned))
-
-    @locked
-    def criticism(self) -> Criticism:
-        """Compare every answer with the model's prediction from all the others.
-
-        Returns
-        -------
-        criticism : Criticism
-            Standardised leave-one-out residuals, and whether the answers contradict the model. It
-            is for looking; a run looks by itself, and warns.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before anything is known.
-        """
-        self._check_informed()
-        return self._model.criticism()
-
-    def _criticise(self) -> None:
-        contradiction = self._model.criticise(self._name_of)
-        if contradiction:
-            warn(contradiction, ModelWarning)
-
-    def _name_of(self, sample: int) -> str | None:
-        """Name the query of a sample; None if it was told otherwise."""
-        told = self._record.told_queries()
-        place = sample - self._record.n_fitted
-        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
-            return repr(told[place])
-        return None
 
     # -- predicting -------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@ r"""Base of optimizers with indirect queries: two spaces, the process, queries a
 
 A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
 is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
-(x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the joint posterior of f and g, which
-:class:`~skgpb.surrogate.ConditionalMeanProcess` keeps.
+(x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the covariances of f and g. The model is that of
+all optimizers, over rows of both; :class:`~skgpb.surrogate.ConditionalMeanProcess` shows it.
 
 References
 ----------
@@ -14,8 +14,8 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
@@ -41,20 +41,12 @@ from skgpb.optimizers._indirect_intervals import IndirectIntervals
 from skgpb.optimizers._inputs import check_unnamed
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._sides import NamedQueries
-from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._targets import PointTargets
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.criticism import FEWEST_LEARNED, leave_one_out
-from skgpb.surrogate.likelihood import (
-    FIRST_LEARNING,
-    Prior,
-    check_restarts,
-    smooth_kernel,
-    smooth_prior,
-)
-from skgpb.surrogate.schedule import Schedule
-from skgpb.surrogate.units import units_of, usable, warn_of_digits
-from skgpb.surrogate.wild import MOST_AT_ONCE
+from skgpb.surrogate.exactness import EXACT
+from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
+from skgpb.surrogate.model import OF_AVERAGES, Model, ModelOptions
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -82,6 +74,9 @@ SURPRISING, MOST_ANSWERS, N_COMPARED = 2.0, 4, 100
 # blur, and the most queries that are asked for its sake.
 SPACING, MOST_INITIAL = 2.0, 25
 
+# Place of the row that was asked in an entry of the history.
+ROW_ASKED = 4
+
 # The kind of indirect query that an optimizer asks.
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
@@ -96,7 +91,7 @@ class BaseIndirectOptimizer(
 
     A subclass says what can be asked in ``_make_queries``, which of it fills the space in
     ``_spread_query``, and chooses in ``_best_by_rule`` once it is filled. If it keeps more than the
-    posterior of f it has the hooks ``_begun``, ``_observed`` and ``_learned``.
+    model of f it has the hooks ``_begun``, ``_observed`` and ``_relearned``.
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -110,10 +105,6 @@ class BaseIndirectOptimizer(
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     }
-
-    # Evaluations given to fit: where, what, and their noise variances.
-    _points: tuple[np.ndarray, np.ndarray, np.ndarray] | None
-    _may_doubt = True
 
     # The targets, and their rows if they are finitely many.
     _targets: PointTargets
@@ -170,10 +161,7 @@ class BaseIndirectOptimizer(
         """Set up the state that is kept in addition to the process."""
 
     def _observed(self, query: Any, reward: float, alpha: float) -> None:
-        """Take one answer that the process has taken already."""
-
-    def _learned(self) -> None:
-        """Renew what depends on hyperparameters."""
+        """Take one answer that the model has taken already."""
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -236,12 +224,6 @@ class BaseIndirectOptimizer(
         check_squares(y[~np.isnan(y)], "y")
         return X, y
 
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        self._points = (X, y, np.full(len(X), self._least_noise()))
-        self._record.n_fitted = len(X)
-        self.surrogate_.condition_point(*self._points)
-        self._learn()
-
     def _start(self, X: np.ndarray | None, A: np.ndarray | None = None) -> None:
         kernel = self._query_kernel(X, A)
         bounds = self._resolved_bounds(X, kernel)
@@ -258,17 +240,13 @@ class BaseIndirectOptimizer(
         self._find_noises()
         self._begin_loop()
         self._spent = 0.0
-        # Query, answer and noise variance; the variance is NaN if it is to be learned.
-        self._answers: list[tuple[np.ndarray, float, float]] = []
         self._seed = self._draw_seed()
-        self._points = None
         self._averaged = kernel
         self._begin()
 
     def _reread(self) -> None:
-        super()._reread()
         self._find_noises()
-        self._schedule = self._schedule.following(*self._times())
+        super()._reread()
 
     def _find_noises(self) -> None:
         """Return the noise variances of the answers to all queries, if they differ."""
@@ -279,69 +257,56 @@ class BaseIndirectOptimizer(
             self._noises = np.array(noises)
 
     def _begin(self) -> None:
-        kernel = self._averaged
+        kernel, targets, queries = self._averaged, self._targets, self._queries
         if self.kernel is not None:
             kernel.base = clone(self.kernel)
         # A kernel that the user did not choose is ours, to be learned under our prior.
-        self._ours = kernel.base is None
-        if self._ours:
+        ours = kernel.base is None
+        if ours:
             kernel.base = smooth_kernel(self.bounds_)
-        if self._optimizer is not None:
-            check_restarts(kernel, self.n_restarts_optimizer)
-        theta = kernel.theta
-        flat = np.full(len(theta), np.inf)
-        self._prior = smooth_prior(theta) if self._ours else Prior(theta, flat)
-        self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
-            conditional=kernel,
-            alpha=None,
-            model_noise=self.model_noise,
-            optimizer=self._optimizer,
-            n_restarts_optimizer=self.n_restarts_optimizer,
-            random_state=self._seed,
+        rows, typical = kernel.queries(queries.typical_rows), None
+        if not (ours or self.normalize_y):
+            typical = float(kernel.diag(rows).mean()) or 1.0
+        model = Model(
+            kernel,
+            rows.shape[1],
+            self._options(),
+            prior=smooth_prior(kernel.theta) if ours else None,
+            seed=self._seed,
+            typical=typical,
+            habits=OF_AVERAGES,
         )
-        self._share_lock(self.surrogate_)
-        self._first_theta, self._n_learned = theta, 0
+        process = ConditionalMeanProcess(
+            conditional=kernel, alpha=None, model_noise=self.model_noise, random_state=self._seed
+        )
+        self._share_lock(process)
+        self.surrogate_: ConditionalMeanProcess = process
+        self._take_model(model)
+        self.surrogate_.track(targets.points, queries.rows)
         self._n_usual = self._usual_n_initial(kernel)
-        self._schedule = Schedule.of(*self._times())
         if self._is_consistent:
             self._check_consistent(kernel)
-        self._follow(kernel)
+        self._measure()
         self._begun()
 
-    @property
-    def _optimizer(self) -> str | Callable | None:
-        """Return how hyperparameters are learned: a kernel that is given is known."""
-        if self._is_consistent:
-            return None
-        return self.optimizer or ("fmin_l_bfgs_b" if self._ours else None)
+    def _show(self, model: Model) -> None:
+        self.surrogate_ = self.surrogate_.showing(model)
 
     @property
-    def _standardizes(self) -> bool:
-        return self.normalize_y or self._ours
+    def _known_noise(self) -> float | None:
+        return float(self._noises.min()) if self._noises is not None else super()._known_noise
 
-    @property
-    def _learns(self) -> bool:
-        return self._standardizes or self.optimizer is not None or self.alpha is None
+    def _options(self) -> ModelOptions:
+        own = None if self.model_noise == "auto" else float(self.model_noise)
+        return replace(super()._options(), own_noise=own)
 
-    def _times(self) -> tuple[str | int | None, int]:
-        """When to learn; units are learned from the first answer on."""
-        first = 1 if self._standardizes else FIRST_LEARNING
-        return (self.relearn if self._learns else None), first
-
-    def _follow(self, kernel: Kernel) -> None:
-        """Track f on points of the domain, and g at the candidates; assume a share as noise."""
-        queries = self._queries
-        typical = 1.0
-        if not self._standardizes:
-            typical = float(kernel.diag(kernel.queries(queries.typical_rows)).mean()) or 1.0
-        self.surrogate_.assume_noise(typical)
-        self.surrogate_.track(X=self._targets.points, A=queries.rows)
+    def _relearned(self) -> None:
         self._measure()
 
     def _measure(self) -> None:
         """Largest prior standard deviation of f, the unit in which information is computed."""
-        share = float(np.sqrt(self.surrogate_.kernel_.base.diag(self._targets.points).max())) or 1.0
-        self._unit = share * self.surrogate_.scale_
+        largest = float(np.sqrt(self._gp.kernel.base.diag(self._targets.points).max()))
+        self._unit = (largest or 1.0) * self._gp.scale
 
     # -- the two spaces ---------------------------------------------------------------------
 
@@ -379,7 +344,7 @@ class BaseIndirectOptimizer(
     def _alphas_of(self, queries: Sequence[IndirectQuery]) -> np.ndarray:
         """Noise variances (n,) of the answers that queries are expected to give."""
         if self._noises is None:
-            return np.full(len(queries), self.alpha_)
+            return np.full(len(queries), self._model.alpha)
         arguments = map(self._queries.argument, queries)
         return np.array([check_callable_value(self.alpha, a, "alpha") for a in arguments])
 
@@ -389,39 +354,28 @@ class BaseIndirectOptimizer(
         first = self._first_query()
         return self._best_by_rule() if first is None else first
 
-    def _doubted(self) -> list[int]:
-        """Return the only answers to their queries that are wild and higher than expected.
-
-        They may have met a narrow peak.
-        """
-        surrogate, out = self.surrogate_, []
-        for place in (number - self._record.n_fitted for number in surrogate.wild_factors):
-            if place < 0:
-                continue
-            a, reward, _ = self._answers[place]
-            row = surrogate.kernel_.rows_of_queries(a[np.newaxis])
-            alone = sum(np.array_equal(a, each) for each, _, _ in self._answers) == 1
-            if alone and reward > surrogate.moments(row, std=False)[0]:
-                out.append(place)
-        return out
-
     def _first_query(self) -> Asked | None:
         """Return a query of the initial design, None once the design is complete."""
         n_initial = self.n_initial
         if n_initial is None:
             # Only the acquisition function can tell which expensive queries are worth their cost.
-            n_initial = self._n_usual if self._ours and not self._queries.differ_in_cost else 0
+            fills = self._model.prior is not None and not self._queries.differ_in_cost
+            n_initial = self._n_usual if fills else 0
         n_initial -= self._record.n_fitted
         if n_initial <= self._filled:
             return None
         evaluated = [query.a for query in self._record.awaited]
-        known = [a for a, _, _ in self._answers] + evaluated
+        known = self._asked() + evaluated
         # Failed queries do not count, but nothing near them is asked again.
         failed = [query.a for _, query, _ in self._record.failures]
         query = self._spread_query(n_initial, known, failed)
         if query is None and not evaluated:
             self._filled = n_initial
         return query
+
+    def _asked(self) -> list[np.ndarray]:
+        """Rows of the queries of all answers."""
+        return [row[ROW_ASKED] for row in self._record.history]
 
     def _expected(self) -> ConditionalMeanProcess:
         """The posterior after the answers to pending queries, their values as expected."""
@@ -444,111 +398,31 @@ class BaseIndirectOptimizer(
     def _check_query(self, query: IndirectQuery) -> None:
         self._queries.check(query)
 
-    def _least_noise(self) -> float:
-        """Noise of evaluations of f: the smallest of any answer; NaN where it is learned."""
-        if self._noises is not None:
-            return float(self._noises.min())
-        return float("nan") if self.alpha is None else float(self.alpha)
-
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         query, target, value, noise = super()._checked(query, reward, alpha)
-        if alpha is None and self.alpha is not None:
+        if alpha is None and self._noises is not None:
             noise = float(self._alphas_of([query])[0])
         return query, target, value, noise
 
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         """Condition f and g on one answer, eq. 5."""
-        surrogate, slot = self.surrogate_, query.index if self._queries.rows is not None else -1
-        if slot >= 0:
-            mean, std = (x[slot] for x in surrogate.predict_query_tracked(return_std=True))
-            surrogate.condition_tracked(slot, reward, alpha=alpha)
-        else:
-            row = surrogate.kernel_.rows_of_queries(query.a[np.newaxis])
-            mean, std = (x[0] for x in surrogate.moments(row))
-            surrogate.observe(row, reward, alpha)
-        if not (self._answers or self._standardizes):
-            warn_of_digits(float(std), abs(reward))
-        self._answers.append((query.a, reward, alpha))
+        what: int | np.ndarray = len(self._targets.points) + query.index
+        if self._queries.rows is None or query.index < 0:
+            what = self._gp.kernel.rows_of_queries(query.a[np.newaxis])
+        mean, var = self._model.observe(what, reward, alpha, renew=self._measure)
         self._spent += query.cost
         self._observed(query, reward, alpha)
-        self._record.add((query.box, reward, float(mean), float(std), query.a, query.cost))
+        before = self._model.in_units(mean, var)
+        self._record.add((query.box, reward, *before, query.a, query.cost))
 
     def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {
-            "surrogate": self.surrogate_.snapshot(),
-            "answers": columns_of(self._answers),
-            "points": self._points,
-            "spent": self._spent,
-            "n_learned": self._n_learned,
-            "schedule": self._schedule.snapshot(),
-        }
+        return super()._snapshot() | {"spent": self._spent}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self.surrogate_.restore(snapshot["surrogate"])
-        self._answers, self._points = rows_of(snapshot["answers"]), snapshot["points"]
-        self._spent, self._n_learned = snapshot["spent"], snapshot["n_learned"]
-        self._schedule = self._schedule.at(snapshot["schedule"])
+        self.surrogate_.track(self._targets.points, self._queries.rows)
+        self._spent = snapshot["spent"]
         self._measure()
-
-    def _learn(self) -> None:
-        """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""
-        if not self._learns:
-            return
-        surrogate, n = copy(self.surrogate_), self._record.n_known
-        wild, units = surrogate.wild_factors, self._units(surrogate.wild_factors)
-        if n >= FIRST_LEARNING and self._is_consistent:
-            surrogate.set_units(*units, self._widths().next_theta(self._n_learned))
-            self._n_learned += 1
-        elif n >= FIRST_LEARNING:
-            # A likelihood of few answers has several maxima: each search starts from the prior,
-            # not from where the last one was caught.
-            surrogate.optimizer = self._optimizer
-            self._learn_robustly(surrogate)
-        else:
-            surrogate.set_units(*units)
-        self.surrogate_ = surrogate
-        schedule = copy(self._schedule)
-        schedule.learned(n)
-        if surrogate.wild_factors.keys() - wild.keys():
-            # The answer that is told next may be to the same query, and decide.
-            schedule.learn_soon()
-        self._schedule = schedule
-        self._measure()
-        self._learned()
-
-    def _learn_robustly(self, surrogate: ConditionalMeanProcess) -> None:
-        """Learn, and again without answers that are wild under what was learned."""
-        wild, cleared = surrogate.wild_factors, set[int]()
-        for _ in range(MOST_AT_ONCE):
-            surrogate.learn(self._units(wild), self._prior)
-            found = surrogate.found_wild(cleared)
-            if found.keys() == wild.keys():
-                break
-            cleared |= wild.keys() - found.keys()
-            wild = found
-            surrogate.set_wild(wild)
-        else:
-            surrogate.learn(self._units(wild), self._prior)
-        if wild:
-            # Hyperparameters stay; each counts by its error under a model learned without it.
-            surrogate.set_wild(found).set_units(*self._units(wild))
-
-    def _units(self, wild: Collection[int] = ()) -> tuple[float, float]:
-        """Centre and scale of everything observed but wild observations."""
-        if not self._standardizes:
-            return 0.0, 1.0
-        values = np.array([answer[1] for answer in self._answers])
-        values = np.append(values, self._points[1] if self._points is not None else [])
-        if wild:
-            # The surrogate counts from the evaluations given to fit, which come last here.
-            values = np.delete(values, (np.array(list(wild)) - self._record.n_fitted) % len(values))
-        noise = None if self.alpha is None else float(np.sqrt(self._least_noise()))
-        center, spread = units_of(values, noise)
-        if len(values) == 1:
-            # One answer gives, at best, the order of magnitude of the scale.
-            spread = usable(max(spread, abs(center)))
-        return center, spread
 
     # -- results ----------------------------------------------------------------------------
 
@@ -610,10 +484,7 @@ class BaseIndirectOptimizer(
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         if callable(self.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
-        if self.alpha is not None:
-            return float(self.alpha)
-        check_is_fitted(self, "bounds_")
-        return self.surrogate_.alpha_
+        return super().alpha_
 
     @property
     @locked
@@ -694,6 +565,11 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         needed = np.ceil(np.ptp(center) / (SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, N_INITIAL, MOST_INITIAL))
 
+    def _take_model(self, model: Model) -> None:
+        super()._take_model(model)
+        if model.prior is not None and model.options.noise is None:
+            self._may_doubt = True
+
     def _doubted(self) -> list[int]:
         return super()._doubted() or self._surprising()
 
@@ -704,12 +580,12 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         noise. Further ones decide (decision D-G8). There are none if the kernel or the noise is
         known, if the kernel's own error may explain the answers, or if queries differ in cost.
         """
-        surrogate, n_judged = self.surrogate_, self._schedule.learned_at - self._record.n_fitted
-        if not self._ours or self.alpha is not None or n_judged < FEWEST_LEARNED:
+        model, gp, n_fitted = self._model, self._gp, self._record.n_fitted
+        n_judged = self._schedule.learned_at - n_fitted
+        if model.prior is None or model.options.noise is not None or n_judged < FEWEST_LEARNED:
             return []
-        if surrogate.model_noise_ or surrogate.is_exact or self._queries.differ_in_cost:
+        if model.own_noise or model.noise <= EXACT or self._queries.differ_in_cost:
             return []
-        gp = surrogate.process_
         first = max(0, len(gp.observed) - N_COMPARED)
         errors, variances = leave_one_out(gp, first)
         above = errors / np.sqrt(variances)
@@ -717,12 +593,11 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         if above.max(initial=-np.inf) <= SURPRISING:
             return []
         # A later answer may be wild, which is decided when hyperparameters are learned.
-        judged = np.array([a for a, _, _ in self._answers[:n_judged]])
-        rows = surrogate.kernel_.rows_of_queries(judged)
+        judged = np.array(model.samples.functional[n_fitted:][:n_judged])
         for i in np.argsort(-above, kind="stable"):
             if above[i] <= SURPRISING:
                 break
-            same = (rows == gp.observed[first + i]).all(axis=1)
+            same = judged == first + i
             if same.any():  # otherwise it is a value given to fit, or not judged
                 return np.flatnonzero(same).tolist()
         return []
@@ -730,7 +605,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
     def _alphas(self, A: np.ndarray | None) -> np.ndarray:
         """Noise variances (n,) of answers to rows A (n, q), or to the candidates."""
         if self._noises is None:
-            return np.full(len(self._queries if A is None else A), self.alpha_)
+            return np.full(len(self._queries if A is None else A), self._model.alpha)
         if A is None:
             return self._noises
         return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])

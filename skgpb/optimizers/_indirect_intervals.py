@@ -13,27 +13,18 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import Q
 from skgpb.optimizers._gaussian import LearningOptimizer
 from skgpb.optimizers._norm_bound import CONSISTENT
-from skgpb.surrogate.bounded_norm import Widths
 from skgpb.utils import check_numbers
 
 
 class IndirectIntervals(LearningOptimizer[Q]):
     """Intervals of queries and of f, which the process both knows."""
 
-    # Hyperparameters at the start; the class that it is mixed into sets them.
-    _first_theta: np.ndarray
-
-    def _widths(self) -> Widths:
-        surrogate = self.surrogate_
-        from_pairs = surrogate.model_noise_ > 0.0
-        return self._widths_of(surrogate.process_, self._first_theta, from_pairs)
-
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        return self.surrogate_.kernel_.points(points)
+        return self._gp.kernel.points(points)
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)
-        if self.surrogate_.model_noise_ > 0.0:
+        if self._model.own_noise > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
                 "query: pass conditional instead of pairs"

@@ -156,7 +156,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         return self.optimizer or ("fmin_l_bfgs_b" if self.answer_kernel is None else None)
 
     @property
-    def _gp(self) -> GaussianProcess:
+    def _of_answers(self) -> GaussianProcess:
         return self.answers_.process_
 
     def _make_answers(self, kernel: Kernel) -> OnlineGaussianProcessRegressor:
@@ -171,28 +171,31 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
     def _expected_answers(self) -> GaussianProcess:
         """The posterior of g after the answers to pending queries, their values as expected."""
         if not self._record.pending:
-            return self._gp
+            return self._of_answers
         blocks = [query.a[np.newaxis] for query in self._record.pending]
-        return self._gp.imagine(blocks, self._alphas_of(list(self._record.pending)).tolist())
+        noises = self._alphas_of(list(self._record.pending)).tolist()
+        return self._of_answers.imagine(blocks, noises)
 
     def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
         """The Gaussian process on g with the noise that the model of f has learned."""
-        A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
+        samples, told = self._model.samples, slice(self._record.n_fitted, None)
+        A, z, alphas = map(np.array, (self._asked(), samples.reward[told], samples.alpha[told]))
         if not np.isnan(alphas).any():
             return copy(self.answers_)
-        noises = np.where(np.isnan(alphas), self.surrogate_.alpha_, alphas)
+        noises = np.where(np.isnan(alphas), self._model.alpha, alphas)
         answers = self._make_answers(clone(self.answers_.kernel_))
         answers.process_.observe_all(A, z, noises)
         return answers
 
     def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
-        alpha = self.surrogate_.alpha_ if isnan(alpha) else alpha
+        alpha = self._model.alpha if isnan(alpha) else alpha
         if query.index >= 0:
-            self._gp.observe_tracked(query.index, reward, alpha)
+            self._of_answers.observe_tracked(query.index, reward, alpha)
         else:
-            self._gp.observe(query.a[np.newaxis], reward, alpha)
+            self._of_answers.observe(query.a[np.newaxis], reward, alpha)
 
-    def _learned(self) -> None:
+    def _relearned(self) -> None:
+        super()._relearned()
         if not self._record.n_told:
             return
         answers = self._with_learned_noise()
@@ -201,7 +204,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         center, scale = 0.0, 1.0
         if self.alpha is None and self._standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
-            center, scale = self.surrogate_.center_, self.surrogate_.scale_
+            center, scale = self._gp.offset, self._gp.scale
         elif self.normalize_y or self.answer_kernel is None:
             rewards = np.array([row[1] for row in self._record.history])
             center, scale = units_of(rewards)
@@ -209,22 +212,22 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.answers_ = answers
 
     def _snapshot(self) -> dict[str, Any]:
-        answers = {"theta": self._gp.kernel.theta, "process": self._gp.snapshot()}
+        answers = {"theta": self._of_answers.kernel.theta, "process": self._of_answers.snapshot()}
         return super()._snapshot() | {"of_answers": answers}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        answers, kernel = snapshot["of_answers"], self._gp.kernel
+        answers, kernel = snapshot["of_answers"], self._of_answers.kernel
         if not np.array_equal(answers["theta"], kernel.theta):
             kernel = kernel.clone_with_theta(answers["theta"])
         self.answers_ = self._make_answers(kernel)
-        self.answers_.process_ = self._gp.after(answers["process"])
-        self._gp.track(self._queries.rows)
+        self.answers_.process_ = self._of_answers.after(answers["process"])
+        self._of_answers.track(self._queries.rows)
 
     def _incumbent(self) -> float:
         """Largest posterior mean of g at the queries told so far."""
-        if not len(self._gp.observed):
-            return self._gp.offset
+        if not len(self._of_answers.observed):
+            return self._of_answers.offset
         return float(self.answers_.predict(self.answers_.X_train_).max())
 
 
@@ -301,7 +304,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     """
 
     def _round_state(self) -> float:
-        return self._incumbent() + MARGIN * self._gp.scale
+        return self._incumbent() + MARGIN * self._of_answers.scale
 
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
         """Logarithm of the probability that g exceeds the incumbent by the margin."""
@@ -524,7 +527,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
 
     def _round_state(self) -> np.ndarray:
         rng = np.random.default_rng([self._seed, self._record.n_told, len(self._record.pending)])
-        mean, std = self._gp.tracked_moments()
+        mean, std = self._of_answers.tracked_moments()
         return gumbel_max_values(mean, std, self.n_max_values, rng)
 
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: np.ndarray) -> np.ndarray:

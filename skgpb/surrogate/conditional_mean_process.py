@@ -14,9 +14,8 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from math import inf, isnan
 from typing import Any, Literal, Self, overload
 
@@ -27,21 +26,12 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb._documentation import DocumentedMixin
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, one_or_more
-from skgpb.kernels.evaluator import Functionals, PlainEvaluator, near, numbered
+from skgpb.kernels.evaluator import Functionals, PlainEvaluator, near
 from skgpb.locks import Guarded, locked
 from skgpb.roots import PivotedRoot, joint_draws
-from skgpb.surrogate.exactness import EXACT
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.learning import Learning
-from skgpb.surrogate.likelihood import (
-    NOISE,
-    OwnNoise,
-    Prior,
-    center_and_scale,
-    noise_prior,
-)
-from skgpb.surrogate.samples import ScaledSamples
-from skgpb.surrogate.wild import wild_answers
+from skgpb.surrogate.likelihood import Prior, center_and_scale
+from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.utils import (
     LARGEST_REWARD,
     MOST_RESTARTS,
@@ -106,7 +96,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     Notes
     -----
-    The posterior of equations 4 and 5 of [Zhang2025]_. An answer about one of m tracked functionals
+    The posterior of equations 4 and 5 of [Zhang2025]_, for functionals of one
+    :class:`~skgpb.surrogate.GaussianProcess`: what was observed and learned is in its model, the
+    same as that of all optimizers. An answer about one of m tracked functionals
     costs O(m t) after t others, and one row of covariances: with N pairs O(N (m + N)).
 
     Examples
@@ -136,11 +128,10 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    process_: GaussianProcess
     kernel_: Kernel
-    _seen: list[tuple[np.ndarray, ...]]
-    wild_factors: dict[int, float]  # of the noise variances of observations
-    _level: float | None  # noise variance to be learned, in units of the scaled targets
+    process_: GaussianProcess
+    _model: Model  # with this process and kernel
+    _roots: dict[bool, PivotedRoot]
 
     def __init__(
         self,
@@ -199,10 +190,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
         slot = len(self.X_tracked_) + int(i)
         rows, prior = self._tracked_rows[slot : slot + 1], self._tracked_prior[slot]
-        values, noises = self._checked(rows, z, alpha)
-        (residual,), (noise,) = values - prior, self._noises(noises, True)
-        self.process_.observe_tracked(slot, float(residual), float(noise))
-        self._seen.append((rows.copy(), values, noises, np.ones(1, dtype=bool)))
+        model = self._observing(rows)
+        (value,), (noise,) = self._checked(rows, z, alpha)
+        model.observe(slot, float(value - prior), float(noise))
         return self
 
     @locked
@@ -228,66 +218,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """
         if not self.n_observations_:
             return self
-        kernel, theta, level = self.kernel_, self.kernel_.theta, self._level
-        units = self._units_of(np.concatenate(self._residuals())) if units is None else units
-        samples, first, own_noise = self._samples(units)
-        learning = Learning(
-            kernel,
-            self.optimizer is not None and kernel.n_dims > 0,
-            self.optimizer,
-            self.n_restarts_optimizer,
-            self.random_state,
-            prior,
-            noise_prior(self._unit) if samples.unknown.any() else None,
-        )
-        if not learning.learns:
-            return self._adopt(theta, level, units)
-        starts = [(theta if prior is None else prior.center, learning.usual_noise)]
-        best, noise = learning.most_probable(
-            Functionals.of_rows(first), samples, starts, own_noise=own_noise
-        )
-        return self._adopt(best, level if noise is None else noise, units)
-
-    @locked
-    def set_units(self, center: float, scale: float, theta: Any = None) -> Self:
-        """Take other units, with which unknown noise scales, and other hyperparameters if given."""
-        self._prepared()
-        if self.n_observations_:
-            theta = self.kernel_.theta if theta is None else theta
-            return self._adopt(theta, self._level, (center, scale))
-        if hasattr(self, "process_"):
-            self.process_.set_units(center, scale)
-        return self
-
-    @locked
-    def assume_noise(self, unit: float) -> Self:
-        """Until it is learned, noise is ``NOISE`` times ``unit``, a variance of scaled targets."""
-        self._prepared()
-        self._unit, self._level = unit, NOISE * unit
-        return self
-
-    @locked
-    def found_wild(self, cleared: Collection[int] = ()) -> dict[int, float]:
-        """Return the numbers of wild observations, and the factors of their noise variances.
-
-        They are judged as :func:`~skgpb.surrogate.wild.wild_answers` does; none is wild if the
-        noise is known, if there is none, or if the kernel's own error may explain it.
-        """
-        samples, *_ = self._samples((self.center_, self.scale_))
-        level = self._level
-        if level is None or not samples.unknown.any() or self.model_noise_ > 0.0:
-            return {}
-        if self.is_exact:
-            return {}
-        return wild_answers(
-            self.process_, replace(samples, share=1.0), level, self.wild_factors, cleared
-        )
-
-    @locked
-    def set_wild(self, factors: dict[int, float]) -> Self:
-        """Multiply the unknown noise variance of some observations, whenever it is learned next."""
-        self._prepared()
-        self.wild_factors = dict(factors)
+        model = self._observing(self._model.process.observed.rows)
+        center, scale = self._units_of(np.array(model.samples.reward)) if units is None else units
+        self._show(model.learned(model.proposed(center, scale, prior)))
         return self
 
     # -- predicting -------------------------------------------------------------------------
@@ -397,31 +330,31 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """Noise variance of answers without their own: ``alpha``, or the learned one."""
         if self.alpha is not None:
             return self.alpha
-        self._prepared()
-        if self._level is None:
+        if not hasattr(self, "_model"):
+            self._prepared()
             raise AttributeError("alpha_ is not known before anything is observed or tracked")
-        return self._level * self.scale_**2
+        return self._model.alpha
 
     @property
     @locked
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
-        self._prepared()
-        if self.model_noise == "auto":
-            return self._own_share * self.scale_**2
-        return float(self.model_noise)
+        kernel = self._prepared()
+        if hasattr(self, "_model"):
+            return self._model.own_noise
+        return float(kernel.model_noise() if self.model_noise == "auto" else self.model_noise)
 
     @property
     @locked
-    def is_exact(self) -> bool:
-        """True if the noise that was learned is none worth speaking of."""
-        return self._level is not None and self._level <= EXACT * self._unit
+    def wild_factors(self) -> dict[int, float]:
+        """Numbers of the wild observations, and the factors of their noise variances."""
+        return dict(self._model.samples.factors) if hasattr(self, "_model") else {}
 
     @property
     @locked
     def n_observations_(self) -> int:
         """Number of answers and values observed."""
-        return sum(len(part[0]) for part in getattr(self, "_seen", []))
+        return len(self._model.samples) if hasattr(self, "_model") else 0
 
     @property
     @locked
@@ -447,7 +380,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self.X_tracked_: np.ndarray = np.empty((0, 0)) if X is None else np.array(X, float)
         self.A_tracked_: np.ndarray = np.empty((0, 0)) if A is None else np.array(A, float)
         self._tracked_rows, self._tracked_prior = rows, self._prior(rows)
-        self._roots: dict[bool, PivotedRoot] = {}
+        self._roots = {}
         gp.track(rows)
         return self
 
@@ -554,35 +487,14 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             Their noise variances, as in :meth:`condition_query`.
         """
         rows = self._prepared().queries(one_or_more(A, "A"))
-        noises = self._noises(self._checked(rows, np.zeros(len(rows)), alpha)[1], True)
-        out = copy(self)
-        out.__dict__["process_"] = self.process_.imagine(list(rows[:, None]), noises)
+        self._ready(rows)
+        model, out = copy(self._model), copy(self)
+        alphas = self._checked(rows, np.zeros(len(rows)), alpha)[1]
+        noises = [model.noise_of(each) for each in alphas.tolist()]
+        model.process = model.expected(list(rows[:, None]), noises)
+        out._show(model)
+        out._roots = self._roots
         return out
-
-    # -- snapshots ----------------------------------------------------------------------------
-
-    @locked
-    def snapshot(self) -> dict[str, Any]:
-        """Return what was observed and learned, as arrays and numbers, for :meth:`restore`."""
-        seen = [np.concatenate(parts) for parts in zip(*self._seen, strict=True)]
-        wild = np.array(list(self.wild_factors.items())).reshape(-1, 2)
-        learned = {"theta": self.kernel_.theta, "level": self._level, "wild": wild}
-        return learned | {"seen": seen, "process": self.process_.snapshot()}
-
-    @locked
-    def restore(self, snapshot: dict[str, Any]) -> Self:
-        """Take over what another process of these parameters knows; what is tracked stays so."""
-        kernel, theta = self.kernel_, np.array(snapshot["theta"])
-        if not np.array_equal(theta, kernel.theta):
-            kernel = kernel.clone_with_theta(theta)
-        self.process_ = self.process_.after(snapshot["process"], kernel)
-        self.process_.track(self._tracked_rows)
-        self.kernel_, self._level = kernel, snapshot["level"]
-        self._own_share, self._roots = float(kernel.model_noise()), {}
-        wild = np.reshape(snapshot["wild"], (-1, 2))
-        self.wild_factors = dict(zip(wild[:, 0].astype(int).tolist(), wild[:, 1], strict=True))
-        self._seen = [tuple(map(np.array, snapshot["seen"]))] if snapshot["seen"] else []
-        return self
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -595,11 +507,6 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
                 kernel.base = clone(self.kernel)
             elif kernel.base is None:
                 kernel.base = ConstantKernel(1.0) * RBF(1.0)
-            # The kernel's own error, in units of the scaled targets.
-            self._own_share = float(kernel.model_noise())
-            self._seen = []
-            self._level = None
-            self.wild_factors = {}
             self.kernel_ = kernel
         return self.kernel_
 
@@ -615,57 +522,57 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """The number by which observations are divided."""
         return self.process_.scale if hasattr(self, "process_") else 1.0
 
-    def _residuals(self) -> list[np.ndarray]:
-        """Observations without the prior mean."""
-        return [values - self._prior(rows) for rows, values, _, _ in self._seen]
-
-    def _samples(self, units: tuple[float, float]) -> tuple[ScaledSamples, np.ndarray, OwnNoise]:
-        """Samples in the units (center, scale), distinct rows, and the kernel's error in each."""
-        center, scale = units
-        rows, alphas, asked = (np.concatenate([part[i] for part in self._seen]) for i in (0, 2, 3))
-        y = (np.concatenate(self._residuals()) - center) / scale
-        numbers, first = numbered(rows, merge=not self.process_.white)
-        fixed = None if self.model_noise == "auto" else float(self.model_noise) / scale**2
-        own_noise = OwnNoise(self.kernel_, asked, fixed)
-        share: float | np.ndarray = 1.0
-        if self.wild_factors:
-            share = np.ones(len(y))
-            share[list(self.wild_factors)] = list(self.wild_factors.values())
-        return ScaledSamples(numbers, y, alphas / scale**2, share), rows[first], own_noise
-
-    def _adopt(self, theta: np.ndarray, level: float | None, units: tuple[float, float]) -> Self:
-        """Condition on everything afresh; nothing changes if that fails."""
-        samples, _, own_noise = self._samples(units)
-        merged = samples.merged(np.nan if level is None else level, own_noise.variances(theta))
-        self.process_ = self.process_.relearned(theta, merged, *units)
-        self.kernel_ = self.process_.kernel
-        self._level, self._own_share = level, float(self.kernel_.model_noise())
-        self._roots = {}
-        return self
-
     def _units_of(self, values: np.ndarray) -> tuple[float, float]:
         """Centre and scale of observations (n,) without the prior mean."""
         return center_and_scale(values) if self.normalize_y else (0.0, 1.0)
 
-    def _noises(self, alphas: np.ndarray, asked: Any) -> np.ndarray:
-        """Noise variances (n,), those that are not known as last learned."""
-        if self._level is not None:
-            alphas = np.where(np.isnan(alphas), self._level * self.scale_**2, alphas)
-        return alphas + self.model_noise_ * asked
+    def _options(self) -> ModelOptions:
+        """Return how the model is to be learned from now on: whenever :meth:`learn` is called."""
+        return ModelOptions(
+            self.alpha,
+            self.optimizer,
+            self.n_restarts_optimizer,
+            None,
+            self.normalize_y,
+            None if self.model_noise == "auto" else float(self.model_noise),
+        )
 
     def _ready(self, rows: np.ndarray) -> GaussianProcess:
         """Return the process, created with the first rows, which set the number of columns."""
-        if not hasattr(self, "process_"):
-            self.process_ = GaussianProcess(self.kernel_, rows.shape[1])
-            if self.alpha is None and self._level is None:
-                typical = 1.0 if self.normalize_y else float(self.kernel_.diag(rows).mean())
-                self.assume_noise(typical or 1.0)
+        if not hasattr(self, "_model"):
+            kernel, typical = self._prepared(), None
+            if self.alpha is None and not self.normalize_y:
+                typical = float(kernel.diag(rows).mean()) or 1.0
+            model = Model(
+                kernel, rows.shape[1], self._options(), seed=self.random_state, typical=typical
+            )
+            model.set_units(0.0, 1.0)
+            self._show(model)
         elif rows.shape[1] != self.process_.n_columns:
             raise ValueError(
                 f"rows have {rows.shape[1]} columns, not {self.process_.n_columns} as before: the"
                 " number of coordinates changed"
             )
         return self.process_
+
+    def _observing(self, rows: np.ndarray) -> Model:
+        """Return the model before rows are observed, as the parameters say now."""
+        self._ready(rows)
+        if self._model.options != self._options():
+            self._model = self._model.with_options(self._options())
+        return self._model
+
+    def _show(self, model: Model) -> None:
+        """Let this be the model."""
+        self._model, self._roots = model, {}
+        self.process_, self.kernel_ = model.process, model.process.kernel
+
+    @locked
+    def showing(self, model: Model) -> Self:
+        """Return a copy that shows another model, that of an optimizer, over rows of its kernel."""
+        out = copy(self)
+        out._show(model)
+        return out
 
     def _prior(self, rows: np.ndarray) -> np.ndarray:
         """Prior means of functionals (n,)."""
@@ -675,9 +582,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self.kernel_.mean_of(rows, checked_mean(mean))
 
     def _checked(self, rows: np.ndarray, z: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
-        default = np.nan if self.alpha is None else self.alpha
-        given = default if alpha is None else alpha
-        learned = self.alpha is None or self._level is not None
+        given = self._model.told_noise if alpha is None else alpha
+        learned = self._model.options.noise is None
         single = len(rows) == 1 and isinstance(z, float) and isinstance(given, float)
         usual = single and (0.0 <= given < inf or (learned and isnan(given)))
         if usual and abs(z) <= LARGEST_REWARD:
@@ -694,17 +600,16 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @locked
     def observe(self, rows: np.ndarray, z: Any, alpha: Any = None, asked: bool = True) -> Self:
         """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
+        model, gp = self._observing(rows), self.process_
         values, noises = self._checked(rows, z, alpha)
-        gp, residuals = self._ready(rows), values - self._prior(rows)
-        units = gp.offset, gp.scale
+        residuals, units = values - self._prior(rows), (gp.offset, gp.scale)
         try:
-            if not self._seen:
+            if not len(model.samples):
                 gp.set_units(*self._units_of(residuals))
-            gp.observe_all(rows, residuals, self._noises(noises, asked))
+            model.observe_rows(rows, residuals, noises, asked)
         except BaseException:
             gp.set_units(*units)
             raise
-        self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
         return self
 
     @locked

@@ -46,6 +46,7 @@ from skgpb.surrogate.likelihood import (
     NOISE_SPREAD,
     SHARE,
     Likelihood,
+    OwnNoise,
     Prior,
     check_restarts,
     noise_prior,
@@ -85,6 +86,8 @@ class Samples:
         to be learned.
     factors : dict
         Numbers of the wild answers, and what their noise variances are multiplied by.
+    values : set of int
+        Numbers of those that are values of f, about which no kernel has an error of its own.
     """
 
     def __init__(self) -> None:
@@ -94,6 +97,7 @@ class Samples:
         self.share: list[float] = []
         self.shared: list[SharedNoise] = []
         self.factors: dict[int, float] = {}
+        self.values: set[int] = set()
 
     @classmethod
     def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
@@ -102,10 +106,13 @@ class Samples:
         columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
         out.functional, out.reward, out.alpha, out.share = columns
         out.shared = [SharedNoise(np.array(i), np.array(C)) for i, C in shared]
-        out.factors = factors
+        values = np.asarray(snapshot.get("values", ()), dtype=np.intp)
+        out.factors, out.values = factors, set(values.tolist())
         known = set(out.functional) == {*range(n_functionals)}
         if not (
-            known and {*map(len, columns)} == {len(out)} and factors.keys() <= {*range(len(out))}
+            known
+            and {*map(len, columns)} == {len(out)}
+            and factors.keys() | out.values <= {*range(len(out))}
         ):
             raise ValueError(f"samples are not of {n_functionals} functionals")
         return out
@@ -113,7 +120,8 @@ class Samples:
     def snapshot(self) -> dict[str, Any]:
         """Return all of them as arrays."""
         out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
-        return out | {"shared": [(each.numbers, each.covariance) for each in self.shared]}
+        out["shared"] = [(each.numbers, each.covariance) for each in self.shared]
+        return out | ({"values": np.array(sorted(self.values))} if self.values else {})
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -124,6 +132,13 @@ class Samples:
         self.reward.append(reward)
         self.alpha.append(alpha)
         self.share.append(share)
+
+    @property
+    def asked(self) -> np.ndarray:
+        """Whether each is an answer, and not a value of f."""
+        out = np.ones(len(self), dtype=bool)
+        out[list(self.values)] = False
+        return out
 
     def scaled(self, center: float, scale: float) -> ScaledSamples:
         """Return the samples in units in which learning takes place."""
@@ -163,6 +178,9 @@ class ModelOptions:
         When to learn, see :func:`~skgpb.surrogate.likelihood.next_learning`.
     normalize_y : bool
         Whether the units of the process follow the answers, as they do with a prior.
+    own_noise : float or None
+        Variance of the kernel's own error about an answer, in the user's units; None if the kernel
+        says it, by a method ``model_noise``. Values of f do not have it.
     """
 
     noise: float | None = None
@@ -170,6 +188,32 @@ class ModelOptions:
     n_restarts: int = 0
     relearn: str | int | None = "doubling"
     normalize_y: bool = False
+    own_noise: float | None = 0.0
+
+
+@dataclass(frozen=True)
+class Habits:
+    """Rules of learning that depend on what is observed; see decision D-H47.
+
+    Attributes
+    ----------
+    starts_afresh : bool
+        Whether searches for hyperparameters begin at the centre of the prior alone, and not where
+        the last one ended as well.
+    counts_answers : bool
+        Whether the units are those of all answers, and one answer gives its size as the scale. Else
+        each distinct query counts once, because the best are asked again and again.
+    learns_at_once : bool
+        Whether learning is due at once if an answer may be wild, or if answers may be exact.
+    """
+
+    starts_afresh: bool = False
+    counts_answers: bool = False
+    learns_at_once: bool = True
+
+
+#: If answers are averages over random inputs, which say little of f each.
+OF_AVERAGES = Habits(starts_afresh=True, counts_answers=True, learns_at_once=False)
 
 
 @dataclass(frozen=True)
@@ -240,8 +284,12 @@ class Model:
         answers, and the standard deviation of its logarithm.
     origin : ndarray of shape (n_columns,) or None, default=None
         As :class:`~skgpb.surrogate.GaussianProcess` takes it.
-    seed : int, default=None
+    seed : int, RandomState instance or None, default=None
         Seeds the restarts.
+    typical : float, default=None
+        Variance of answers that is typical under the prior; None for that of what is tracked.
+    habits : Habits
+        Rules of learning that depend on what is observed.
 
     Attributes
     ----------
@@ -286,18 +334,22 @@ class Model:
         prior: Prior | None = None,
         usual_noise: tuple[float, float] = (NOISE, NOISE_SPREAD),
         origin: np.ndarray | None = None,
-        seed: int | None = None,
+        seed: Any = None,
+        typical: float | None = None,
+        habits: Habits = Habits(),  # it is frozen
     ) -> None:
         self.options, self.prior = options, prior
         self.usual_noise, self.seed = usual_noise, seed
+        self.typical, self.habits = typical, habits
         self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self.samples: Samples = Samples()
-        self.noise: float = NOISE if options.noise is None else options.noise
+        self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
         self.n_answers, self.n_learned = 0, 0
         self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
         self.contradicted: str = ""
         self._begun = False
+        self._own_share: float = self._error_of(kernel)
         check_due = FEWEST_LEARNED if self.learns else FEWEST
         self.schedule: Schedule = Schedule.of(*self._times(), check_due)
         if prior is not None or options.optimizer is not None:
@@ -326,6 +378,11 @@ class Model:
         out = copy(self)
         out.options = options
         out.schedule = self.schedule.following(*out._times())
+        out._own_share = out._error_of(self.process.kernel)
+        known = self.options.noise
+        if known is not None and options.noise is None:
+            # Until it is learned, noise that is no longer known is what it was.
+            out.noise = known / self.process.scale**2
         return out
 
     def _times(self) -> tuple[str | int | None, int]:
@@ -346,14 +403,41 @@ class Model:
         known = self.options.noise
         return self.noise * self.process.scale**2 if known is None else known
 
-    def noise_of(self, alpha: float, share: float = 1.0) -> float:
-        """Noise variance of an answer, in the user's units; ``alpha`` is NaN if it is learned."""
-        return self.noise * share * self.process.scale**2 if isnan(alpha) else alpha
+    @property
+    def own_noise(self) -> float:
+        """Variance of the kernel's own error about an answer, in the user's units."""
+        given = self.options.own_noise
+        return self._own_share * self.process.scale**2 if given is None else given
+
+    def noise_of(self, alpha: float, share: float = 1.0, asked: bool = True) -> float:
+        """Noise variance with which an answer, or a value of f, is observed, in the user's units.
+
+        ``alpha`` is NaN if it is learned.
+        """
+        noise = self.noise * share * self.process.scale**2 if isnan(alpha) else alpha
+        return noise + self.own_noise if asked else noise
+
+    def _error_of(self, kernel: Any) -> float:
+        """Variance of a kernel's own error, in units of the process, if the kernel says it."""
+        return float(kernel.model_noise()) if self.options.own_noise is None else 0.0
+
+    def _own_noise(self, samples: Samples, scale: float) -> OwnNoise | None:
+        """Return the kernel's own error in each sample; None if it has none."""
+        given = self.options.own_noise
+        if given == 0.0:
+            return None
+        fixed = None if given is None else given / scale**2
+        return OwnNoise(self.process.kernel, samples.asked, fixed)
 
     def in_units(self, mean: float, var: float) -> tuple[float, float]:
         """Mean and standard deviation in the user's units, from moments in those of the process."""
         scale = self.process.scale
         return mean * scale + self.process.offset, sqrt(var) * scale
+
+    def set_units(self, center: float, scale: float) -> None:
+        """Take units that are known better than the first answer says."""
+        self._begun = True
+        self.process.set_units(center, scale)
 
     def begin(self, reward: float, renew: Callable[[], None] | None = None) -> None:
         """Set the first units, unless they are set: a reward is the best guess of the centre.
@@ -382,6 +466,8 @@ class Model:
 
     def _unit(self) -> float:
         """Variance of answers that is typical under the prior, in units of the process."""
+        if self.typical is not None and not self.standardizes:
+            return self.typical
         if self.standardizes or not len(self.process.tracked):
             return 1.0
         variance = float(self.process.variance(self.process.tracked).mean())
@@ -400,6 +486,19 @@ class Model:
         known = self.options.noise
         # One distinct query does not determine a scale, but the noise is a lower bound of it.
         return units_of(rewards, None if known is None else sqrt(known))
+
+    def _units_by(self, samples: Samples) -> tuple[float, float]:
+        """Centre and scale of all answers but wild ones."""
+        if self.habits.counts_answers:
+            rewards = np.delete(np.array(samples.reward), list(samples.factors))
+            center, scale = self._spread_of(rewards)
+            return center, usable(max(scale, abs(center))) if len(rewards) == 1 else scale
+        # Each distinct query counts once: those near the maximum are asked again and again.
+        targets = self.process.posterior.targets() * self.process.scale + self.process.offset
+        if samples.factors:
+            wild = [samples.functional[s] for s in samples.factors]
+            targets = np.delete(targets, wild)
+        return self._spread_of(targets)
 
     # -- observing ----------------------------------------------------------------------------
 
@@ -441,6 +540,8 @@ class Model:
         self.samples.append(number, reward, alpha, share)
         self.n_answers += 1
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
+        if not self.habits.learns_at_once:
+            return before
         if learns_noise and len(gp.observed) >= FEWEST_LEARNED:
             error = (reward - gp.offset) / gp.scale - before[0]
             far = error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
@@ -496,33 +597,63 @@ class Model:
         else:
             covariance = None
         if covariance is None:
-            noises = [
-                self.noise_of(float(a), float(s)) for a, s in zip(alphas, shares, strict=True)
-            ]
-            first = len(gp.observed)
-            gp.observe_all(rows, rewards, np.array(noises))
-            numbers = [
-                first + i if gp.white else gp.number_of(row[np.newaxis])
-                for i, row in enumerate(rows)
-            ]
+            numbers = self._observe_apart(rows, rewards, alphas, shares)
         else:
             numbers = gp.observe_together(rows, rewards, level * covariance).tolist()
             samples.shared.append(SharedNoise.of(covariance, len(samples)))
         for number, reward, alpha, share in zip(numbers, rewards, alphas, shares, strict=True):
             samples.append(number, float(reward), float(alpha), float(share))
 
+    def _observe_apart(
+        self,
+        rows: np.ndarray,
+        rewards: np.ndarray,
+        alphas: np.ndarray,
+        shares: np.ndarray,
+        asked: bool = True,
+    ) -> list[int]:
+        """Observe one functional for each row, all or none; return their numbers."""
+        gp, first = self.process, len(self.process.observed)
+        each = zip(alphas.tolist(), shares.tolist(), strict=True)
+        noises = np.array([self.noise_of(alpha, share, asked) for alpha, share in each])
+        gp.observe_all(rows, rewards, noises)
+        if gp.white:
+            return list(range(first, first + len(rows)))
+        return [gp.number_of(rows[i : i + 1]) for i in range(len(rows))]
+
+    def observe_rows(
+        self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, asked: bool = True
+    ) -> None:
+        """Condition on one answer for each row, or on values of f, all or none.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_columns)
+            Descriptors.
+        rewards : ndarray of shape (n,)
+            Answers.
+        alphas : ndarray of shape (n,)
+            Their noise variances; NaN if they are to be learned.
+        asked : bool, default=True
+            Whether they are answers, about which a kernel may have an error of its own.
+        """
+        numbers = self._observe_apart(rows, rewards, alphas, np.ones(len(rows)), asked)
+        if not asked:
+            first = len(self.samples)
+            self.samples.values.update(range(first, first + len(rows)))
+        for each in zip(numbers, rewards.tolist(), alphas.tolist(), strict=True):
+            self.samples.append(*each)
+        self.n_answers += len(rows)
+
     def condition(self, rows: np.ndarray, rewards: np.ndarray) -> None:
-        """Observe what is known at the start, one functional for each row, in units of its own."""
+        """Observe what is known of f at the start, one functional for each row."""
         self._begun = True
         if self.standardizes and len(rewards):
-            self.process.set_units(*self._spread_of(rewards))
+            self.set_units(*self._spread_of(rewards))
         elif self.options.noise is None:
             self.noise = NOISE * self._unit()
-        alpha = self.told_noise
-        for i, reward in enumerate(rewards.tolist()):
-            number = self.process.observe(rows[i : i + 1], reward, self.noise_of(alpha))
-            self.samples.append(number, reward, alpha)
-        self.n_answers += len(rewards)
+        if len(rewards):
+            self.observe_rows(rows, rewards, np.full(len(rows), self.told_noise), asked=False)
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -542,9 +673,10 @@ class Model:
         out = copy(self)
         out.schedule = copy(self.schedule)
         out.schedule.learned(self.n_answers)
-        found = out._robustly() if values is None else values
+        found, process = out._robustly() if values is None else (values, None)
         out.samples = self.samples.with_factors(found.wild)
-        out.process, out.noise = out._process_of(found, out.samples), found.noise
+        out.process = out._process_of(found, out.samples) if process is None else process
+        out.noise, out._own_share = found.noise, out._error_of(out.process.kernel)
         out.found, out.n_learned = found, self.n_learned + 1
         if out.samples.factors.keys() - self.samples.factors.keys():
             # The answer that is told next may be to the same query, and decide.
@@ -552,14 +684,17 @@ class Model:
             out.schedule.check_due = self.n_answers
         return out
 
-    def _robustly(self) -> Learned:
-        """Learn, and again without answers that are wild under what was learned."""
+    def _robustly(self) -> tuple[Learned, GaussianProcess | None]:
+        """Learn, and again without answers that are wild under what was learned.
+
+        With what was learned comes the process of it, if there is one already.
+        """
         samples, cleared = self.samples, set[int]()
         if samples.factors:
             # Answers that turn out to be exact are all believed.
             all_believed = self._most_probable(samples.with_factors({}))
             if not self._judges(all_believed):
-                return all_believed
+                return all_believed, None
         for _ in range(MOST_AT_ONCE):
             factors = samples.factors
             found = replace(self._most_probable(samples), wild=factors)
@@ -572,15 +707,19 @@ class Model:
                 # All others are exact; what is left to say is how far the wild ones are off.
                 wild = {s: factor for s, factor in wild.items() if s in factors}
             if wild.keys() == factors.keys():
-                return replace(found, wild=wild)
+                return replace(found, wild=wild), process if wild == factors else None
             cleared |= factors.keys() - wild.keys()
             samples = samples.with_factors(wild)
-        return found
+        return found, None
 
     def _judges(self, found: Learned) -> bool:
-        """Return whether answers may be wild: noise was learned, and there is some."""
+        """Return whether answers may be wild: noise was learned, and there is some.
+
+        An error of the kernel itself may explain any answer.
+        """
         return (
             self.schedule.learned_at >= FIRST_LEARNING
+            and not self.own_noise
             and any(map(isnan, self.samples.alpha))
             and found.noise > EXACT * self._unit()
         )
@@ -588,7 +727,9 @@ class Model:
     def _process_of(self, found: Learned, samples: Samples) -> GaussianProcess:
         """Return the process of all answers with what was learned."""
         center, scale = found.center, found.scale
-        merged = samples.scaled(center, scale).merged(found.noise)
+        own = self._own_noise(samples, scale)
+        further = 0.0 if own is None else own.variances(found.theta)
+        merged = samples.scaled(center, scale).merged(found.noise, further)
         kernel = self.process.kernel
         if found.smoothness is not None:
             kernel = of_smoothness(kernel, found.smoothness)
@@ -601,33 +742,22 @@ class Model:
         kernel = of_smoothness(gp.kernel, SMOOTHEST) if ours else gp.kernel
         center, scale = gp.offset, gp.scale
         if self.standardizes:
-            # Each distinct query counts once: those near the maximum are asked again and again.
-            targets = gp.posterior.targets() * scale + center
-            if samples.factors:
-                wild = [samples.functional[s] for s in samples.factors]
-                targets = np.delete(targets, wild)
-            center, scale = self._spread_of(targets)
+            center, scale = self._units_by(samples)
         theta, scaled = kernel.theta, samples.scaled(center, scale)
         found = Learned(center, scale, theta, self.noise)
-        learning = Learning(
-            kernel,
-            self._is_free and kernel.n_dims > 0,
-            self.options.optimizer,
-            self.options.n_restarts,
-            self.seed,
-            prior,
-            self._noise_prior() if scaled.unknown.any() else None,
-        )
+        learning = self._learning(kernel, scaled, prior)
         if self.schedule.learned_at < FIRST_LEARNING or not learning.learns:
             return found
         starts = [(theta, 0.0 if learning.noise_prior is None else log(self.noise))]
-        if prior is not None:
+        if self.habits.starts_afresh:
+            first = self.first_theta if prior is None else prior.center
+            starts = [(first, learning.usual_noise)]
+        elif prior is not None:
             starts.append((prior.center, learning.usual_noise))
         elif learning.learns_kernel and not np.array_equal(theta, self.first_theta):
             # The likelihood of the next search may be flat where a search with few answers ended.
             starts.append((self.first_theta, learning.usual_noise))
-        best, noise = learning.most_probable(gp.observed, scaled, starts, origin=gp.origin)
-        found = replace(found, theta=best, noise=self.noise if noise is None else noise)
+        found = self._found_by(learning, samples, scaled, starts, found)
         if prior is None or not (ours and scaled.unknown.all()):
             return found
         assert learning.noise_prior is not None
@@ -646,6 +776,53 @@ class Model:
         if exact is None:
             return replace(found, smoothness=SMOOTHEST)
         return replace(found, **vars(exact))
+
+    def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Learned:
+        """Return what is most probable in given units, from however few answers.
+
+        Parameters
+        ----------
+        center, scale : float
+            The units.
+        prior : Prior, default=None
+            On the logarithms of the hyperparameters; the search begins at its centre. None for a
+            search from where they are.
+        """
+        kernel, samples = self.process.kernel, self.samples
+        scaled = samples.scaled(center, scale)
+        found = Learned(center, scale, kernel.theta, self.noise, wild=samples.factors)
+        learning = self._learning(kernel, scaled, prior)
+        if not learning.learns:
+            return found
+        starts = [(kernel.theta if prior is None else prior.center, learning.usual_noise)]
+        return self._found_by(learning, samples, scaled, starts, found)
+
+    def _learning(self, kernel: Kernel, scaled: ScaledSamples, prior: Prior | None) -> Learning:
+        """Return how a kernel is learned from some answers."""
+        return Learning(
+            kernel,
+            self._is_free and kernel.n_dims > 0,
+            self.options.optimizer,
+            self.options.n_restarts,
+            self.seed,
+            prior,
+            self._noise_prior() if scaled.unknown.any() else None,
+        )
+
+    def _found_by(
+        self,
+        learning: Learning,
+        samples: Samples,
+        scaled: ScaledSamples,
+        starts: list[tuple[np.ndarray, float]],
+        before: Learned,
+    ) -> Learned:
+        """Return ``before`` with what searches from some starts find."""
+        gp, own = self.process, self._own_noise(samples, before.scale)
+        theta, noise = learning.most_probable(
+            gp.observed, scaled, starts, origin=gp.origin, own_noise=own
+        )
+        return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 
     def _noise_prior(self) -> tuple[Prior, np.ndarray]:
         """Prior on the logarithm of the noise variance, and its limits."""
@@ -668,7 +845,8 @@ class Model:
         blocks = list(blocks)
         if not blocks:
             return self.process
-        return self.process.imagine(blocks, noises or [self.alpha] * len(blocks))
+        usual = self.alpha + self.own_noise
+        return self.process.imagine(blocks, noises or [usual] * len(blocks))
 
     @property
     def is_exact(self) -> bool:
@@ -843,5 +1021,6 @@ class Model:
         out.samples = Samples.of(snapshot["samples"], len(out.process.observed), wild)
         out.noise, out.n_answers = float(snapshot["noise"]), int(snapshot["n_answers"])
         out.schedule = self.schedule.at(snapshot["schedule"])
+        out._own_share = out._error_of(kernel)
         out.contradicted, out._begun = snapshot["contradicted"], bool(out.samples.reward)
         return out

@@ -17,7 +17,9 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import NOISE
+from skgpb.surrogate.model import Model
 
 BASELINES = (IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer, IndirectUCBOptimizer)
 WINDOW = WindowMean(scale=0.07)
@@ -115,7 +117,7 @@ def test_answers_with_their_own_noise_keep_it(cls):
     optimizer = told(make(cls, kernel=PRIOR, optimizer=None), 20, 20.0)
     optimizer.tell([0.5], 40.0, alpha=7.0)
     told(optimizer, 3, 20.0)
-    own = [alpha for _, _, alpha in optimizer._answers]
+    own = optimizer._model.samples.alpha
     assert own[20] == 7.0
     assert np.isnan(own[:20] + own[21:]).all()
     gpr, process = optimizer.surrogate_.process_, optimizer.surrogate_
@@ -198,12 +200,12 @@ def test_the_noise_may_become_known_or_unknown_on_the_way(cls):
     optimizer.set_params(alpha=4.0)
     told(optimizer, 4, 3.0)
     assert optimizer.alpha_ == 4.0
-    assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [True] * 10 + [False] * 4
+    assert np.isnan(optimizer._model.samples.alpha).tolist() == [True] * 10 + [False] * 4
     optimizer = told(make(cls, alpha=4.0), 10, 3.0).set_params(alpha=None)
     optimizer.ask()
     told(optimizer, 4, 3.0)
     assert np.isfinite(optimizer.alpha_)
-    assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [False] * 10 + [True] * 4
+    assert np.isnan(optimizer._model.samples.alpha).tolist() == [False] * 10 + [True] * 4
 
 
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, *BASELINES])
@@ -213,7 +215,7 @@ def test_the_noise_may_become_a_function_or_a_number_on_the_way(cls):
         optimizer.set_params(alpha=alpha)
         for query in optimizer.ask(2):
             optimizer.tell(query, 50.0)
-    assert [alpha for _, _, alpha in optimizer._answers] == [4.0, 4.0, 9.0, 9.0, 1.0, 1.0]
+    assert optimizer._model.samples.alpha == [4.0, 4.0, 9.0, 9.0, 1.0, 1.0]
     with pytest.raises(ValueError, match="alpha"):
         optimizer.set_params(alpha=lambda query: float("nan"))
     assert optimizer.alpha == 1.0
@@ -227,3 +229,69 @@ def test_information_is_computed_in_units_of_the_prior_in_use():
     largest = np.sqrt(surrogate.kernel_.base.diag(surrogate.X_tracked_).max())
     assert optimizer._unit == pytest.approx(largest * surrogate.scale_, rel=1e-12)
     assert optimizer._unit != pytest.approx(before, rel=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": PRIOR, "optimizer": "fmin_l_bfgs_b"}])
+def test_every_search_begins_at_the_prior(settings, monkeypatch):
+    seen, learn = [], Learning.most_probable
+
+    def spy(learning, functionals, samples, starts, **more):
+        seen.append(starts)
+        return learn(learning, functionals, samples, starts, **more)
+
+    monkeypatch.setattr(Learning, "most_probable", spy)
+    optimizer = make(**settings).start()
+    first = optimizer._model.first_theta
+    told(optimizer, 12, 3.0)
+    assert len(seen) > 1 and not np.array_equal(optimizer.surrogate_.kernel_.theta, first)
+    for ((theta, noise),) in seen:
+        assert_array_equal(theta, first)
+        assert_allclose(np.exp(noise), NOISE * optimizer._model._unit())
+
+
+@pytest.mark.parametrize("alpha", [None, 1e-3])
+def test_one_answer_gives_the_size_of_the_scale(alpha):
+    optimizer = make(alpha=alpha)
+    optimizer.tell(optimizer.ask(), -5.0)
+    assert (optimizer.surrogate_.center_, optimizer.surrogate_.scale_) == (-5.0, 5.0)
+
+
+def test_the_first_answer_sets_the_units_where_nothing_is_learned():
+    optimizer = told(make(relearn=None), 5, 3.0)
+    first = optimizer.history_["reward"][0]
+    assert (optimizer.surrogate_.center_, optimizer.surrogate_.scale_) == (first, abs(first))
+    assert optimizer._unit == pytest.approx(abs(first))
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer])
+def test_noise_that_is_no_longer_known_is_what_it_was(cls):
+    optimizer = told(make(cls, alpha=4.0), 10, 3.0).set_params(alpha=None)
+    assert_allclose(optimizer.alpha_, 4.0)
+
+
+def test_an_error_of_the_kernel_may_be_set_in_the_run():
+    optimizer = told(make(alpha=0.25), 8, 0.5)
+    before = optimizer.surrogate_.noise_of()
+    optimizer.set_params(model_noise=3.0)
+    assert (before, optimizer.surrogate_.noise_of()) == (0.25, 3.25)
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, IndirectEIOptimizer])
+def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
+    optimizer = make(cls)
+    for _ in range(12):
+        query = optimizer.ask()
+        optimizer.tell(query, blurred(query.a[0]))
+    learned = [event for event in optimizer.events_ if event[0] == "learned"]
+    assert len(learned) == optimizer._model.n_learned > 3
+    optimizer.save(tmp_path / "run.skgpb")
+
+    def fail(*arguments):
+        raise AssertionError("it is known")
+
+    monkeypatch.setattr(Model, "_robustly", fail)
+    for verify in (False, True):
+        loaded = cls.load(tmp_path / "run.skgpb", verify=verify)
+        assert_array_equal(loaded.surrogate_.kernel_.theta, optimizer.surrogate_.kernel_.theta)
+        assert_allclose(loaded.alpha_, optimizer.alpha_)
+        assert_allclose(loaded.ask().a, optimizer.ask().a, atol=1e-6)

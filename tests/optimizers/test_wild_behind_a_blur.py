@@ -7,10 +7,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer
+from skgpb.exceptions import ModelWarning
 from skgpb.kernels import WindowMean
 
 
-def played(error, rounds=40, seed=0):
+def played(error, rounds=40, seed=0, **parameters):
     """CMES on a hump at 0.3; answer 15 is off by ``error`` ranges of f."""
     rng = np.random.default_rng(seed)
     optimizer = CMESOptimizer(
@@ -20,6 +21,7 @@ def played(error, rounds=40, seed=0):
         n_points=200,
         n_candidates=200,
         random_state=seed,
+        **parameters,
     )
     for t in range(rounds):
         query = optimizer.ask()
@@ -39,6 +41,17 @@ def test_a_wild_answer_counts_for_little(error):
 
 def test_no_answer_is_wild_where_none_is():
     assert played(0.0).surrogate_.wild_factors == {}
+
+
+def test_an_error_of_the_kernel_explains_any_answer():
+    assert played(8.0, rounds=25, model_noise=1e-6).surrogate_.wild_factors == {}
+
+
+def test_a_wild_answer_is_told_of():
+    with pytest.warns(ModelWarning, match=r"one answer is far from .* by 7\.9") as caught:
+        optimizer = played(8.0)
+    assert sum(each.category is ModelWarning for each in caught) == 1
+    assert optimizer.criticism().repeats_fit
 
 
 def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():

@@ -190,8 +190,9 @@ def test_tracked_functionals_follow_every_observation(setting):
     rng = np.random.default_rng(2)
     process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02, mean=prior_mean)
     process.condition_query(A[0], 0.4).track(P, A)
-    for i in (1, 4, 1, 2):
-        process.condition_tracked(i, rng.normal(), alpha=None if i < 3 else 0.1)
+    answers = [(i, rng.normal(), None if i < 3 else 0.1) for i in (1, 4, 1, 2)]
+    for each in answers:
+        process.condition_tracked(*each)
     process.condition_point(P[2], 0.3).condition_query(A[7], -0.2).condition_query(A[4], 0.1)
     for got, want in (
         (process.predict_tracked(return_std=True), process.predict(P, return_std=True)),
@@ -204,9 +205,9 @@ def test_tracked_functionals_follow_every_observation(setting):
         assert_allclose(got[1], want[1], atol=1e-7)
     assert_array_equal(process.predict_tracked(), process.predict_tracked(return_std=True)[0])
     again = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02, mean=prior_mean)
-    for rows, z, noises, asked in process._seen:
-        again._prepared()
-        again.observe(rows, z, noises, bool(asked[0]))
+    again.condition_point(P[2], 0.3)
+    for i, z, alpha in [(7, -0.2, None), (4, 0.1, None), (0, 0.4, None), *answers]:
+        again.condition_query(A[i], z, alpha)
     assert_allclose(again.predict(P), process.predict(P), atol=1e-9)
 
 
@@ -360,14 +361,15 @@ def test_learning_raises_the_likelihood_and_keeps_everything(setting):
     process = ConditionalMeanProcess(
         2.0 * RBF(0.15), conditional, alpha=0.01, optimizer="fmin_l_bfgs_b"
     )
-    process.track(P, A).condition_query(A, np.sin(3 * A[:, 0]) + 0.01 * rng.normal(size=8))
+    z = np.sin(3 * A[:, 0]) + 0.01 * rng.normal(size=8)
+    process.track(P, A).condition_query(A, z)
     process.condition_point(P[:2], [0.1, 0.2])
     before, theta = process.log_marginal_likelihood_value_, process.kernel_.theta
     process.learn()
     assert process.log_marginal_likelihood_value_ > before
     assert (process.kernel_.theta != theta).any() and process.n_observations_ == 10
     fresh = ConditionalMeanProcess(process.kernel_.base, conditional, alpha=0.01)
-    fresh.condition_query(A, process._seen[0][1]).condition_point(P[:2], [0.1, 0.2])
+    fresh.condition_query(A, z).condition_point(P[:2], [0.1, 0.2])
     assert fresh.model_noise_ == pytest.approx(process.model_noise_)
     assert_allclose(process.predict(P), fresh.predict(P), atol=1e-7)
     assert_allclose(process.predict_query_tracked(), fresh.predict_query(A), atol=1e-7)
@@ -450,6 +452,12 @@ def test_rows_are_embedded_once():
 # ---- errors ----
 
 
+def state(process):
+    """All that was observed, and what follows from it."""
+    samples = process._model.samples.snapshot()
+    return pickle.dumps((process.predict_tracked(True), samples, process.scale_))
+
+
 @pytest.mark.parametrize("free", [True, False])
 def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, free):
     conditional, P, A = setting
@@ -488,9 +496,12 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
     with pytest.raises(AttributeError, match="alpha_ is not known"):
         _ = process.alpha_
     process.track(P, A)
-    assert_allclose(process.alpha_, NOISE * process._unit)
-    for _ in range(30):
-        process.condition_query(A, g + 0.3 * rng.normal(size=len(A)))
+    kernel = process.kernel_
+    typical = kernel.diag(np.vstack((kernel.points(P), kernel.queries(A)))).mean()
+    assert_allclose(process.alpha_, NOISE * typical)
+    answers = [g + 0.3 * rng.normal(size=len(A)) for _ in range(30)]
+    for z in answers:
+        process.condition_query(A, z)
     process.condition_query(A[:1], [2.0], alpha=[5.0])
     process.condition_tracked(0, 2.0, alpha=5.0).condition_point(P[:1], [0.4])
     before, theta = process.log_marginal_likelihood_value_, process.kernel_.theta
@@ -500,10 +511,9 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
     assert 0.5 < process.alpha_ / 0.3**2 < 2.0
     assert process.noise_of() == process.alpha_
     known = ConditionalMeanProcess(SMOOTH, conditional, alpha=process.alpha_, model_noise=0.0)
-    for rows, z, alphas, asked in process._seen:
-        alphas = np.where(np.isnan(alphas), process.alpha_, alphas)
-        known._prepared()
-        known.observe(rows, z, alphas, asked[0])
+    for z in answers:
+        known.condition_query(A, z)
+    known.condition_query(A[[0, 0]], [2.0, 2.0], alpha=5.0).condition_point(P[:1], [0.4])
     assert_allclose(process.predict(P, True), known.predict(P, True), rtol=1e-6, atol=1e-8)
     copied = pickle.loads(pickle.dumps(process))
     assert copied.alpha_ == process.alpha_
@@ -546,10 +556,10 @@ def test_bad_input_is_named_and_changes_nothing(kind, call, arguments, message):
         process.condition_query(A[:2], [1.0, np.inf])
     assert process.n_observations_ == 0 and process.scale_ == 1.0
     process.track(P, A).condition_query(A[:2], [1.0, 2.0])
-    before = pickle.dumps((process.predict_tracked(True), process._seen, process.scale_))
+    before = state(process)
     with pytest.raises(ValueError, match=message):
         getattr(process, call)(*arguments)
-    assert before == pickle.dumps((process.predict_tracked(True), process._seen, process.scale_))
+    assert before == state(process)
 
 
 def test_bad_parameters_are_named():
