@@ -545,9 +545,10 @@ class Model:
         out = copy(self)
         out.schedule = copy(self.schedule)
         out.schedule.learned(self.n_answers)
-        found = out._robustly() if values is None else values
+        found, process = out._robustly() if values is None else (values, None)
         out.samples = self.samples.with_factors(found.wild)
-        out.process, out.noise = out._process_of(found, out.samples), found.noise
+        out.process = out._process_of(found, out.samples) if process is None else process
+        out.noise = found.noise
         out.found, out.n_learned = found, self.n_learned + 1
         if out.samples.factors.keys() - self.samples.factors.keys():
             # The answer that is told next may be to the same query, and decide.
@@ -555,14 +556,17 @@ class Model:
             out.schedule.check_due = self.n_answers
         return out
 
-    def _robustly(self) -> Learned:
-        """Learn, and again without answers that are wild under what was learned."""
+    def _robustly(self) -> tuple[Learned, GaussianProcess | None]:
+        """Learn, and again without answers that are wild under what was learned.
+
+        Return the process of what was learned as well, if it was needed to look for such answers.
+        """
         samples, cleared = self.samples, set[int]()
         if samples.factors:
             # Answers that turn out to be exact are all believed.
             all_believed = self._most_probable(samples.with_factors({}))
             if not self._judges(all_believed):
-                return all_believed
+                return all_believed, None
         for _ in range(MOST_AT_ONCE):
             factors = samples.factors
             found = replace(self._most_probable(samples), wild=factors)
@@ -571,11 +575,13 @@ class Model:
             usual = samples.with_factors({}).scaled(found.center, found.scale)
             process = self._process_of(found, samples)
             wild = wild_answers(process, usual, found.noise, factors, cleared)
+            if wild == factors:
+                return found, process
             if wild.keys() == factors.keys():
-                return replace(found, wild=wild)
+                return replace(found, wild=wild), None
             cleared |= factors.keys() - wild.keys()
             samples = samples.with_factors(wild)
-        return found
+        return found, None
 
     def _judges(self, found: Learned) -> bool:
         """Return whether answers may be wild: noise was learned, and there is some."""
