@@ -9,7 +9,8 @@ under a tensor rule on each, is w prod_a M_a with one small problem per axis::
   spaced Gaussian have ratios that themselves form a geometric sequence, so a handful of ``exp``
   and then multiplications give all s^2 terms. Every recurrence starts at the largest term and
   walks towards smaller ones: all factors are at most one, nothing overflows, and what underflows
-  is negligible. It starts afresh after ``LANES`` steps, since errors grow with their square.
+  is negligible. Grids that overlap by a few length scales only are an exception: no factor is large
+  there. A recurrence starts afresh after ``LANES`` steps, since errors grow with their square.
 - ``box_mean``: means over the whole intervals, by the second antiderivative of the Gaussian where
   that does not cancel, and by Gauss-Legendre nodes on intervals that are too narrow for it.
 
@@ -36,6 +37,8 @@ cdef double SAME_WIDTH = 4 * 2.220446049250313e-16
 # They are treated as equal if that moves no point by more than this, in length scales. Coordinates
 # far from zero have few digits, but they are the query.
 cdef double SAME_PLACE = 1e-12
+# Grids that overlap by at most three length scales, here squared, are summed like disjoint ones.
+cdef double SHALLOW = 9.0
 # The antiderivatives cancel like machine epsilon over the product of the widths (in length
 # scales), or over the width if the other interval is a point. A narrow interval paired with one of
 # a thousand length scales loses the digits of its width. These limits keep all errors near 1e-14.
@@ -131,11 +134,12 @@ cdef double same_width_mean(double q, double x, double h, Py_ssize_t s) noexcept
     return total / (s * <double> s)
 
 
-cdef double disjoint_mean(double q, double x, double ha, double hb, Py_ssize_t s) noexcept nogil:
-    """Return the mean over grids of s points with spacings ha, hb and nearest points x >= 0 apart.
+cdef double end_to_end_mean(double q, double x, double ha, double hb, Py_ssize_t s) noexcept nogil:
+    """Return the mean over grids of s points with spacings ha and hb, one of which follows the other.
 
-    The exponent of term (i, j) is a quadratic form, so the term is alpha_i beta_j c^(i j) with
-    alpha and beta from recurrences: for each i a polynomial in c^i.
+    The last point of one and the first of the other are x apart; they overlap if x < 0. The
+    exponent of term (i, j) is a quadratic form, so the term is alpha_i beta_j c^(i j) with alpha
+    and beta from recurrences: for each i a polynomial in c^i.
     """
     cdef Py_ssize_t i, j, i0, j0, ni, nj, block_a, block_b, n_blocks = (s + LANES - 1) // LANES
     cdef double y, term, ratio, bend_a = exp(-q * ha * ha), bend_b = exp(-q * hb * hb)
@@ -225,8 +229,8 @@ cdef double grid_mean(double q, Py_ssize_t s, double al, double au, double bl,
     if fabs(wa - wb) <= SAME_WIDTH * scale and q * (wa - wb) * (wa - wb) <= SAME_PLACE ** 2:
         return same_width_mean(q, x, 0.5 * (wa + wb) / s, s)
     gap = x - 0.5 * (wa + wb) * (s - 1) / s
-    if gap >= 0.0:
-        return disjoint_mean(q, gap, wa / s, wb / s, s)
+    if gap >= 0.0 or q * gap * gap <= SHALLOW:
+        return end_to_end_mean(q, gap, wa / s, wb / s, s)
     if wa < wb:
         return overlapping_mean(q, x, wa, wb, s, s)
     return overlapping_mean(q, x, wb, wa, s, s)

@@ -79,7 +79,7 @@ cdef class SizedCells:
     # Address and number of intervals of the table of a term, an axis and two widths; 0 for none.
     cdef Py_ssize_t[:, :, :, ::1] address, length
     cdef double[:, ::1] roots  # length scales per unit of length, (n_terms, d)
-    cdef dict tables
+    cdef dict tables  # None before the first
 
     def __cinit__(self, GaussianCells cells, sizes):
         sizes = np.array(sizes, dtype=np.float64, order="C")
@@ -89,18 +89,24 @@ cdef class SizedCells:
         self.cells = cells
         self.n_sizes = len(sizes)
         self.sides = sizes
+        self.tables = None
+
+    cdef begin_tables(self):
+        """Number the widths and make room for tables: a short run never needs them."""
+        cdef Py_ssize_t d = self.cells.n_features
+        sizes = np.asarray(self.sides)
         self.widths = np.zeros((d, len(sizes)))
         self.width_of = np.empty(sizes.shape, dtype=np.intp)
         n_widths = 0
         for j in range(d):
-            distinct, numbers = np.unique(sizes[:, j], return_inverse=True)
+            distinct = sorted({*sizes[:, j].tolist()})
             np.asarray(self.widths)[j, : len(distinct)] = distinct
-            np.asarray(self.width_of)[:, j] = numbers
+            np.asarray(self.width_of)[:, j] = np.searchsorted(distinct, sizes[:, j])
             n_widths = max(n_widths, len(distinct))
-        shape = (cells.n_terms, d, n_widths, n_widths)
+        shape = (self.cells.n_terms, d, n_widths, n_widths)
         self.address = np.zeros(shape, dtype=np.intp)
         self.length = np.zeros(shape, dtype=np.intp)
-        self.roots = np.sqrt(cells.precisions)
+        self.roots = np.sqrt(self.cells.precisions)
         self.tables = {}
 
     def __reduce__(self):
@@ -118,6 +124,8 @@ cdef class SizedCells:
                 self.cells.cross_into(&a[0, 0], n, a.shape[1], &b[0, 0], m, b.shape[1],
                                       &view[0, 0], m)
             return out
+        if self.tables is None:
+            self.begin_tables()
         # The size of every box, then the number of boxes of each size in A and in B.
         cdef Py_ssize_t* of_a = <Py_ssize_t*> malloc((n + m + 2 * self.n_sizes) * sizeof(Py_ssize_t))
         if of_a == NULL:

@@ -44,8 +44,10 @@ class Cell(Query):
     ----------
     depth, index : int
         Place in the tree: the children of ``(depth, index)`` are ``(depth + 1, K * index + j)``.
+    box : ndarray of shape (2 * d,)
+        Corners [lower, upper] of the cell; for a pool, the bounding box of its members.
     lower, upper : ndarray of shape (d,)
-        Corners of the cell; for a pool, the bounding box of its members.
+        Both halves of it.
     members : ndarray of shape (n_members,) or None
         Row numbers of the pool's members in the cell; None where the domain is a box.
     spec : tuple of d ints or ndarray of shape (S, d)
@@ -61,14 +63,13 @@ class Cell(Query):
     array([0.125, 0.375, 0.625, 0.875])
     """
 
-    __slots__ = ("depth", "index", "lower", "members", "spec", "upper")
+    __slots__ = ("box", "depth", "index", "members", "spec")
 
     arguments: ClassVar[tuple[str, ...]] = ("depth", "index", "lower", "upper", "spec", "members")
 
+    box: np.ndarray
     depth: int
     index: int
-    lower: np.ndarray
-    upper: np.ndarray
     spec: tuple[int, ...] | np.ndarray
     members: np.ndarray | None
 
@@ -81,7 +82,9 @@ class Cell(Query):
         spec: tuple[int, ...] | np.ndarray,
         members: np.ndarray | None = None,
     ) -> None:
-        self.freeze(depth=depth, index=index, lower=lower, upper=upper, spec=spec, members=members)
+        # Every round keeps the box of its cell.
+        box = np.concatenate([lower, upper])
+        self.freeze(depth=depth, index=index, box=box, spec=spec, members=members)
 
     def find_points(self) -> np.ndarray:
         """Representatives of the cell."""
@@ -90,14 +93,19 @@ class Cell(Query):
         return self.spread(self.lower, self.upper, self.spec)
 
     @property
+    def lower(self) -> np.ndarray:
+        """Lower corner, shape (d,)."""
+        return self.box[: len(self.box) // 2]
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper corner, shape (d,)."""
+        return self.box[len(self.box) // 2 :]
+
+    @property
     def center(self) -> np.ndarray:
         """Centre of the box [lower, upper], shape (d,)."""
         return 0.5 * (self.lower + self.upper)
-
-    @property
-    def box(self) -> np.ndarray:
-        """Box [lower, upper], shape (2 d,)."""
-        return np.concatenate([self.lower, self.upper])
 
     def __hash__(self) -> int:
         return hash((self.depth, self.index))  # a round looks it up four times
@@ -618,7 +626,7 @@ class PoolPartition(Partition):
         d = self.tree.n_features
         members = np.sort(self._order[slice(*where)])
         members.flags.writeable = False
-        return Cell(depth, index, box[:d].copy(), box[d:].copy(), self._sample(where), members)
+        return Cell(depth, index, box[:d], box[d:], self._sample(where), members)
 
 
 def sorted_within(segment: np.ndarray, rank: np.ndarray) -> np.ndarray:

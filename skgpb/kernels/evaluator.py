@@ -331,11 +331,12 @@ class Functionals:
             if known is not None:
                 self._memory.put([i], known)
 
-    def put_all(self, slots: np.ndarray, other: Functionals) -> None:
-        """Put all functionals of another list into some slots, in turn, as :meth:`put` does."""
-        single = self._blocks is None and other.offsets is None
-        if single and self._memory is None and slots.max(initial=-1) < self._n:
+    def put_all(self, slots: np.ndarray, other: Functionals, n: int) -> None:
+        """Put another list into some slots, in turn, as :meth:`put` does; it is then n long."""
+        if self._memory is None and self._blocks is None and other._blocks is None:
+            self._reserve(n)
             self._buffer[slots] = other.rows
+            self._n = n
             return
         for i, slot in enumerate(slots.tolist()):
             self.put(slot, other, i)
@@ -412,8 +413,7 @@ class Functionals:
         if self._blocks is not None:
             self._blocks[i : i + 1] = [np.array(block)]
         else:
-            if i == len(self._buffer):
-                self._buffer = np.concatenate([self._buffer, np.empty_like(self._buffer)])
+            self._reserve(i + 1)
             self._buffer[i] = block[0]
         if self._memory is not None:
             self._memory.forget(i)
@@ -432,14 +432,17 @@ class Functionals:
             for i in range(len(new)):
                 self.put(self._n, new, i)
             return
-        rows = new.rows
-        if self._n + len(rows) > len(self._buffer):
-            spare = max(self._n, len(rows))
-            grown = np.empty((self._n + len(rows) + spare, self._buffer.shape[1]))
+        rows, n = new.rows, self._n + len(new.rows)
+        self._reserve(n)
+        self._buffer[self._n : n] = rows
+        self._n = n
+
+    def _reserve(self, n: int) -> None:
+        """Make room for n functionals of one row each."""
+        if n > len(self._buffer):
+            grown = np.empty((2 * n, self._buffer.shape[1]))
             grown[: self._n] = self.rows
             self._buffer = grown
-        self._buffer[self._n : self._n + len(rows)] = rows
-        self._n += len(rows)
 
     def thinned(self, most: int) -> Functionals:
         """Functionals of at most ``most`` rows in all, evenly chosen, and at least one each."""

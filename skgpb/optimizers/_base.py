@@ -586,10 +586,8 @@ class BaseBanditOptimizer(
 
     def _to_repeat(self) -> Any:
         """Return the query of a doubted answer that is not pending; None if there is none."""
-        places = self._doubted() if self._may_doubt else []
-        if not places:
-            return None
-        return self._record.first_free(places)
+        places = self._doubted()
+        return self._record.first_free(places) if places else None
 
     def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
@@ -606,7 +604,7 @@ class BaseBanditOptimizer(
         """Choose a query and record it, or record that there is none."""
         record = self._record
         try:
-            again = None if arguments else self._to_repeat()
+            again = self._to_repeat() if self._may_doubt and not arguments else None
             query = choose(*arguments) if again is None else again
         except AllPendingError:
             pending = record.pending

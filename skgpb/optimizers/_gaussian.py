@@ -466,7 +466,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             alpha=alpha, random_state=self._seed
         )
         self._share_lock(self.surrogate_)
-        self.surrogate_.start(kernel, n_columns, origin)
+        self.surrogate_._begin(model.process)
         self._take_model(model)
         if self._by_norm:
             self._widths().warn_if_unfounded()

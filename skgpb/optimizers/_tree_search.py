@@ -48,8 +48,15 @@ MANY_ROWS = 512
 
 @cache
 def log_of_cells(n_children: int, max_depth: int) -> float:
-    """Logarithm of the number of cells of a tree, a large integer: a round asks for it twice."""
+    """Logarithm of the number of cells of a tree, a large integer."""
     return log((n_children ** (max_depth + 1) - 1) // (n_children - 1))
+
+
+@cache
+def constant_of_beta(n_children: int, max_depth: int, failure_probability: float) -> float:
+    """Half of what Lemma 1 has in round 1: a round asks for it twice."""
+    cells = log_of_cells(n_children, max_depth)
+    return cells + log(pi**2 / (6.0 * failure_probability))
 
 
 class PartitionSearch(RegionSearch[Cell]):
@@ -84,10 +91,11 @@ class PartitionSearch(RegionSearch[Cell]):
 
     def _leaf_to_ask(self) -> int:
         """Return the best leaf that is not being evaluated; where all are, one is split early."""
-        node = self._best_leaf(self.domain_.asked(self._record.pending))
+        pending = self._record.pending
+        node = self._best_leaf(self.domain_.asked(pending) if pending else None)
         while node < 0:
             self._expand(best_divisible(self.domain_, self._best_leaf))
-            node = self._best_leaf(self.domain_.asked(self._record.pending))
+            node = self._best_leaf(self.domain_.asked(pending))
         return node
 
     def _expand(self, node: int) -> int:
@@ -116,7 +124,8 @@ class PartitionSearch(RegionSearch[Cell]):
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
         failure_probability = (self.guarantee or USUAL).failure_probability
-        constant = self._log_regions + log(pi**2 / (6.0 * failure_probability))
+        n_children, depth = self._tree.n_children, self.domain_.max_depth
+        constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
 
     # -- what can be seen -------------------------------------------------------------------
@@ -206,7 +215,6 @@ class PartitionSearch(RegionSearch[Cell]):
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
         check_diameter(self.diameter)
-        self._query_kernel(d)
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()

@@ -308,10 +308,12 @@ class GPOOOptimizer(PartitionSearch):
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
-        beta = self._beta(self._record.n_told + 1 + len(self._record.pending))
+        pending, gp = self._record.pending, self._gp
+        beta = self._beta(self._record.n_told + 1 + len(pending))
         excluded = self._without_scarce(excluded)
-        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
-        return self._tree.best_upper_bound(expected.posterior, beta, self._delta, excluded)
+        if pending:
+            gp = self._model.expected(map(self.domain_.block_of, pending))
+        return self._tree.best_upper_bound(gp.posterior, beta, self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""

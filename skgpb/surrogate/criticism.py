@@ -177,7 +177,7 @@ class Criticism:
         first = max(0, n - LAST)
         errors, variances = leave_one_out(gp, first)
         targets = posterior.targets()
-        least = HARMLESS * float(np.ptp(targets)) if n else 0.0
+        least = HARMLESS * float(targets.max() - targets.min()) if n else 0.0
         residuals = errors / np.sqrt(variances + least**2)
         # Half of the risk is for the repeats, half for all residuals together.
         most = largest_expected(n - first, 0.5 * risk, learned, n)

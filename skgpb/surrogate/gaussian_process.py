@@ -17,7 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from math import log, pi
 from typing import Any, Self
 
@@ -194,21 +194,15 @@ class GaussianProcess:
             self._number_at[slot] = self._position[key]
             return self._repeat(self._position[key], y, noise)
         single = self.tracked.one(slot)
-        if self.lazily:
-            self.posterior.source = self._later_covariances
-            prior = float(self.variance(single)[0])
-        else:
-            k_tracked = self.covariance(self.tracked, single)[:, 0].copy()
         if self.white:
             noise += self.white_noise(single)[0]
-
-        def append(jitter: float = 0.0) -> bool:
-            if self.lazily:
-                return self.posterior.append_lazily(slot, prior, noise, y, jitter)
-            return self.posterior.append_tracked(slot, k_tracked, noise, y, jitter)
-
-        if not append():
-            self._append_with_jitter(append, single)
+        if self.lazily:
+            self.posterior.source = self._later_covariances
+            prior: Any = float(self.variance(single)[0])
+        else:
+            prior = self.covariance(self.tracked, single)[:, 0]
+        if not self._append_tracked(slot, prior, noise, y):
+            self._append_with_jitter(partial(self._append_tracked, slot, prior, noise, y), single)
         i = len(self.observed)
         self.observed.put(i, self.tracked, slot)
         self._position.setdefault(key, i)
@@ -370,7 +364,7 @@ class GaussianProcess:
         if len(self.tracked) == 0 and np.array_equal(numbers, np.arange(len(new))):
             self.tracked.extend(new)
         else:
-            self.tracked.put_all(numbers, new)
+            self.tracked.put_all(numbers, new, self.posterior.m)
         self._report_losses()
 
     def _later_covariances(self, slots: np.ndarray, first: int) -> np.ndarray:
@@ -580,6 +574,17 @@ class GaussianProcess:
         self.shared = [*self.shared, *shared]  # copies may share the old list
         self.observed.extend(new)
         self._report_losses()
+
+    def _append_tracked(
+        self, slot: int, prior: Any, noise: float, y: float, jitter: float = 0.0
+    ) -> bool:
+        """Observe what is tracked; ``prior`` is its variance, or its covariances with all that is.
+
+        Return False, and change nothing, if that needs more jitter.
+        """
+        if self.lazily:
+            return self.posterior.append_lazily(slot, prior, noise, y, jitter)
+        return self.posterior.append_tracked(slot, prior, noise, y, jitter)
 
     def _append_with_jitter(self, append: Callable[[float], bool], new: Functionals) -> None:
         """Observe ``new`` with the smallest jitter that helps, or raise and change nothing.

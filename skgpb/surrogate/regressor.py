@@ -482,8 +482,12 @@ class OnlineGaussianProcessRegressor(
         -------
         self : OnlineGaussianProcessRegressor
         """
-        self.n_features_in_ = n_columns
-        self.process_: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
+        return self._begin(GaussianProcess(kernel, n_columns, origin))
+
+    def _begin(self, process: GaussianProcess) -> Self:
+        """Forget everything and begin with a process that has observed nothing."""
+        self.n_features_in_ = process.n_columns
+        self.process_: GaussianProcess = process
         self._seen: list[np.ndarray] = []
         self._many: np.ndarray | None = None
         self._units: tuple[Any, Any] = (0.0, 1.0)
