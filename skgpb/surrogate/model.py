@@ -971,7 +971,8 @@ class Model:
             self.contradicted = about_contradiction(
                 found,
                 worst,
-                self.process.kernel,
+                # The kernel of f; what an answer averages is known.
+                getattr(self.process.kernel, "base", self.process.kernel),
                 self.alpha,
                 knows_noise=self.options.noise is not None,
                 learns_kernel=self._is_free,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import GPOOOptimizer, GPUCBOptimizer
+from skgpb import CMETSOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import ModelWarning
 
 BOX = {"bounds": [(0.0, 1.0)], "random_state": 0}
@@ -79,6 +79,17 @@ def test_the_kernel_of_settings_is_named_without_objects_of_ours():
     y[7] += 50.0
     with pytest.warns(ModelWarning, match="under kernel .* and a noise") as caught:
         optimizer.tell([{"n": n} for n in range(20)], y)
+    assert "object at" not in str(caught[0].message)
+
+
+def test_the_kernel_behind_a_blur_is_named_without_the_blur():
+    optimizer = CMETSOptimizer(
+        RBF(0.3), bounds=[(0.0, 1.0)], max_depth=4, alpha=1e-4, random_state=0
+    )
+    rng = np.random.default_rng(0)
+    with pytest.warns(ModelWarning, match="under kernel RBF") as caught:
+        for _ in range(12):
+            optimizer.tell(optimizer.ask(), rng.standard_normal())
     assert "object at" not in str(caught[0].message)
 
 
