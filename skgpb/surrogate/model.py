@@ -345,7 +345,7 @@ class Model:
         self.samples: Samples = Samples()
         self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
         self.n_answers, self.n_learned = 0, 0
-        self._first_kernel = kernel
+        self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
         self.contradicted: str = ""
         self._begun = False
@@ -354,11 +354,6 @@ class Model:
         self.schedule: Schedule = Schedule.of(*self._times(), check_due)
         if prior is not None or options.optimizer is not None:
             check_restarts(kernel, options.n_restarts)
-
-    @property
-    def first_theta(self) -> np.ndarray:
-        """Hyperparameters at the start."""
-        return self._first_kernel.theta  # kernels are replaced and not changed
 
     # -- options ------------------------------------------------------------------------------
 
