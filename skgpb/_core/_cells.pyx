@@ -593,10 +593,15 @@ cdef class GaussianCells:
         return out, gradient
 
     cdef const double[:, ::1] _boxes(self, boxes, str name):
-        boxes = np.ascontiguousarray(boxes, dtype=np.float64)
-        if boxes.ndim != 2 or boxes.shape[1] != 2 * self.n_features:
+        cdef const double[:, ::1] view
+        try:
+            view = boxes
+        except (TypeError, ValueError):  # of another type, or not contiguous
+            boxes = np.ascontiguousarray(boxes, dtype=np.float64)
+            view = boxes if boxes.ndim == 2 else np.empty((0, 0))
+        if view.shape[1] != 2 * self.n_features:
             raise ValueError(
                 f"{name} must have {2 * self.n_features} columns, [lower, upper] of"
                 f" {self.n_features} coordinates; got an array of shape {boxes.shape}."
             )
-        return boxes
+        return view

@@ -271,17 +271,19 @@ cdef class Posterior:
                 else:
                     trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
 
-    def precisions_from(self, Py_ssize_t first):
-        """Return the diagonal of Q^-1 from number ``first`` on, shape (n - first,).
+    def leave_one_out(self, Py_ssize_t first):
+        """Compare the mean answers from number ``first`` on with predictions from all others.
 
-        L^-1 e_i is zero above i, so the last columns of the inverse need only the last rows.
+        Return the errors (n - first,) and their variances, noise included: the weights over the
+        diagonal of Q^-1, and one over it. L^-1 e_i is zero above i, so the last columns of the
+        inverse need only the last rows.
         """
         if not 0 <= first <= self.n:
             raise IndexError(f"observation {first} of {self.n}")
         cdef Py_ssize_t b = self.n - first, i, j
         cdef double[:, ::1] inverse = np.empty((b, b))
-        out = np.zeros(b)
-        cdef double[::1] precision = out
+        errors, variances = self.weights()[first:], np.zeros(b)
+        cdef double[::1] error = errors, precision = variances
         if b:
             with nogil:
                 for i in range(b):
@@ -291,7 +293,10 @@ cdef class Posterior:
                 for i in range(b):
                     for j in range(i + 1):
                         precision[j] += inverse[i, j] * inverse[i, j]
-        return out
+                for j in range(b):
+                    error[j] /= precision[j]
+                    precision[j] = 1.0 / precision[j]
+        return errors, variances
 
     def log_marginal_likelihood(self):
         """Return the log density of all answers, repeats included."""

@@ -29,6 +29,8 @@ RISK = 1e-3
 FEWEST, FEWEST_LEARNED = 3, 10
 # Number of most recent distinct queries that are checked.
 LAST = 500
+# Largest number of queries for which BLAS takes one thread by itself.
+ALONE = 64
 # Errors below this fraction of the range of the answers never contradict a model, however certain
 # it is, because they may be rounding.
 HARMLESS = 1e-3
@@ -82,9 +84,10 @@ def leave_one_out(gp: GaussianProcess, first: int = 0) -> tuple[np.ndarray, np.n
         Mean answer minus its prediction, and the variance of that, noise included.
     """
     posterior = gp.posterior
+    if posterior.n - first <= ALONE:
+        return posterior.leave_one_out(first)
     with one_thread_if_small(posterior.n - first):
-        precision = posterior.precisions_from(first)
-    return posterior.weights()[first:] / precision, 1.0 / precision
+        return posterior.leave_one_out(first)
 
 
 def explains_nothing(gp: GaussianProcess) -> bool:
