@@ -44,10 +44,8 @@ class Cell(Query):
     ----------
     depth, index : int
         Place in the tree: the children of ``(depth, index)`` are ``(depth + 1, K * index + j)``.
-    box : ndarray of shape (2 * d,)
-        Corners [lower, upper] of the cell; for a pool, the bounding box of its members.
     lower, upper : ndarray of shape (d,)
-        Both halves of it.
+        Corners of the cell; for a pool, the bounding box of its members. ``box`` is both in one.
     members : ndarray of shape (n_members,) or None
         Row numbers of the pool's members in the cell; None where the domain is a box.
     spec : tuple of d ints or ndarray of shape (S, d)

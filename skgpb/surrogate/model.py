@@ -338,13 +338,17 @@ class Model:
         typical: float | None = None,
         habits: Habits = Habits(),  # it is frozen
     ) -> None:
-        self.options, self.prior = options, prior
-        self.usual_noise, self.seed = usual_noise, seed
-        self.typical, self.habits = typical, habits
+        self.options: ModelOptions = options
+        self.prior: Prior | None = prior
+        self.usual_noise: tuple[float, float] = usual_noise
+        self.seed: Any = seed
+        self.typical: float | None = typical
+        self.habits: Habits = habits
         self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self.samples: Samples = Samples()
         self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
-        self.n_answers, self.n_learned = 0, 0
+        self.n_answers: int = 0
+        self.n_learned: int = 0
         self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
         self.contradicted: str = ""

@@ -486,7 +486,7 @@ class OnlineGaussianProcessRegressor(
 
     def _begin(self, process: GaussianProcess) -> Self:
         """Forget everything and begin with a process that has observed nothing."""
-        self.n_features_in_ = process.n_columns
+        self.n_features_in_: int = process.n_columns
         self.process_: GaussianProcess = process
         self._seen: list[np.ndarray] = []
         self._many: np.ndarray | None = None
