@@ -42,7 +42,7 @@ RULES = ("one model", "averaged")
 def play(kernel: Kernel, d: int, noise: float, most: int, seed: int) -> dict[str, tuple[int, bool]]:
     """Answers after which each rule stopped, and whether its claim was true."""
     arms = ARMS[d].reshape(-1, d)
-    # Eigenvectors of a grid are not unique, and others on another processor.
+    # The eigenvectors of a grid are not unique, and differ between processors.
     root = np.linalg.cholesky(kernel(arms) + JITTER * np.eye(len(arms)))
     rng = np.random.default_rng([seed, d, 9])
     f = root @ rng.normal(size=len(arms))

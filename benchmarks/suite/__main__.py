@@ -71,10 +71,11 @@ def read(path: Path) -> dict[Key, dict[str, float]]:
         }
 
 
-def play_all(path: Path, keys: Iterable[Key]) -> dict[Key, dict[str, float]]:
+def play_all(
+    path: Path, keys: Iterable[Key], problems: dict[str, Function]
+) -> dict[Key, dict[str, float]]:
     """Play what has not been played, and write it down at once; return all of it."""
     keys, done = list(keys), read(path)
-    problems = {name: function(name) for name in dict.fromkeys(key[0] for key in keys)}
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not file.tell():
@@ -169,7 +170,8 @@ def main(arguments: list[str] | None = None) -> None:
         for name in functions
         for method in methods
     ]
-    found = play_all(path, grid)
+    problems = {name: function(name) for name in functions}
+    found = play_all(path, grid, problems)
     table = np.array(
         [
             [
@@ -199,9 +201,8 @@ def main(arguments: list[str] | None = None) -> None:
         )
     )
     if options.kinds:
-        played = [function(name) for name in functions]
-        kinds = dict.fromkeys(each.kind for each in played)
-        cells = at_the_end(table[..., 1], played)
+        kinds = dict.fromkeys(each.kind for each in problems.values())
+        cells = at_the_end(table[..., 1], [problems[name] for name in functions])
         labels = [label for label, _ in rows]
         print(
             format_table(

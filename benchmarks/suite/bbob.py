@@ -51,8 +51,12 @@ def row(name: str) -> tuple[Any, ...]:
 
 def in_range(number: int, d: int) -> Any:
     """Return a function in units in which its range is one and its largest value zero."""
-    import cocoex
-
+    try:
+        import cocoex
+    except ImportError as error:
+        raise ImportError(
+            "BBOB's functions need coco-experiment: python -m pip install coco-experiment"
+        ) from error
     problem = cocoex.BareProblem("bbob", number, d, INSTANCE)
     best = problem.best_value()
     X = np.random.default_rng(0).random((N_LOOKED_AT, d))

@@ -29,7 +29,7 @@ RISK = 1e-3
 FEWEST, FEWEST_LEARNED = 3, 10
 # Number of most recent distinct queries that are checked.
 LAST = 500
-# Largest number of queries for which BLAS takes one thread by itself.
+# Largest number of queries whose triangle LAPACK inverts on one thread by itself.
 ALONE = 64
 # Errors below this fraction of the range of the answers never contradict a model, however certain
 # it is, because they may be rounding.
