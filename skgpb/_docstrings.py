@@ -80,7 +80,8 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. For cells,
         districts or fidelities it is the kernel of f over points. None learns Matern-5/2 with a
         length scale for every side, in units of the standard deviation of the rewards
-        (:mod:`skgpb.surrogate.likelihood`), for cells with a second, shorter length scale
+        (:mod:`skgpb.surrogate.likelihood`). In several dimensions single sides have main effects
+        (:class:`~skgpb.kernels.AdditiveMatern`); cells have a second, shorter length scale
         (:mod:`skgpb.surrogate.trend_and_rough`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors that ``kernel`` accepts.

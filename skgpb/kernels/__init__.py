@@ -1,7 +1,8 @@
-"""Kernels of feedback: each wraps a kernel over points and measures one kind of answer."""
+"""Kernels of feedback, which wrap a kernel over points, and a kernel over points."""
 
 from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.ball_average import BallAverage
 from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
@@ -15,6 +16,7 @@ from skgpb.kernels.weighted_sum import WeightedSum
 from skgpb.kernels.window_mean import WindowMean
 
 __all__ = [
+    "AdditiveMatern",
     "BallAverage",
     "CellAverage",
     "CellIntegral",

@@ -230,7 +230,13 @@ class Feedback:
             return kernel_on_settings(kernel, self.space)
         if kernel is not None:
             return kernel
-        return default_kernel(self.bounds, not self.pulls and self.over_cells)
+        smooth = not self.pulls and self.over_cells
+        return default_kernel(self.bounds, smooth, self._has_main_effects)
+
+    @property
+    def _has_main_effects(self) -> bool:
+        """True if the default kernel of f has main effects: one f is asked at points."""
+        return not (self.over_cells or self.over_discs or self.n_tasks)
 
     def default_prior(self) -> Prior:
         """Prior under which a kernel that the user did not choose is learned."""
@@ -239,7 +245,7 @@ class Feedback:
         elif self._mixed:
             prior = kernel_on_settings(None, self.space).prior
         else:
-            prior = default_prior(self.bounds)
+            prior = default_prior(self.bounds, self._has_main_effects)
         return prior_over_tasks(prior, self.n_tasks) if self.n_tasks else prior
 
     @cached_property

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import log
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -44,6 +45,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
+from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.tasks import Tasks
 
 # Covariances that are evaluated at once (half a MB, which caches hold with what they are made of),
@@ -90,6 +92,8 @@ def part_of(kernel: Kernel, X: np.ndarray) -> Part:
         return _White(kernel.noise_level, kernel.hyperparameter_noise_level.fixed)
     if kind in SHAPES or (kind is Matern and kernel.nu in MATERN):
         return _Radial(kernel, X)
+    if kind is AdditiveMatern:
+        return _Additive(kernel, X)
     if kind is Tasks:
         x, tasks = kernel.split(X)
         return _Product(_Mixture(kernel, tasks), part_of(kernel.base, x))
@@ -296,6 +300,45 @@ class _Radial:
             return cdist(x, y, "sqeuclidean"), lambda M: shares(M, x, y)
 
         return of_block
+
+
+class _Additive:
+    """A Matérn kernel of all columns, and of every column by itself."""
+
+    def __init__(self, kernel: AdditiveMatern, X: np.ndarray) -> None:
+        d = X.shape[1]
+        whole, axes = kernel.parts(d)
+        self.whole = _Radial(whole, X)
+        self.axes = [_Radial(each, X[:, i : i + 1]) for i, each in enumerate(axes)]
+        self.effects, fixed = kernel.main_effects, kernel.hyperparameter_main_effects.fixed
+        self.learns_effects = not fixed
+        self.size = self.whole.size + int(self.learns_effects)
+
+    def at(self, theta: np.ndarray, slopes: bool) -> Block:
+        d, n_scales = len(self.axes), self.whole.size
+        effects = float(np.exp(theta[-1])) if self.learns_effects else self.effects
+        share, scales = effects / d, theta[:n_scales]
+        whole = self.whole.at(scales, slopes)
+        shorter = np.broadcast_to(scales - 0.5 * log(d), (d if n_scales else 0,))
+        axes = [each.at(shorter[i : i + 1], slopes) for i, each in enumerate(self.axes)]
+
+        def block(rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
+            K, pull = whole(rows, stop)
+            several = [each(rows, stop) for each in axes]
+            main = share * np.sum([effect for effect, _ in several], axis=0)
+
+            def both(A: np.ndarray) -> np.ndarray:
+                out = np.empty(self.size)
+                if n_scales:
+                    by_axes = np.concatenate([pull_axis(share * A) for _, pull_axis in several])
+                    out[:n_scales] = pull(A) + (by_axes if n_scales == d else by_axes.sum())
+                if self.learns_effects:
+                    out[-1] = np.einsum("ij,ij->", A, main)
+                return out
+
+            return K + main, both
+
+        return block
 
 
 def _shares(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -28,6 +28,19 @@ from skgpb.surrogate.widths import fits
 SHARES = 2.0 ** (-0.5 * np.arange(11))
 
 
+def are_length_scales(kernel: Kernel) -> np.ndarray:
+    """Return which of the free hyperparameters of a kernel are length scales (n_theta,)."""
+    return np.array(
+        [
+            each.name.endswith("length_scale")
+            for each in kernel.hyperparameters
+            if not each.fixed
+            for _ in range(each.n_elements)
+        ],
+        dtype=bool,
+    )
+
+
 def shorter(kernel: Kernel, theta: np.ndarray) -> list[np.ndarray]:
     """Hyperparameters with the length scales of theta and shares of them, longest first.
 
@@ -38,18 +51,13 @@ def shorter(kernel: Kernel, theta: np.ndarray) -> list[np.ndarray]:
     theta : ndarray of shape (n_theta,)
         Logarithms of the hyperparameters.
     """
-    scales = [
-        each.name.endswith("length_scale")
-        for each in kernel.hyperparameters
-        if not each.fixed
-        for _ in range(each.n_elements)
-    ]
-    if not any(scales):
+    scales = are_length_scales(kernel)
+    if not scales.any():
         raise ValueError(
             "optimizer='consistent' tries length scales, and kernel has none that is free: got "
             f"{kernel!r}"
         )
-    thetas = [theta + np.log(share) * np.array(scales) for share in SHARES]
+    thetas = [theta + np.log(share) * scales for share in SHARES]
     return thetas[:1] + [each for each in thetas[1:] if (each >= kernel.bounds[:, 0]).all()]
 
 

@@ -40,6 +40,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
 from skgpb._warnings import warn as warn_user
+from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gram import covariance_of, fill_above
@@ -50,6 +51,8 @@ from skgpb.surrogate.samples import ScaledSamples, SharedNoise
 LENGTH_SCALE, LENGTH_SPREAD, LENGTH_LIMITS = 0.15, 0.6, (0.02, 50.0)
 # The prior variance of f, in units of the variance of the answers.
 AMPLITUDE_SPREAD, AMPLITUDE_LIMITS = 1.0, (0.02, 1e3)
+# The variance of the effects of single sides, in units of that of all together.
+MAIN_EFFECTS, MAIN_EFFECTS_SPREAD, MAIN_EFFECTS_LIMITS = 0.5, 1.5, (1e-2, 1e2)
 # The noise variance, in units of the variance of the answers.
 NOISE, NOISE_SPREAD, NOISE_LIMITS = 0.05, 1.5, (1e-6, 3.0)
 # The prior of f if only averages are observed, in units of the sides and of the standard deviation
@@ -126,11 +129,12 @@ class Prior:
         return -0.5 * float(gap @ gap), -gap / self.spread
 
 
-def default_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:
+def default_kernel(bounds: np.ndarray, smooth: bool = False, main_effects: bool = False) -> Kernel:
     """``ConstantKernel * Matern(nu=2.5)`` with a length scale for every side of a box (d, 2).
 
     For standardised answers; with ``smooth`` an RBF kernel, whose averages over cells have a closed
-    form. The hyperparameters are at the medians of :func:`default_prior`.
+    form. With ``main_effects`` single sides have an effect of their own, if there are several. The
+    hyperparameters are at the medians of :func:`default_prior`.
     """
     side = bounds[:, 1] - bounds[:, 0]
     side = np.where(side > 0.0, side, 1.0)
@@ -139,14 +143,20 @@ def default_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:
     limits: Any = np.outer(side, LENGTH_LIMITS)
     if d == 1:
         scale, limits = float(scale[0]), tuple(limits[0])
-    base = RBF(scale, limits) if smooth else Matern(scale, limits, nu=2.5)
+    if main_effects and d > 1:
+        base: Kernel = AdditiveMatern(scale, limits, 2.5, MAIN_EFFECTS, MAIN_EFFECTS_LIMITS)
+    else:
+        base = RBF(scale, limits) if smooth else Matern(scale, limits, nu=2.5)
     return ConstantKernel(1.0, AMPLITUDE_LIMITS) * base
 
 
-def default_prior(bounds: np.ndarray) -> Prior:
+def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
     """Prior on the hyperparameters of :func:`default_kernel`, log-normal around its own."""
     d = len(bounds)
-    return Prior(default_kernel(bounds).theta, np.array([AMPLITUDE_SPREAD, *[LENGTH_SPREAD] * d]))
+    spread = [AMPLITUDE_SPREAD, *[LENGTH_SPREAD] * d]
+    if main_effects and d > 1:
+        spread.append(MAIN_EFFECTS_SPREAD)
+    return Prior(default_kernel(bounds, main_effects=main_effects).theta, np.array(spread))
 
 
 def smooth_kernel(bounds: np.ndarray) -> Kernel:

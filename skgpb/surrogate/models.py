@@ -26,6 +26,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.surrogate.exactness import SMOOTHNESS, of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import SHARE, Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
@@ -97,8 +98,8 @@ class Models:
             covariance = covariance_of_functionals(kernel, functionals, True, gp.origin)
             density = Likelihood(covariance, some, prior, of_noise)
             theta, level = density.maximum(starts, kernel.bounds, limits, optimizer, False)
-            mode, bounds, along = theta, kernel.bounds, np.zeros((1, len(theta)))
-            along[0, 1:] = 1.0
+            mode, bounds = theta, kernel.bounds
+            along = are_length_scales(kernel)[np.newaxis].astype(np.float64)
             if level is not None and limits is not None:
                 mode, bounds = np.append(theta, log(level)), np.vstack([bounds, limits])
                 along = np.pad(along, (0, 1))

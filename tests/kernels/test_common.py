@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import (
 
 import skgpb.kernels
 from skgpb.kernels import (
+    AdditiveMatern,
     BallAverage,
     CellAverage,
     CellIntegral,
@@ -139,6 +140,15 @@ for base in FEW:
     CASES.append(Case(kernel, rows, gradient=1e-5))
 
 POOL = RNG.random((80, 2))
+CASES += [
+    Case(AdditiveMatern(scale, main_effects=effects, nu=nu, **fixed), RNG.random((7, 3)))
+    for scale, effects, nu, fixed in (
+        ([0.3, 0.6, 0.9], 0.7, 2.5, {}),
+        (0.4, 2.0, 1.5, {}),
+        ([0.5, 0.7, 0.6], 0.5, 1.2, {"main_effects_bounds": "fixed"}),
+        ([0.5, 0.7, 0.6], 0.5, 0.5, {"length_scale_bounds": "fixed"}),
+    )
+]
 CASES += [
     Case(Columns(RBF(0.7), [1]), RNG.normal(size=(8, 3))),
     Case(Columns(2.0 * Matern([0.5, 0.9], nu=1.5), (2, 0)), RNG.normal(size=(8, 3))),

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import (
 import skgpb.surrogate.kernel_parts
 import skgpb.surrogate.likelihood
 from skgpb import OnlineGaussianProcessRegressor
-from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.kernels import AdditiveMatern, CellAverage, boxes_from_points
 from skgpb.surrogate.gram import fill_above
 from skgpb.surrogate.kernel_parts import covariances
 
@@ -38,6 +38,10 @@ KERNELS = [
     RationalQuadratic(0.5, 1.3, length_scale_bounds="fixed") * RBF(SCALES),
     Exponentiation(1.5 + RBF(SCALES), 2.0) + ConstantKernel(2.0) * ConstantKernel(0.5),
     (RBF(0.4) + WhiteKernel(0.2)) * ConstantKernel(3.0),
+    AdditiveMatern(0.4),
+    1.3 * AdditiveMatern(SCALES, nu=0.5, main_effects_bounds="fixed") + WhiteKernel(0.1),
+    AdditiveMatern(SCALES, "fixed", nu=1.5, main_effects=2.0) * RBF(0.8),
+    AdditiveMatern(SCALES, "fixed", main_effects_bounds="fixed") * ConstantKernel(0.5),
     # Kernels without a formula here, alone and among others.
     Matern(SCALES, nu=1.2),
     ExpSineSquared(1.1, 0.8),

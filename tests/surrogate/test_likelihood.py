@@ -12,7 +12,7 @@ from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.kernels import AdditiveMatern, CellAverage, boxes_from_points
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.gram import covariance_of, covariance_of_functionals
@@ -222,6 +222,18 @@ def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
     assert isinstance(default_kernel(SQUARE, smooth=True).k2, RBF)
     assert_allclose(default_prior(SQUARE).center, default_kernel(SQUARE).theta)
     assert np.isfinite(default_kernel(SQUARE).bounds).all()
+
+
+def test_the_default_kernel_of_several_sides_may_have_main_effects():
+    kernel, prior = default_kernel(SQUARE, main_effects=True), default_prior(SQUARE, True)
+    assert isinstance(kernel.k2, AdditiveMatern)
+    assert_allclose(kernel.k2.length_scale, default_kernel(SQUARE).k2.length_scale)
+    assert_allclose(prior.center, kernel.theta)
+    assert len(prior.spread) == 4 and np.isfinite(kernel.bounds).all()
+    # On a line there is nothing but the main effect.
+    line = SQUARE[:1]
+    assert default_kernel(line, main_effects=True) == default_kernel(line)
+    assert default_prior(line, True) == default_prior(line)
 
 
 def hills(x):
