@@ -73,6 +73,23 @@ def test_known_noise_is_kept():
     assert 3 <= len(models.processes) <= 9  # three for each smoothness
 
 
+def test_main_effects_stay_at_the_most_probable_value():
+    box, rng = np.array([[0.0, 1.0]] * 2), np.random.default_rng(0)
+    X = rng.random((14, 2))
+    y = np.sin(7.0 * X).sum(axis=1) + 0.2 * rng.standard_normal(14)
+    gp = GaussianProcess(default_kernel(box, main_effects=True), 2)
+    for x, value in zip(X, y, strict=True):
+        gp.observe(x[np.newaxis], float(value), 0.05)
+    samples, prior = ScaledSamples(np.arange(14), y, np.full(14, np.nan)), default_prior(box, True)
+    models = Models.around(gp, samples, prior, *noise_prior(1.0), 0.05, "fmin_l_bfgs_b")
+    found: dict[float, set[float]] = {}
+    for process in models.processes:
+        shape = process.kernel.k2
+        found.setdefault(shape.nu, set()).add(round(float(np.log(shape.main_effects)), 9))
+    assert len(models.processes) > len(found)
+    assert all(len(values) == 1 for values in found.values())
+
+
 def test_a_mixed_gap_is_that_of_draws_from_each_part():
     rng = np.random.default_rng(0)
     weights, parts, draws = np.array([0.3, 0.7]), [], []

@@ -1,0 +1,88 @@
+"""The Matérn kernel with main effects, and where it is the default."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import Matern
+
+from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer
+from skgpb.domains import Cells, Discs
+from skgpb.kernels import AdditiveMatern
+from skgpb.surrogate.likelihood import LENGTH_SCALE
+
+X = np.random.default_rng(0).random((9, 3))
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.2, 1.5, 2.5, np.inf])
+def test_it_is_the_sum_of_kernels_of_all_features_and_of_single_ones(nu):
+    scales, Y = np.array([0.3, 0.7, 1.5]), X[:4] + 0.1
+    expected = Matern(scales, nu=nu)(X, Y)
+    for i in range(3):
+        single = Matern(scales[i] / np.sqrt(3), nu=nu)(X[:, [i]], Y[:, [i]])
+        expected += 0.8 / 3 * single
+    assert_allclose(AdditiveMatern(scales, nu=nu, main_effects=0.8)(X, Y), expected, rtol=1e-12)
+
+
+def test_of_one_feature_it_is_a_multiple_of_its_matern_kernel():
+    kernel, x = AdditiveMatern(0.4, nu=1.5, main_effects=0.5), X[:, :1]
+    assert_allclose(kernel(x), 1.5 * Matern(0.4, nu=1.5)(x), rtol=1e-14)
+
+
+def test_a_scale_is_needed_for_every_feature():
+    with pytest.raises(ValueError, match=r"length_scale must be a number or .* 3 features, got 2"):
+        AdditiveMatern([0.3, 0.4])(X)
+    with pytest.raises(ValueError, match="Y=None"):
+        AdditiveMatern()(X, X, eval_gradient=True)
+
+
+SQUARE = [(0.0, 2.0), (0.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bounds": SQUARE},
+        {"arms": np.random.default_rng(0).random((30, 2))},
+        {"bounds": SQUARE[:1], "context_bounds": [(0.0, 1.0)]},
+    ],
+    ids=["box", "arms", "context"],
+)
+def test_searches_for_points_have_it_where_no_kernel_is_given(settings):
+    optimizer = GPUCBOptimizer(**settings, random_state=0)
+    optimizer.ask(**({"context": [0.5]} if "context_bounds" in settings else {}))
+    kernel = optimizer._gp.kernel.k2
+    assert type(kernel) is AdditiveMatern
+    sides = np.array([2.0, 1.0]) if "bounds" in settings else np.ptp(settings["arms"], axis=0)
+    assert_allclose(sorted(kernel.length_scale), sorted(LENGTH_SCALE * np.sqrt(2.0) * sides))
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        GPUCBOptimizer(bounds=SQUARE[:1]),
+        GPUCBOptimizer(bounds={"n": range(3), "x": (0.0, 1.0)}),
+        GPUCBOptimizer(bounds=SQUARE, kernel=1.0 * Matern(0.3)),
+        GPOOOptimizer(bounds=SQUARE),
+        KGOptimizer(bounds=SQUARE, queries=Cells(0.2)),
+        KGOptimizer(bounds=SQUARE, queries=Discs(0.1)),
+    ],
+    ids=["line", "settings", "given", "trees", "cells", "discs"],
+)
+def test_other_searches_do_not(optimizer):
+    optimizer.ask()
+    assert "AdditiveMatern" not in repr(optimizer._gp.kernel)
+
+
+def test_a_sum_of_main_effects_is_learned_from_few_answers():
+    """Without main effects the error is 37 % of the standard deviation of f."""
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 6, n_initial=60, random_state=0)
+
+    def f(points):
+        return np.sin(5.0 * points).sum(axis=1)
+
+    for _ in range(70):
+        query = optimizer.ask()
+        optimizer.tell(query, float(f(query.points)[0]))
+    new = np.random.default_rng(0).random((500, 6))
+    assert np.std(optimizer.predict(new) - f(new)) < 0.05 * np.std(f(new))
+    assert optimizer._gp.kernel.k2.main_effects > 10.0
