@@ -159,11 +159,19 @@ default=(1e-5, 1e5)
         return f"{type(self).__name__}({inside}, main_effects={self.main_effects:.3g})"
 
     def _checked(self, X: np.ndarray) -> int:
-        """Return the number of features; raise ValueError unless there is a scale for each."""
+        """Return the number of features; raise ValueError where a parameter cannot be used."""
         d = X.shape[1]
-        if np.ndim(self.length_scale) and len(self.length_scale) != d:
+        if np.ndim(self.length_scale) > 1 or np.size(self.length_scale) not in (1, d):
             raise ValueError(
-                f"length_scale must be a number or have one for each of {d} features, got "
-                f"{len(self.length_scale)}"
+                f"length_scale must be a number or have one for each of {d} features, got shape "
+                f"{np.shape(self.length_scale)}"
             )
+        for name in ("length_scale", "nu", "main_effects"):
+            value = getattr(self, name)
+            values = np.asarray(value)
+            infinite = name == "nu" and values.dtype.kind in "iuf" and np.isposinf(values).all()
+            if values.dtype.kind not in "iuf" or not (
+                infinite or ((values > 0.0) & np.isfinite(values)).all()
+            ):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
         return d

@@ -28,9 +28,15 @@ def test_of_one_feature_it_is_a_multiple_of_its_matern_kernel():
     assert_allclose(kernel(x), 1.5 * Matern(0.4, nu=1.5)(x), rtol=1e-14)
 
 
-def test_a_scale_is_needed_for_every_feature():
-    with pytest.raises(ValueError, match=r"length_scale must be a number or .* 3 features, got 2"):
+def test_parameters_that_cannot_be_used_are_named():
+    with pytest.raises(
+        ValueError, match=r"length_scale must be a number or .* 3 features, got shape"
+    ):
         AdditiveMatern([0.3, 0.4])(X)
+    for name in ("length_scale", "nu", "main_effects"):
+        for value in (0.0, -1.0, np.nan, None, "rough"):
+            with pytest.raises(ValueError, match=f"{name} must be positive and finite, got"):
+                AdditiveMatern(**{name: value})(X)
     with pytest.raises(ValueError, match="Y=None"):
         AdditiveMatern()(X, X, eval_gradient=True)
 
