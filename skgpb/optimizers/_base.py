@@ -1280,7 +1280,7 @@ class BaseBanditOptimizer(
             rng = self._gap_stream()
         if not comparison().is_within(stop.epsilon, *risks, rng):
             return False
-        averaged = comparison.averaged()
+        averaged = comparison.averaged(stop.epsilon)
         return averaged is None or averaged.is_within(stop.epsilon, *risks, rng)
 
     def _gap_later(self, best: Any, delta: float, by_intervals: bool = False) -> Gap:

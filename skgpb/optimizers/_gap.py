@@ -65,8 +65,11 @@ class Comparison(ABC):
     def __call__(self) -> SuboptimalityGap:
         """Compute how far the recommendation is below the best."""
 
-    def averaged(self) -> SuboptimalityGap | None:
-        """Compute the gap averaged over the models that fit the answers, if there are any."""
+    def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
+        """Compute the gap averaged over the models that fit the answers, if there are any.
+
+        If it is to be compared with epsilon > 0, the models take f to vary by more than that.
+        """
         return None
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
@@ -82,7 +85,7 @@ class Rivals(Comparison):
         gp: GaussianProcess,
         rows: np.ndarray,
         best: np.ndarray,
-        models: Callable[[], Models] | None = None,
+        models: Callable[[float], Models] | None = None,
     ) -> None:
         self._gp, self._rows, self._best, self._models = gp, rows, best, models
 
@@ -94,9 +97,11 @@ class Rivals(Comparison):
         """Compute it."""
         return SuboptimalityGap.of_process(self._gp, self.blocks())
 
-    def averaged(self) -> SuboptimalityGap | None:
+    def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
         """Compute it on average over the models."""
-        return None if self._models is None else self._models().suboptimality_gap(self.blocks())
+        if self._models is None:
+            return None
+        return self._models(epsilon).suboptimality_gap(self.blocks())
 
 
 class AtPoints(Comparison):

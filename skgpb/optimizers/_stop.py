@@ -66,6 +66,7 @@ class Stop:
     hyperparameters are learned it is too bold as long as answers are few, see :ref:`stopping`.
     If the kernel of arms, rows or a box is learned, the average over models of several
     smoothnesses, length scales and noise variances has to agree (:mod:`skgpb.surrogate.models`).
+    These models expect the standard deviation of f to be at least two epsilon.
     A stop never changes the queries of a run, and has random numbers of its own.
 
     Examples

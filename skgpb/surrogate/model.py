@@ -926,9 +926,10 @@ class Model:
             and samples.reward[s] > gp.moments([gp.observed[samples.functional[s]]])[0]
         ]
 
-    def possible(self, gp: GaussianProcess) -> Callable[[], Models] | None:
+    def possible(self, gp: GaussianProcess) -> Callable[[float], Models] | None:
         """Return the factory of models that fit the answers; None with a given kernel.
 
+        It takes the epsilon of :meth:`Models.around`.
         ``gp`` is a copy of the process; nothing else that is observed from now on changes it.
         """
         prior = self.prior

@@ -7,6 +7,11 @@ at points on either side: one pair scales all length scales, another the noise v
 are Gauss-Hermite nodes of the Laplace approximation, weighted by the density of the hyperparameters
 there [Rue2009]_. The prior believes in the roughest smoothness as much as in all others.
 
+Whoever asks whether something is within epsilon of the best takes f to vary by more than that.
+Answers that hardly vary suggest otherwise, and then nothing seems to be more than epsilon better.
+Often this is wrong if f is rough and has been asked for at few places. So the prior then expects f
+to have a standard deviation of at least two epsilon, and is narrower.
+
 References
 ----------
 .. [Rue2009] H. Rue, S. Martino and N. Chopin, "Approximate Bayesian inference for latent Gaussian
@@ -38,6 +43,10 @@ STEP, DEVIATIONS = 0.2, (0.05, 1.0)
 # Prior weight of the roughest smoothness, where the others have 1: what is claimed of f has to hold
 # for rough functions too, which some dozens of noisy answers do not tell from smooth ones.
 OF_ROUGHEST = 2.0
+# Where f is compared with a number: the smallest median of its prior standard deviation, as a
+# multiple of that number, and the deviation of the logarithm of its prior variance. With twice
+# this deviation some dozens of answers overrule the median, with half of it fewer runs stop.
+OF_EPSILON, AMPLITUDE_SPREAD = 2.0, 0.5
 # Models with less than this fraction of the total weight are left out.
 NEGLIGIBLE = 0.01
 
@@ -67,6 +76,7 @@ class Models:
         limits: np.ndarray | None,
         noise: float,
         optimizer: Callable | str | None,
+        epsilon: float = 0.0,
     ) -> Models:
         """Return the most probable model of each smoothness, and models around it.
 
@@ -85,7 +95,11 @@ class Models:
             Noise variance at which the search starts.
         optimizer : "fmin_l_bfgs_b" or callable
             Finds the most probable hyperparameters.
+        epsilon : float, default=0.0
+            Difference of values of f that is asked about, in the user's units; 0 for none.
         """
+        if epsilon > 0.0:
+            prior = _varying(prior, epsilon / gp.scale)
         every: list[tuple[float, Kernel, float]] = []
         functionals, some, n = gp.observed, samples, len(gp.observed)
         if n > SHARE:
@@ -118,6 +132,14 @@ class Models:
         """Return the gap of the last of some functionals to the best, averaged over models."""
         each = [SuboptimalityGap.of_process(gp, blocks) for gp in self.processes]
         return MixedSuboptimalityGap(each, self.weights)
+
+
+def _varying(prior: Prior, epsilon: float) -> Prior:
+    """Return a prior by which f varies by more than epsilon, in the units of the prior."""
+    center, spread = prior.center.copy(), prior.spread.copy()
+    center[0] = max(center[0], 2.0 * log(OF_EPSILON * epsilon))
+    spread[0] = min(spread[0], AMPLITUDE_SPREAD)
+    return Prior(center, spread)
 
 
 def _conditioned(

@@ -27,6 +27,7 @@ from skgpb.domains import Cells
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
+from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import QUANTILE_DRAWS, SuboptimalityGap
 
 ARMS = np.linspace(0, 1, 61)[:, None]
@@ -187,6 +188,16 @@ def test_what_is_learned_waits_for_answers():
     assert learned.run(noisy(), budget=100, stop=Stop(2.0, 0.3, min_answers=12)).nfev < 31
     learned = GPUCBOptimizer(bounds=[(0, 1)] * 3, n_candidates=40, random_state=0)
     assert learned.run(noisy(), budget=100, stop=Stop(3.0, 0.3)).nfev >= 60
+
+
+def test_the_models_of_a_stop_know_its_epsilon(monkeypatch):
+    asked, around = [], Models.around
+    monkeypatch.setattr(Models, "around", lambda *given: asked.append(given[-1]) or around(*given))
+    learned = GPUCBOptimizer(arms=ARMS, random_state=0)
+    learned.run(noisy(), budget=31, stop=Stop(2.0, 0.3))
+    assert asked == [2.0]
+    assert learned.gap() >= 0.0
+    assert asked == [2.0, 0.0]
 
 
 def test_a_function_of_the_optimizer_stops_as_well():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
-from skgpb.surrogate.models import Models
+from skgpb.surrogate.models import AMPLITUDE_SPREAD, Models, _varying
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
@@ -88,6 +89,47 @@ def test_main_effects_stay_at_the_most_probable_value():
         found.setdefault(shape.nu, set()).add(round(float(np.log(shape.main_effects)), 9))
     assert len(models.processes) > len(found)
     assert all(len(values) == 1 for values in found.values())
+
+
+def hardly_varying(n=30):
+    rng = np.random.default_rng(3)
+    gp = GaussianProcess(default_kernel(BOX), 1)
+    X, y = rng.random((n, 1)), 0.1 * rng.standard_normal(n)
+    gp.set_units(5.0, 0.2)
+    for x, value in zip(X, y, strict=True):
+        gp.observe(x[np.newaxis], 5.0 + 0.2 * float(value), 0.01 * 0.2**2)
+    samples = ScaledSamples(np.arange(n), y, np.full(n, np.nan))
+    prior, (of_noise, limits) = default_prior(BOX), noise_prior(1.0)
+    return gp, samples, prior, of_noise, limits, 0.05, "fmin_l_bfgs_b"
+
+
+def mean_log_amplitude(models):
+    each = [process.kernel.theta[0] for process in models.processes]
+    return models.weights @ np.array(each)
+
+
+def test_f_varies_by_more_than_the_difference_that_is_asked_about():
+    given = hardly_varying()
+    plain = Models.around(*given)
+    # 0.2 in the user's units is 1 in those of the model.
+    asked = Models.around(*given, 0.2)
+    assert mean_log_amplitude(asked) > mean_log_amplitude(plain) + 1.0
+    blocks = [np.array([[x]]) for x in np.linspace(0.0, 1.0, 21)]
+    ahead = [models.suboptimality_gap(blocks).ahead(0.05).max() for models in (plain, asked)]
+    assert ahead[0] < ahead[1]
+
+
+def test_the_expected_variance_is_that_of_two_epsilon_or_the_usual_one():
+    usual = default_prior(BOX)
+    wide = _varying(usual, 3.0)
+    assert wide.center[0] == pytest.approx(np.log(6.0**2), rel=1e-12)
+    assert _varying(usual, 0.1).center[0] == usual.center[0] == 0.0
+    for prior in (wide, _varying(usual, 0.1)):
+        assert prior.spread[0] == AMPLITUDE_SPREAD < usual.spread[0]
+        assert np.array_equal(prior.center[1:], usual.center[1:])
+        assert np.array_equal(prior.spread[1:], usual.spread[1:])
+    # What was given is as it was.
+    assert usual == default_prior(BOX)
 
 
 def test_a_mixed_gap_is_that_of_draws_from_each_part():
