@@ -29,8 +29,8 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     A function with this covariance is a sum of main effects, one of each feature, and of a function
     of all features together,
 
-    .. math:: k(x, x') = m\Big(\sum_i \frac{(x_i - x'_i)^2}{l_i^2}\Big)
-              + \frac{w}{d} \sum_i m\Big(\frac{d (x_i - x'_i)^2}{l_i^2}\Big),
+    .. math:: k(x, x') = m\left(\sum_i \frac{(x_i - x'_i)^2}{l_i^2}\right)
+              + \frac{w}{d} \sum_i m\left(\frac{d (x_i - x'_i)^2}{l_i^2}\right),
 
     where m is the Matérn kernel as a function of the squared distance. An answer says something of
     the main effects in the whole domain, and not only nearby. The length scales are shared, as in
@@ -42,9 +42,8 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     ----------
     length_scale : float or array-like of shape (d,), default=1.0
         Length scales :math:`l_i` of the features, or one for all of them.
-    length_scale_bounds : pair of floats, array-like of shape (d, 2) or "fixed", \
-default=(1e-5, 1e5)
-        Bounds between which they are learned.
+    length_scale_bounds : pair of floats, array-like or "fixed", default=(1e-5, 1e5)
+        Bounds between which they are learned, of each or of all.
     nu : float, default=2.5
         Smoothness, as of :class:`~sklearn.gaussian_process.kernels.Matern`.
     main_effects : float, default=0.5
