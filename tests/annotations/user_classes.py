@@ -65,6 +65,7 @@ from skgpb.exceptions import (
 from skgpb.experiments import Experiment, Side
 from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
+    AdditiveMatern,
     BallAverage,
     CellIntegral,
     Columns,
@@ -190,6 +191,7 @@ def kernels() -> None:
     boxes = np.array([[0.0, 0.5], [0.5, 1.0]])
     assert_type(CellIntegral(RBF(0.2)).diag(boxes), np.ndarray)
     assert_type(LowRank(RBF(0.2), POINTS).diag(POINTS), np.ndarray)
+    assert_type(AdditiveMatern([0.2]).diag(POINTS), np.ndarray)
     assert_type(Columns(RBF(0.2), [0]).diag(np.hstack([POINTS, POINTS])), np.ndarray)
     assert_type(boxes_from_points(POINTS), np.ndarray)
     numbered = np.hstack([POINTS, np.zeros_like(POINTS)])
