@@ -10,7 +10,7 @@ References
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from sklearn.gaussian_process.kernels import (
     Matern,
     StationaryKernelMixin,
 )
+
+#: Smoothness of Matérn kernels in closed form.
+SMOOTHNESS = (0.5, 1.5, 2.5, inf)
 
 
 class AdditiveMatern(StationaryKernelMixin, Kernel):
@@ -44,8 +47,9 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         Length scales :math:`l_i` of the features, or one for all of them.
     length_scale_bounds : pair of floats, array-like or "fixed", default=(1e-5, 1e5)
         Bounds between which they are learned, of each or of all.
-    nu : float, default=2.5
-        Smoothness, as of :class:`~sklearn.gaussian_process.kernels.Matern`.
+    nu : {0.5, 1.5, 2.5, inf}, default=2.5
+        Smoothness, as of :class:`~sklearn.gaussian_process.kernels.Matern`; others have no closed
+        form.
     main_effects : float, default=0.5
         Variance w of the main effects together, as a multiple of that of the other part.
     main_effects_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
@@ -98,8 +102,8 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         d : int
             Number of features.
         """
-        fixed = self.hyperparameter_length_scale.fixed
-        bounds = "fixed" if fixed else (1e-5, 1e5)
+        # Their bounds are never asked for, only whether length scales are free.
+        bounds = "fixed" if isinstance(self.length_scale_bounds, str) else (1e-5, 1e5)
         scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,)) / sqrt(d)
         axes = [Matern(float(scale), bounds, nu=self.nu) for scale in scales]
         return Matern(self.length_scale, bounds, nu=self.nu), axes
@@ -143,7 +147,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
             effect, gradient = axis(X[:, i : i + 1], eval_gradient=True)
             effects += share * effect
             if gradient.shape[2]:
-                slopes[..., i if np.ndim(self.length_scale) else 0] += share * gradient[..., 0]
+                slopes[..., i if np.size(self.length_scale) > 1 else 0] += share * gradient[..., 0]
         if not self.hyperparameter_main_effects.fixed:
             slopes[..., -1] = effects
         return K + effects, slopes
@@ -165,12 +169,13 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
                 f"length_scale must be a number or have one for each of {d} features, got shape "
                 f"{np.shape(self.length_scale)}"
             )
-        for name in ("length_scale", "nu", "main_effects"):
-            value = getattr(self, name)
-            values = np.asarray(value)
-            infinite = name == "nu" and values.dtype.kind in "iuf" and np.isposinf(values).all()
-            if values.dtype.kind not in "iuf" or not (
-                infinite or ((values > 0.0) & np.isfinite(values)).all()
-            ):
-                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        if np.ndim(self.nu) or self.nu not in SMOOTHNESS:
+            raise ValueError(f"nu must be one of {SMOOTHNESS}, got {self.nu!r}")
+        if np.ndim(self.main_effects):
+            raise ValueError(f"main_effects must be a number, got {self.main_effects!r}")
+        for name in ("length_scale", "main_effects"):
+            values = np.asarray(getattr(self, name))
+            numbers = values.dtype.kind in "iuf"
+            if not numbers or not ((values > 0.0) & np.isfinite(values)).all():
+                raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)!r}")
         return d

@@ -36,9 +36,8 @@ def test_so_many_candidates_move_as_the_work_allows(settings):
         before = opt.arms_
         play(opt, 1)
         changed = (opt.arms_ != before).any(axis=1).sum()
-        n_queries = len(
-            np.unique(opt.history_["descriptor"], axis=0)
-        )  # the best is asked once more
+        # The best is asked once more.
+        n_queries = len(np.unique(opt.history_["descriptor"], axis=0))
         # A point of a face may be drawn there once more.
         assert 1 <= changed <= max(8, 64**2 // n_queries**2)
         # Candidates that stay are followed as exactly as those that moved.
