@@ -11,6 +11,7 @@ References
 from __future__ import annotations
 
 from math import inf, sqrt
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -162,20 +163,25 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         return f"{type(self).__name__}({inside}, main_effects={self.main_effects:.3g})"
 
     def _checked(self, X: np.ndarray) -> int:
-        """Return the number of features; raise ValueError where a parameter cannot be used."""
+        """Return the number of features; raise ValueError for parameters of no use."""
         d = X.shape[1]
-        if np.ndim(self.length_scale) > 1 or np.size(self.length_scale) not in (1, d):
-            raise ValueError(
-                f"length_scale must be a number or have one for each of {d} features, got shape "
-                f"{np.shape(self.length_scale)}"
-            )
-        if np.ndim(self.nu) or self.nu not in SMOOTHNESS:
+        for name, shapes in (("length_scale", ((), (1,), (d,))), ("main_effects", ((),))):
+            value = getattr(self, name)
+            try:
+                values = np.asarray(value)
+            except ValueError:  # ragged
+                values = np.array(None)
+            positive = values.dtype.kind in "iuf" and ((values > 0.0) & np.isfinite(values)).all()
+            if not positive or values.shape not in shapes:
+                several = f", or one for each of {d} features" if len(shapes) > 1 else ""
+                raise ValueError(f"{name} must be a positive number{several}; got {value!r}")
+            bounds = getattr(self, f"{name}_bounds")
+            try:
+                np.asarray([] if isinstance(bounds, str) else bounds, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{name}_bounds must be 'fixed' or numbers, got {bounds!r}"
+                ) from None
+        if not isinstance(self.nu, Real) or self.nu not in SMOOTHNESS:
             raise ValueError(f"nu must be one of {SMOOTHNESS}, got {self.nu!r}")
-        if np.ndim(self.main_effects):
-            raise ValueError(f"main_effects must be a number, got {self.main_effects!r}")
-        for name in ("length_scale", "main_effects"):
-            values = np.asarray(getattr(self, name))
-            numbers = values.dtype.kind in "iuf"
-            if not numbers or not ((values > 0.0) & np.isfinite(values)).all():
-                raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)!r}")
         return d
