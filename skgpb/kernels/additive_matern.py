@@ -25,6 +25,8 @@ from sklearn.gaussian_process.kernels import (
 
 #: Smoothness of Matérn kernels in closed form.
 SMOOTHNESS = (0.5, 1.5, 2.5, inf)
+# Distances that are evaluated at once; they stay in the cache of a processor.
+AT_ONCE = 2**15
 
 
 class AdditiveMatern(StationaryKernelMixin, Kernel):
@@ -130,16 +132,15 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         """
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
         d = self._checked(X)
-        whole, axes = self.parts(d)
-        share = self.main_effects / d
         if not eval_gradient:
             other = X if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64))
-            K = whole(X, other)
-            for i, axis in enumerate(axes):
-                K += share * axis(X[:, i : i + 1], other[:, i : i + 1])
-            return K
+            if other.shape[1] != d:
+                raise ValueError(f"Y must have the {d} features of X, got {other.shape[1]}")
+            return self._values(X, other)
         if Y is not None:
             raise ValueError("the gradient is known for Y=None alone")
+        whole, axes = self.parts(d)
+        share = self.main_effects / d
         K, gradient = whole(X, eval_gradient=True)
         slopes = np.zeros((*K.shape, self.n_dims))
         slopes[..., : gradient.shape[2]] = gradient
@@ -152,6 +153,29 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         if not self.hyperparameter_main_effects.fixed:
             slopes[..., -1] = effects
         return K + effects, slopes
+
+    def _values(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return the covariances (n, m). Those of all features and axes are computed at once."""
+        (n, d), m = X.shape, len(Y)
+        scale = sqrt(d) / np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,))
+        x, y = (np.ascontiguousarray((Z * scale).T) for Z in (X, Y))
+        K, share = np.empty((n, m)), self.main_effects / d
+        rows = max(1, AT_ONCE // max(m * (d + 1), 1))
+        several = np.empty((2, d + 1, min(rows, n), m))
+        for first in range(0, n, rows):
+            out = K[first : first + rows]
+            r, values = several[:, :, : len(out)]
+            axes = r[:d]
+            np.subtract(x[:, first : first + rows, np.newaxis], y[:, np.newaxis], out=axes)
+            np.abs(axes, out=axes)
+            np.einsum("kij,kij->ij", axes, axes, out=r[d])
+            r[d] /= d
+            np.sqrt(r[d], out=r[d])
+            _matern(r, self.nu, values)
+            np.sum(values[:d], axis=0, out=out)
+            out *= share
+            out += values[d]
+        return K
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""
@@ -185,3 +209,28 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         if not isinstance(self.nu, Real) or self.nu not in SMOOTHNESS:
             raise ValueError(f"nu must be one of {SMOOTHNESS}, got {self.nu!r}")
         return d
+
+
+def _matern(r: np.ndarray, nu: float, out: np.ndarray) -> None:
+    """Write the Matérn kernel of distances, in length scales, to ``out``; overwrite the distances.
+
+    Intermediate results would take more time than what is computed.
+    """
+    if nu == inf:
+        np.multiply(r, r, out=out)
+        out *= -0.5
+        np.exp(out, out=out)
+        return
+    r *= sqrt(2.0 * nu)
+    if nu == 0.5:
+        out[...] = 1.0
+    elif nu == 1.5:
+        np.add(r, 1.0, out=out)
+    else:
+        np.multiply(r, 1.0 / 3.0, out=out)
+        out += 1.0
+        out *= r
+        out += 1.0
+    np.negative(r, out=r)
+    np.exp(r, out=r)
+    out *= r

@@ -452,7 +452,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         """Name the rule of recommendation that is best known."""
         if not (self._informed and self._can_be_seen):
             return "posterior"
-        if self._model.is_exact:
+        if self._model.is_exact or self._model.is_disputed:
             return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
         if self._model.explains_nothing and best_alone(self.domain_, self._model) is not None:
             return "independent"
@@ -494,7 +494,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             the best answer, "independent" by the mean of each query's own answers, which counts the
             more the more answers there are. If the queries are the targets None stands for "seen"
             if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
-            themselves. The recommendation is then never worse than the best answer. It stands for
+            themselves. The recommendation is then never worse than the best answer. If they seemed
+            to be exact and no longer do, this holds until a repeated query decides. It stands for
             "independent" if kernel and noise are learned and predict each answer from all others no
             better than by their mean. Otherwise None stands for "posterior".
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None

@@ -232,6 +232,8 @@ class Learned:
         That of the Matérn kernel, where it was chosen.
     wild : dict
         Numbers of the wild answers, and what their noise variances are multiplied by.
+    disputed : bool
+        Whether fewer answers seemed to be exact, and no repeated query has shown that they are not.
     """
 
     center: float
@@ -240,6 +242,7 @@ class Learned:
     noise: float
     smoothness: float | None = None
     wild: Mapping[int, float] = field(default_factory=dict)
+    disputed: bool = False
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Learned:
@@ -249,7 +252,7 @@ class Learned:
         if "smoothness" in values and out.smoothness not in SMOOTHNESS:
             raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {values}")
         finite = numbers.dtype.kind in "fi" and np.isfinite(numbers).all()
-        if not (finite and out.scale > 0 <= out.noise):
+        if not (finite and out.scale > 0 <= out.noise and isinstance(out.disputed, bool)):
             raise ValueError(f"these units and hyperparameters cannot be learned: {values}")
         return out
 
@@ -260,6 +263,8 @@ class Learned:
             out["smoothness"] = self.smoothness
         if self.wild:
             out["wild"] = list(self.wild.items())
+        if self.disputed:
+            out["disputed"] = True
         return out
 
 
@@ -780,7 +785,8 @@ class Model:
         chance = chance_to_agree(scaled)
         exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, chance)
         if exact is None:
-            return replace(found, smoothness=SMOOTHEST)
+            disputed = self.is_exact or self.is_disputed
+            return replace(found, smoothness=SMOOTHEST, disputed=disputed)
         return replace(found, **vars(exact))
 
     def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Learned:
@@ -869,6 +875,15 @@ class Model:
         if not len(believed) or (believed > least).any():
             return False
         return posterior.repeat_terms()[0] <= REPEATS * more
+
+    @property
+    def is_disputed(self) -> bool:
+        """True if fewer answers seemed to be exact, and no repeated query has shown otherwise.
+
+        The next answer to the best query decides; until then the best answer is believed.
+        """
+        seemed = self.found is not None and self.found.disputed
+        return seemed and self.process.posterior.repeat_terms()[0] <= DIFFER
 
     @property
     def is_undecided(self) -> bool:

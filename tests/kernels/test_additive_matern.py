@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import Matern
 from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.domains import Cells, Discs
 from skgpb.kernels import AdditiveMatern
+from skgpb.kernels.additive_matern import AT_ONCE
 from skgpb.surrogate.likelihood import LENGTH_SCALE
 
 X = np.random.default_rng(0).random((9, 3))
@@ -21,6 +22,16 @@ def test_it_is_the_sum_of_kernels_of_all_features_and_of_single_ones(nu):
         single = Matern(scales[i] / np.sqrt(3), nu=nu)(X[:, [i]], Y[:, [i]])
         expected += 0.8 / 3 * single
     assert_allclose(AdditiveMatern(scales, nu=nu, main_effects=0.8)(X, Y), expected, rtol=1e-12)
+
+
+def test_many_points_are_computed_in_pieces():
+    Y = np.random.default_rng(1).random((400, 3))
+    kernel = AdditiveMatern([0.3, 0.7, 1.5])
+    by_rows = [kernel(Y[i : i + 1], Y)[0] for i in range(len(Y))]
+    assert len(Y) ** 2 > 4 * AT_ONCE
+    assert_allclose(kernel(Y, Y), by_rows, rtol=1e-14)
+    assert kernel(Y[:0], Y).shape == (0, 400)
+    assert kernel(Y, Y[:0]).shape == (400, 0)
 
 
 def test_of_one_feature_it_is_a_multiple_of_its_matern_kernel():
@@ -48,6 +59,8 @@ def test_parameters_that_cannot_be_used_are_named():
         AdditiveMatern(length_scale_bounds=[[1.0], [2.0, 3.0]])(X)
     with pytest.raises(ValueError, match="main_effects must be a positive number; got"):
         AdditiveMatern(main_effects=(1, 2))(X)
+    with pytest.raises(ValueError, match="Y must have the 3 features of X, got 2"):
+        AdditiveMatern()(X, X[:, :2])
     with pytest.raises(ValueError, match="Y=None"):
         AdditiveMatern()(X, X, eval_gradient=True)
 

@@ -137,6 +137,29 @@ def test_grades_are_asked_for_more_than_once():
     assert optimizer.recommend() == optimizer.recommend(rule="posterior")
 
 
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+@pytest.mark.parametrize("error", [0.0, 0.4])
+def test_what_seemed_to_be_exact_counts_as_exact_until_a_repeated_query_decides(error, tmp_path):
+    """f is smooth where the first answers are, and rough elsewhere, which looks like noise."""
+    x = np.concatenate([np.linspace(0.0, 0.5, 16), np.linspace(0.51, 0.97, 16)])
+    y = smooth(x) + np.where(x > 0.5, rough(x), 0.0)
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0)
+    for each, answer in zip(x, y, strict=True):
+        optimizer.tell([[each]], [answer])
+    assert optimizer.alpha_ > 1e-2
+    best = x[np.argmax(y)]
+    optimizer.save(tmp_path / "run")
+    loaded = GPUCBOptimizer.load(tmp_path / "run")
+    for run in (optimizer, loaded):
+        assert run.recommend().points[0] == best != run.recommend(rule="posterior").points[0]
+        query = run.ask()
+        assert query.points[0] == best
+        run.tell(query, y.max() + error)
+        rule = "posterior" if error else "seen"
+        assert run.recommend() == run.recommend(rule=rule)
+        assert (run.recommend() == run.recommend(rule="seen")) == (not error)
+
+
 def test_nothing_is_repeated_where_the_noise_is_given():
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, alpha=0.3, random_state=0)
     assert not repeated(optimizer, lambda x: float(rough(x[0])), 24)
