@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import tempfile
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from skgpb import EIOptimizer, GPOOOptimizer, GPTreeOptimizer
 
 #: Points that methods without a start-up of their own evaluate at random first.
 N_START = 10
+#: Answers that a method which asks for their number may expect; a share of them is its design.
+N_TRIALS = 100
 
 
 class Method:
@@ -418,6 +422,51 @@ class BayesianOptimization(Method):
     def recommend(self) -> np.ndarray:
         best = self.opt.max["params"]
         return np.array([best[name] for name in self.names])
+
+
+class SMAC(Method):
+    """SMAC3's facade for hyperparameters: random forests, and repeated queries if there is noise.
+
+    It recommends its incumbent.
+    """
+
+    label, package = "SMAC3", "smac"
+    fillable = False
+
+    def begin(self) -> None:
+        from ConfigSpace import ConfigurationSpace, Float
+        from smac import HyperparameterOptimizationFacade, Scenario
+
+        self.names = [f"x{a:02d}" for a in range(self.d)]
+        space = ConfigurationSpace(seed=self.seed)
+        space.add([Float(name, (0.0, 1.0)) for name in self.names])
+        self.directory = tempfile.TemporaryDirectory()
+        scenario = Scenario(
+            space,
+            deterministic=self.noise == 0.0,
+            n_trials=N_TRIALS,
+            seed=self.seed,
+            output_directory=Path(self.directory.name),
+        )
+        self.opt = HyperparameterOptimizationFacade(
+            scenario, lambda config, seed=0: 0.0, overwrite=True, logging_level=logging.ERROR
+        )
+
+    def point(self, config: Any) -> np.ndarray:
+        """Coordinates of one of its configurations."""
+        return np.array([config[name] for name in self.names])
+
+    def ask(self) -> np.ndarray:
+        self.trial = self.opt.ask()
+        return self.point(self.trial.config)
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        from smac.runhistory.dataclasses import TrialValue
+
+        self.opt.tell(self.trial, TrialValue(cost=-y))
+
+    def recommend(self) -> np.ndarray:
+        return self.point(self.opt.intensifier.get_incumbent())
 
 
 class PyXAB(Method):

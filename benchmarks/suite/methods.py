@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.peers.methods import (
     CMAES,
+    SMAC,
     BayesianOptimization,
     BoTorch,
     Method,
@@ -64,6 +65,7 @@ METHODS: dict[str, type[Method]] = {
     "botorch": BoTorch,
     "bayesian-optimization": BayesianOptimization,
     "scikit-optimize": ScikitOptimize,
+    "smac": SMAC,
 }
 #: Methods that the suite compares unless told otherwise.
 COMPARED = ("ucb", "ei", "paper", "random", "tpe", "cma-es", "botorch", "optuna-gp")
