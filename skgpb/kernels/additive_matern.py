@@ -23,10 +23,12 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-#: Smoothness of Matérn kernels in closed form.
-SMOOTHNESS = (0.5, 1.5, 2.5, inf)
-# Distances that are evaluated at once; they stay in the cache of a processor.
-AT_ONCE = 2**15
+from skgpb._core._additive import additive_covariances
+
+#: Smoothness of Matérn kernels in closed form, and the numbers of these kernels in Cython.
+KINDS = {0.5: 1, 1.5: 2, 2.5: 3, inf: 0}
+# Shorter rows than this are slow.
+FEW = 8
 
 
 class AdditiveMatern(StationaryKernelMixin, Kernel):
@@ -155,27 +157,14 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         return K + effects, slopes
 
     def _values(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """Return the covariances (n, m). Those of all features and axes are computed at once."""
-        (n, d), m = X.shape, len(Y)
+        """Return the covariances (n, m)."""
+        d = X.shape[1]
         scale = sqrt(d) / np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,))
         x, y = (np.ascontiguousarray((Z * scale).T) for Z in (X, Y))
-        K, share = np.empty((n, m)), self.main_effects / d
-        rows = max(1, AT_ONCE // max(m * (d + 1), 1))
-        several = np.empty((2, d + 1, min(rows, n), m))
-        for first in range(0, n, rows):
-            out = K[first : first + rows]
-            r, values = several[:, :, : len(out)]
-            axes = r[:d]
-            np.subtract(x[:, first : first + rows, np.newaxis], y[:, np.newaxis], out=axes)
-            np.abs(axes, out=axes)
-            np.einsum("kij,kij->ij", axes, axes, out=r[d])
-            r[d] /= d
-            np.sqrt(r[d], out=r[d])
-            _matern(r, self.nu, values)
-            np.sum(values[:d], axis=0, out=out)
-            out *= share
-            out += values[d]
-        return K
+        kind, share = KINDS[self.nu], self.main_effects / d
+        if len(Y) < FEW < len(X):  # rows are computed one by one
+            return np.ascontiguousarray(additive_covariances(y, x, kind, share).T)
+        return additive_covariances(x, y, kind, share)
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""
@@ -206,31 +195,6 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
                 raise ValueError(
                     f"{name}_bounds must be 'fixed' or numbers, got {bounds!r}"
                 ) from None
-        if not isinstance(self.nu, Real) or self.nu not in SMOOTHNESS:
-            raise ValueError(f"nu must be one of {SMOOTHNESS}, got {self.nu!r}")
+        if not isinstance(self.nu, Real) or self.nu not in KINDS:
+            raise ValueError(f"nu must be one of {(*KINDS,)}, got {self.nu!r}")
         return d
-
-
-def _matern(r: np.ndarray, nu: float, out: np.ndarray) -> None:
-    """Write the Matérn kernel of distances, in length scales, to ``out``; overwrite the distances.
-
-    Intermediate results would take more time than what is computed.
-    """
-    if nu == inf:
-        np.multiply(r, r, out=out)
-        out *= -0.5
-        np.exp(out, out=out)
-        return
-    r *= sqrt(2.0 * nu)
-    if nu == 0.5:
-        out[...] = 1.0
-    elif nu == 1.5:
-        np.add(r, 1.0, out=out)
-    else:
-        np.multiply(r, 1.0 / 3.0, out=out)
-        out += 1.0
-        out *= r
-        out += 1.0
-    np.negative(r, out=r)
-    np.exp(r, out=r)
-    out *= r

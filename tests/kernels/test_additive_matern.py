@@ -8,7 +8,6 @@ from sklearn.gaussian_process.kernels import Matern
 from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.domains import Cells, Discs
 from skgpb.kernels import AdditiveMatern
-from skgpb.kernels.additive_matern import AT_ONCE
 from skgpb.surrogate.likelihood import LENGTH_SCALE
 
 X = np.random.default_rng(0).random((9, 3))
@@ -24,14 +23,17 @@ def test_it_is_the_sum_of_kernels_of_all_features_and_of_single_ones(nu):
     assert_allclose(AdditiveMatern(scales, nu=nu, main_effects=0.8)(X, Y), expected, rtol=1e-12)
 
 
-def test_many_points_are_computed_in_pieces():
-    Y = np.random.default_rng(1).random((400, 3))
-    kernel = AdditiveMatern([0.3, 0.7, 1.5])
-    by_rows = [kernel(Y[i : i + 1], Y)[0] for i in range(len(Y))]
-    assert len(Y) ** 2 > 4 * AT_ONCE
-    assert_allclose(kernel(Y, Y), by_rows, rtol=1e-14)
-    assert kernel(Y[:0], Y).shape == (0, 400)
-    assert kernel(Y, Y[:0]).shape == (400, 0)
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, np.inf])
+def test_covariances_do_not_depend_on_what_is_computed_beside_them(nu):
+    Y = np.random.default_rng(1).random((101, 3))
+    kernel = AdditiveMatern([0.3, 0.7, 1.5], nu=nu)
+    expected, _ = kernel(Y, eval_gradient=True)
+    assert_allclose(kernel(Y), expected, rtol=1e-14)
+    assert_allclose(kernel(Y, Y[:3]), expected[:, :3], rtol=1e-14)
+    assert_allclose(kernel(Y[:3], Y), expected[:3], rtol=1e-14)
+    assert kernel(Y, Y[:3]).flags.c_contiguous
+    assert kernel(Y[:0], Y).shape == (0, 101)
+    assert kernel(Y, Y[:0]).shape == (101, 0)
 
 
 def test_of_one_feature_it_is_a_multiple_of_its_matern_kernel():

@@ -1,0 +1,3 @@
+import numpy as np
+
+def additive_covariances(x: np.ndarray, y: np.ndarray, kind: int, share: float) -> np.ndarray: ...

@@ -1,0 +1,2 @@
+cdef void fill(int kind, double shape, double base, const double* s, Py_ssize_t n,
+               double* value) noexcept nogil
