@@ -10,7 +10,7 @@ References
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 from numbers import Real
 from typing import Any
 
@@ -24,9 +24,8 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb._core._additive import additive_covariances
+from skgpb.kernels._radial_products import MATERN
 
-#: Smoothness of Matérn kernels in closed form, and the numbers of these kernels in Cython.
-KINDS = {0.5: 1, 1.5: 2, 2.5: 3, inf: 0}
 # Shorter rows than this are slow.
 FEW = 8
 
@@ -161,7 +160,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         d = X.shape[1]
         scale = sqrt(d) / np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,))
         x, y = (np.ascontiguousarray((Z * scale).T) for Z in (X, Y))
-        kind, share = KINDS[self.nu], self.main_effects / d
+        kind, share = MATERN[self.nu], self.main_effects / d
         if len(Y) < FEW < len(X):  # rows are computed one by one
             return np.ascontiguousarray(additive_covariances(y, x, kind, share).T)
         return additive_covariances(x, y, kind, share)
@@ -195,6 +194,6 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
                 raise ValueError(
                     f"{name}_bounds must be 'fixed' or numbers, got {bounds!r}"
                 ) from None
-        if not isinstance(self.nu, Real) or self.nu not in KINDS:
-            raise ValueError(f"nu must be one of {(*KINDS,)}, got {self.nu!r}")
+        if not isinstance(self.nu, Real) or self.nu not in MATERN:
+            raise ValueError(f"nu must be one of {(*MATERN,)}, got {self.nu!r}")
         return d

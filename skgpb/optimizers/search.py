@@ -495,9 +495,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             more the more answers there are. If the queries are the targets None stands for "seen"
             if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
             themselves. The recommendation is then never worse than the best answer. If they seemed
-            to be exact and no longer do, this holds until a repeated query decides. It stands for
+            to be exact and no longer do, this holds until a repeated query decides. None stands for
             "independent" if kernel and noise are learned and predict each answer from all others no
-            better than by their mean. Otherwise None stands for "posterior".
+            better than by their mean, and otherwise for "posterior".
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
