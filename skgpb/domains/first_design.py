@@ -156,7 +156,11 @@ def next_place(
 
 def _spacing(at: np.ndarray, n: int) -> np.ndarray:
     """Distance of each of the first n places to the next of them, of others to the next before."""
-    first = cKDTree(np.unique(at[:n], axis=0)).query(at[:n], k=2)[0][:, 1]
+    # Not numpy.unique, which turns a KeyboardInterrupt into a TypeError now and then.
+    rows = at[:n][np.lexsort(at[:n].T)]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    first = cKDTree(rows[new]).query(at[:n], k=2)[0][:, 1]
     others = cdist(at[n:], at)
     later = np.arange(len(at)) >= np.arange(n, len(at))[:, np.newaxis]
     others[later | (others <= SAME)] = np.inf

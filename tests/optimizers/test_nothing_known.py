@@ -207,8 +207,13 @@ def test_a_campaign_that_responds_late_gets_its_share_in_nearly_all_runs():
     assert found.count(False) <= MOST_FAILURES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("noise", "max_cost"), [(0.02, 100), (0.1, 300)])
+@pytest.mark.parametrize(
+    ("noise", "max_cost"),
+    [
+        pytest.param(0.02, 100, marks=pytest.mark.slow),
+        pytest.param(0.1, 300, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_narrow_peak_is_found_by_averages_in_nearly_all_runs(noise, max_cost):
     found = [peak(seed, max_cost, noise) < 1.0 for seed in SEEDS]
     assert found.count(False) <= MOST_FAILURES
