@@ -454,7 +454,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             return "posterior"
         if self._model.is_exact or self._model.is_disputed:
             return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
-        if self._model.explains_nothing and best_alone(self.domain_, self._model) is not None:
+        if self._model.explains_too_little and best_alone(self.domain_, self._model) is not None:
             return "independent"
         return "posterior"
 
@@ -497,7 +497,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             themselves. The recommendation is then never worse than the best answer. If they seemed
             to be exact and no longer do, this holds until a repeated query decides. None stands for
             "independent" if kernel and noise are learned and predict each answer from all others no
-            better than by their mean, and otherwise for "posterior".
+            better than by their mean, or if answers to the same query show that most of this noise
+            is variation of f. Otherwise None stands for "posterior".
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None

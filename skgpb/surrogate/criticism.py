@@ -13,10 +13,10 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, pi, sqrt
+from math import inf, log, pi, sqrt
 
 import numpy as np
-from scipy.special import chdtrc, ndtri, stdtrit
+from scipy.special import chdtr, chdtrc, ndtri, stdtrit
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.surrogate.blas import one_thread_if_small
@@ -24,6 +24,9 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Probability that a correct model is reported as contradicted, over all checks of a run.
 RISK = 1e-3
+# A model takes roughness for noise if repeated answers of a right one agree as well with at most this
+# probability, and if the odds against less noise at these queries are at least so large.
+LACK_OF_FIT, ODDS_OF_ROUGHNESS = 0.01, 100.0
 # Number of distinct answered queries before the first check, with given and with learned
 # hyperparameters; the next check follows when it has doubled.
 FEWEST, FEWEST_LEARNED = 3, 10
@@ -103,6 +106,39 @@ def explains_nothing(gp: GaussianProcess) -> bool:
     m = len(targets)
     by_mean = (targets - targets.mean()) * (m / (m - 1))
     return bool(errors @ errors >= by_mean @ by_mean)
+
+
+def takes_roughness_for_noise(gp: GaussianProcess, noise: float) -> bool:
+    """Return whether most of a noise variance is variation of f between queries.
+
+    Answers to the same query then agree much better than the noise lets expect. This is a test for
+    lack of fit: their variance is less than half of the noise variance, and that of a right model
+    is as small with a probability of at most LACK_OF_FIT. Where the noise is only less at these
+    queries, their mean answers are as the others let expect; so these must be ODDS_OF_ROUGHNESS
+    times as probable if what the noise exceeds the variance of the answers by is variation of f.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        The model, and the answers.
+    noise : float
+        Noise variance of an answer, in units of the process.
+    """
+    counts = gp.posterior.counts()
+    square, _ = gp.posterior.repeat_terms()
+    more = int(counts.sum()) - len(counts)
+    if not (square < 0.5 * more and chdtr(more, square) <= LACK_OF_FIT):
+        return False
+    first = max(0, len(counts) - LAST)
+    errors, variances = leave_one_out(gp, first)
+    repeated = counts[first:] > 1
+    errors, counts = errors[repeated], counts[first:][repeated]
+    # The model's noise counts as one degree of freedom, so that equal answers are not exact ones.
+    of_repeats = noise * (square + 1.0) / (more + 1.0)
+    smooth = variances[repeated] - (noise - of_repeats) / counts
+    rough = smooth + noise - of_repeats
+    odds = 0.5 * (errors**2 * (1.0 / smooth - 1.0 / rough) - np.log(rough / smooth)).sum()
+    return bool(odds >= log(ODDS_OF_ROUGHNESS))
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from skgpb.surrogate.criticism import (
     about_wild,
     explains_nothing,
     risk_of_check,
+    takes_roughness_for_noise,
 )
 from skgpb.surrogate.exactness import (
     EXACT,
@@ -906,13 +907,16 @@ class Model:
         )
 
     @property
-    def explains_nothing(self) -> bool:
-        """True if a kernel and a noise that were learned predict no answer from the others."""
+    def explains_too_little(self) -> bool:
+        """True if a kernel and a noise that were learned predict nothing, or hide roughness."""
         return (
             self.prior is not None
             and self.schedule.learned_at >= FIRST_LEARNING
             and all(map(isnan, self.samples.alpha))
-            and explains_nothing(self.process)
+            and (
+                explains_nothing(self.process)
+                or takes_roughness_for_noise(self.process, self.noise)
+            )
         )
 
     def independent_means(self) -> np.ndarray:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, norm
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
-from skgpb.surrogate.criticism import explains_nothing, leave_one_out
+from skgpb.surrogate import GaussianProcess, criticism
+from skgpb.surrogate.criticism import explains_nothing, leave_one_out, takes_roughness_for_noise
 from skgpb.surrogate.independent import independent_means
 
 
@@ -63,6 +66,91 @@ def test_a_model_that_explains_nothing_is_not_asked_what_is_best(seed):
     assert (f > f[at]).sum() < 20
     smooth, _, _ = told(wave, 60, 0.2, seed)
     assert smooth.recommend() == smooth.recommend(rule="posterior")
+
+
+NOISE = 0.25
+PLACES = np.linspace(0.0, 1.0, 16)
+REPEATED = range(0, 16, 3)
+
+
+def answers(seed, roughness, noise):
+    """Number, answer: one to each place, and two more to some, where the noise may be less."""
+    rng = np.random.default_rng(seed)
+    f = np.sin(5.0 * PLACES) + roughness * rng.standard_normal(16)
+    often = list(REPEATED) * 3
+    alone = [i for i in range(16) if i not in REPEATED]
+    deviations = np.repeat([noise, np.sqrt(NOISE - roughness**2)], [len(often), len(alone)])
+    told = np.array(often + alone)
+    return told, f[told] + deviations * rng.standard_normal(len(told))
+
+
+def process(told, y):
+    gp = GaussianProcess(RBF(0.4), n_columns=1)
+    for i, value in zip(told, y, strict=True):
+        gp.observe(PLACES[i].reshape(1, 1), value, noise=NOISE)
+    return gp
+
+
+def odds_by_refits(told, y):
+    """Probability of such repeats, and log odds of roughness by the definition of leaving out."""
+    counts, kernel = np.bincount(told), RBF(0.4)
+    means = np.bincount(told, y) / counts
+    square, more = ((y - means[told]) ** 2).sum() / NOISE, len(y) - 16
+    of_repeats, odds = NOISE * (square + 1.0) / (more + 1.0), 0.0
+    for i in REPEATED:
+        others = np.delete(np.arange(16), i)
+        Q = kernel(PLACES[others, None]) + np.diag(NOISE / counts[others])
+        k = kernel(PLACES[[i], None], PLACES[others, None])[0]
+        mean, variance = k @ np.linalg.solve(Q, means[others]), 1.0 - k @ np.linalg.solve(Q, k)
+        smooth = variance + of_repeats / counts[i]
+        rough = smooth + NOISE - of_repeats
+        odds += norm.logpdf(means[i], mean, np.sqrt(rough))
+        odds -= norm.logpdf(means[i], mean, np.sqrt(smooth))
+    return chi2.cdf(square, more), odds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_odds_of_roughness_are_those_of_predictions_by_all_others(monkeypatch, seed):
+    told, y = answers(seed, 0.45, 0.1)
+    gp, (chance, odds) = process(told, y), odds_by_refits(told, y)
+    assert chance < 0.01
+    for factor, expected in ((1.0 - 1e-7, True), (1.0 + 1e-7, False)):
+        monkeypatch.setattr(criticism, "ODDS_OF_ROUGHNESS", np.exp(odds) * factor)
+        assert takes_roughness_for_noise(gp, NOISE) == expected
+    monkeypatch.setattr(criticism, "ODDS_OF_ROUGHNESS", 1e-300)
+    for factor, expected in ((1.0 + 1e-7, True), (1.0 - 1e-7, False)):
+        monkeypatch.setattr(criticism, "LACK_OF_FIT", chance * factor)
+        assert takes_roughness_for_noise(gp, NOISE) == expected
+
+
+def test_roughness_is_taken_for_noise_where_there_is_some():
+    said = {
+        case: sum(
+            takes_roughness_for_noise(process(*answers(seed, *case)), NOISE) for seed in range(60)
+        )
+        for case in ((0.45, 0.1), (0.0, 0.5), (0.0, 0.1))
+    }
+    assert said[0.45, 0.1] >= 22  # fewer have a probability of 0.0003 at 35 of 60
+    assert said[0.0, 0.5] <= 3  # more have a probability of 0.003 at one in a hundred
+    assert said[0.0, 0.1] <= 3  # the noise is only less where queries are repeated
+
+
+def test_one_answer_to_each_query_says_nothing_of_roughness():
+    assert not takes_roughness_for_noise(process(np.arange(16), PLACES), NOISE)
+    assert not takes_roughness_for_noise(GaussianProcess(RBF(0.4), n_columns=1), NOISE)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_takes_roughness_for_noise_is_not_asked_what_is_best(seed):
+    rng = np.random.default_rng([seed, 1])
+    optimizer, X, f = told(lambda X, rng: wave(X, rng) + 0.7 * white(X, rng), 64, 0.05, seed)
+    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+    # Hyperparameters are learned again from 128 answers.
+    for i in np.argsort(-f)[:8].repeat(3):
+        optimizer.tell(X[i], f[i] + 0.05 * rng.standard_normal())
+    found = optimizer.recommend()
+    assert found == optimizer.recommend(rule="independent")
+    assert found.points.tolist() == [X[np.argmax(f)].tolist()]
 
 
 def test_a_model_that_was_given_is_believed():
