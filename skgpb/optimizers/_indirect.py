@@ -263,7 +263,7 @@ class BaseIndirectOptimizer(
         # A kernel that the user did not choose is ours, to be learned under our prior.
         ours = kernel.base is None
         if ours:
-            kernel.base = smooth_kernel(self.bounds_, self._narrowest_window(kernel))
+            kernel.base = smooth_kernel(self.bounds_)
         rows, typical = kernel.queries(queries.typical_rows), None
         if not (ours or self.normalize_y):
             typical = float(kernel.diag(rows).mean()) or 1.0
@@ -288,10 +288,6 @@ class BaseIndirectOptimizer(
             self._check_consistent(kernel)
         self._measure()
         self._begun()
-
-    def _narrowest_window(self, kernel: Kernel) -> np.ndarray | None:
-        """Return the smallest standard deviations (d,) of a known blur, None without one."""
-        return None
 
     def _show(self, model: Model) -> None:
         self.surrogate_ = self.surrogate_.showing(model)
@@ -558,18 +554,16 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         return self._queries.first_query(n, known, failed, self._seed)
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
-        rows, blur = self._queries.rows, self._narrowest_window(kernel)
-        if blur is None or len(blur) > 1 or rows.shape[1] > 1 or not blur[0]:
+        rows = self._queries.rows
+        if not isinstance(kernel, WindowMean) or len(self.bounds_) > 1 or rows.shape[1] > 1:
             return N_INITIAL
+        center, scale = kernel.rows_of_queries(rows).T
+        blur = float(scale.min())
+        if kernel.window == "uniform":
+            blur /= np.sqrt(3.0)
         # Narrower peaks than the blur are not seen; one as narrow raises few answers.
-        needed = np.ceil(np.ptp(kernel.rows_of_queries(rows)[:, 0]) / (SPACING * blur[0]))
+        needed = np.ceil(np.ptp(center) / (SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, N_INITIAL, MOST_INITIAL))
-
-    def _narrowest_window(self, kernel: Kernel) -> np.ndarray | None:
-        if not isinstance(kernel, WindowMean):
-            return None
-        scale = kernel.rows_of_queries(self._queries.rows)[:, len(self.bounds_) :].min(axis=0)
-        return scale / np.sqrt(3.0) if kernel.window == "uniform" else scale
 
     def _take_model(self, model: Model) -> None:
         super()._take_model(model)

@@ -24,8 +24,8 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Probability that a correct model is reported as contradicted, over all checks of a run.
 RISK = 1e-3
-# A model takes roughness for noise if repeated answers of a right one agree as well with at most this
-# probability, and if the odds against less noise at these queries are at least so large.
+# A model takes roughness for noise if repeated answers of a right one agree as well with at most
+# this probability, and if the odds against less noise at these queries are at least so large.
 LACK_OF_FIT, ODDS_OF_ROUGHNESS = 0.01, 100.0
 # Number of distinct answered queries before the first check, with given and with learned
 # hyperparameters; the next check follows when it has doubled.

@@ -58,7 +58,6 @@ NOISE, NOISE_SPREAD, NOISE_LIMITS = 0.05, 1.5, (1e-6, 3.0)
 # The prior of f if only averages are observed, in units of the sides and of the standard deviation
 # of the answers: central length scale, limits, and standard deviations of the logarithms.
 SMOOTH_LENGTH_SCALE, SMOOTH_LENGTH_LIMITS, SMOOTH_LENGTH_SPREAD = 0.2, (1 / 15, 2.0), 0.75
-SHORTEST_OF_BLUR = 1 / 50
 SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
 # Known noise variances are taken to be at least so large, in units of the variance of the answers.
 LEAST_NOISE = 1e-10
@@ -160,17 +159,14 @@ def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
     return Prior(default_kernel(bounds, main_effects=main_effects).theta, np.array(spread))
 
 
-def smooth_kernel(bounds: np.ndarray, blur: np.ndarray | None = None) -> Kernel:
+def smooth_kernel(bounds: np.ndarray) -> Kernel:
     """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
 
     A few averages cannot tell roughness from noise, and their likelihood is often largest for no
-    length scale at all. It is searched between a fifteenth and twice the sides, or from the
-    standard deviations (d,) of a known blur on, if these are less, but not below a fiftieth.
+    length scale at all. It is searched between a fifteenth and twice the sides.
     """
     side = bounds[:, 1] - bounds[:, 0]
     limits = np.outer(side, SMOOTH_LENGTH_LIMITS)
-    if blur is not None:
-        limits[:, 0] = np.clip(blur, SHORTEST_OF_BLUR * side, limits[:, 0])
     scale = SMOOTH_LENGTH_SCALE * side
     if len(side) == 1:
         scale, limits = float(scale[0]), limits[0]

@@ -166,27 +166,6 @@ def test_first_queries_on_the_line_are_no_farther_apart_than_two_blurs(scale, wi
     assert_allclose(np.diff(a), 1.0 / n, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("scale", "window", "shortest"),
-    [
-        (0.4, "gaussian", [5 / 15, 1 / 15]),
-        (0.15, "gaussian", [0.15, 1 / 15]),
-        (0.3, "uniform", [0.3 / np.sqrt(3.0), 1 / 15]),
-        ([0.01, 0.03], "gaussian", [5 / 50, 0.03]),
-    ],
-)
-def test_length_scales_as_short_as_a_known_blur_are_searched(scale, window, shortest):
-    optimizer = CMESOptimizer(
-        conditional=WindowMean(scale=scale, window=window),
-        bounds=[(0, 5), (0, 1)],
-        query_bounds=[(0, 5), (0, 1)],
-        random_state=0,
-    )
-    optimizer.ask()
-    limits = optimizer.surrogate_.conditional.base.k2.length_scale_bounds
-    assert_allclose(limits, np.column_stack([shortest, [10.0, 2.0]]))
-
-
 @pytest.mark.parametrize("seed", [0])
 def test_of_two_humps_behind_a_learned_blur_the_higher_is_found(seed):
     assert abs(humps(seed, rounds=20) - 0.8) < 0.09
