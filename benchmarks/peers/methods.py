@@ -469,6 +469,57 @@ class SMAC(Method):
         return self.point(self.opt.intensifier.get_incumbent())
 
 
+class BayBE(Method):
+    """A campaign of BayBE with its recommender and its random initial design.
+
+    It recommends the observed point of the highest posterior mean.
+    """
+
+    label, package = "BayBE", "baybe"
+    fillable = False
+
+    def begin(self) -> None:
+        from baybe import Campaign
+        from baybe.parameters import NumericalContinuousParameter
+        from baybe.recommenders import (
+            BotorchRecommender,
+            RandomRecommender,
+            TwoPhaseMetaRecommender,
+        )
+        from baybe.searchspace import SearchSpace
+        from baybe.targets import NumericalTarget
+        from baybe.utils.random import set_random_seed
+
+        set_random_seed(self.seed)
+        self.names = [f"x{a:02d}" for a in range(self.d)]
+        self.opt = Campaign(
+            SearchSpace.from_product(
+                [NumericalContinuousParameter(name, (0.0, 1.0)) for name in self.names]
+            ),
+            NumericalTarget("y").to_objective(),
+            TwoPhaseMetaRecommender(
+                initial_recommender=RandomRecommender(),
+                recommender=BotorchRecommender(),
+                switch_after=N_START,
+            ),
+        )
+
+    def ask(self) -> np.ndarray:
+        self.asked = self.opt.recommend(batch_size=1)[self.names]
+        return self.asked.to_numpy(dtype=np.float64)[0]
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        super().tell(x, y)
+        self.opt.add_measurements(self.asked.assign(y=y))
+
+    def recommend(self) -> np.ndarray:
+        if len(self.X) < N_START:
+            return super().recommend()
+        told = self.opt.measurements[self.names]
+        mean = self.opt.posterior_stats(told, ["mean"])["y_mean"]
+        return told.to_numpy(dtype=np.float64)[int(np.argmax(mean))]
+
+
 class PyXAB(Method):
     """Hierarchical optimistic optimization by PyXAB: a tree without a Gaussian process.
 

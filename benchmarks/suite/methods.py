@@ -7,6 +7,7 @@ from typing import Any
 from benchmarks.peers.methods import (
     CMAES,
     SMAC,
+    BayBE,
     BayesianOptimization,
     BoTorch,
     Method,
@@ -66,6 +67,7 @@ METHODS: dict[str, type[Method]] = {
     "bayesian-optimization": BayesianOptimization,
     "scikit-optimize": ScikitOptimize,
     "smac": SMAC,
+    "baybe": BayBE,
 }
 #: Methods that the suite compares unless told otherwise.
 COMPARED = ("ucb", "ei", "paper", "random", "tpe", "cma-es", "botorch", "optuna-gp")

@@ -142,8 +142,14 @@ def test_a_hump_is_not_silenced_in_most_runs(told):
     assert missed.count(True) <= 6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("width", "most"), [(0.02, 5), (0.03, 3), (0.05, 3)])
+@pytest.mark.parametrize(
+    ("width", "most"),
+    [
+        pytest.param(0.02, 5, marks=pytest.mark.exhaustive),
+        pytest.param(0.03, 3, marks=pytest.mark.slow),
+        pytest.param(0.05, 3, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_hump_as_narrow_as_a_known_blur_is_found_in_most_runs(width, most):
     # More have a probability of 0.011 if one in ten is missed, and of 0.016 if one in twenty is.
     # Ten first queries and no repeats miss 15, 6 and none of the seeds 3000 to 3019.
