@@ -130,13 +130,13 @@ def takes_roughness_for_noise(gp: GaussianProcess, noise: float) -> bool:
     if not (square < 0.5 * more and chdtr(more, square) <= LACK_OF_FIT):
         return False
     first = max(0, len(counts) - LAST)
-    errors, variances = leave_one_out(gp, first)
     repeated = counts[first:] > 1
-    errors, counts = errors[repeated], counts[first:][repeated]
-    # The model's noise counts as one degree of freedom, so that equal answers are not exact ones.
-    of_repeats = noise * (square + 1.0) / (more + 1.0)
-    smooth = variances[repeated] - (noise - of_repeats) / counts
-    rough = smooth + noise - of_repeats
+    errors, variances = (each[repeated] for each in leave_one_out(gp, first))
+    # Share of the noise that repeats do not have. The model's noise counts as one degree of
+    # freedom, so that equal answers are not exact ones.
+    hidden = 1.0 - (square + 1.0) / (more + 1.0)
+    smooth = variances - hidden * gp.posterior.noises()[first:][repeated]
+    rough = smooth + hidden * noise
     odds = 0.5 * (errors**2 * (1.0 / smooth - 1.0 / rough) - np.log(rough / smooth)).sum()
     return bool(odds >= log(ODDS_OF_ROUGHNESS))
 
