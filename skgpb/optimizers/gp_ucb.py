@@ -9,10 +9,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
@@ -31,6 +32,9 @@ BY_GAIN = 0.2
 # settings are one if no side differs by more than SAME of its length (decision D-H40).
 SAME, KNOWN = 1e-6, 1e-3
 MOST_DOUBLINGS = 40
+# For a small simple regret one query in ONE_IN is the one farthest from all others, in boxes of up
+# to MOST_SIDES sides, until all are nearer than NEAR of a side (decision D-D9).
+ONE_IN, MOST_SIDES, NEAR = 5, 2, 0.01
 
 
 @with_shared_paragraphs
@@ -81,6 +85,10 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     In a box, for a small simple regret and with a learned kernel, beta is doubled while the
     largest bound is at a setting that was asked and whose value is known exactly. Another answer
     there would say nothing, and without noise all remaining rounds might ask for one.
+
+    In a box of one or two sides, for a small simple regret, with a learned kernel and answers that
+    have noise, every fifth query is the one farthest from all others. So a peak is found that is
+    much narrower than the hills of f, by which the kernel is learned.
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
@@ -158,11 +166,15 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled.
 
-        In the last rounds before the horizon of ``regret="simple"`` it is the logarithm of the
-        knowledge gradient.
+        With ``regret="simple"`` it is the logarithm of the knowledge gradient in the last rounds
+        before the horizon, and in every fifth round that of the distance from all other queries,
+        see Notes.
         """
-        if self._is_worth(posterior):
+        if self._is_last(posterior):
             return posterior.log_rise()
+        distances = self._distances(posterior)
+        if distances is not None:
+            return np.log(np.maximum(distances, SAME))
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
         return posterior.mean + bonus
@@ -187,8 +199,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, blocks = self.domain_.rows, map(self.domain_.block_of, self._record.pending)
-        asked = np.concatenate([self._gp.observed.rows, *blocks])
+        arms, asked = self.domain_.rows, self._rows_asked()
         known, near = std < KNOWN * np.ptp(mean), SAME * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
@@ -196,7 +207,32 @@ class GPUCBOptimizer(BaseUCBOptimizer):
                 return float(wider)
         return beta
 
+    def _rows_asked(self) -> np.ndarray:
+        """Rows that were observed, and those that are pending."""
+        blocks = map(self.domain_.block_of, self._record.pending)
+        return np.concatenate([self._gp.observed.rows, *blocks])
+
+    def _distances(self, round: Round) -> np.ndarray | None:
+        """Return how far arms are from all that was asked, in sides; None if it does not matter."""
+        if self.beta is not None or self.regret != "simple" or self.kernel is not None:
+            return None
+        if round.t == 1 or (round.t - 1) % ONE_IN:
+            return None
+        if len(self.bounds_) > MOST_SIDES or self.n_context_:
+            return None
+        if not (self._pulls and self.domain_.stands_for_box and self._model.is_noisy):
+            return None
+        arms, asked = self.domain_.rows, self._rows_asked()
+        side = np.ptp(arms, axis=0)
+        side[side == 0.0] = 1.0
+        distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
+        return distances if distances.max() > NEAR else None
+
     def _is_worth(self, round: Round) -> bool:
+        return self._is_last(round) or self._distances(round) is not None
+
+    def _is_last(self, round: Round) -> bool:
+        """Return whether the knowledge gradient chooses."""
         if self.beta is not None or self.regret != "simple" or self.horizon is None:
             return False
         last = self.horizon * (1.0 - BY_GAIN) < round.t <= self.horizon

@@ -887,6 +887,13 @@ class Model:
         return seemed and self.process.posterior.repeat_terms()[0] <= DIFFER
 
     @property
+    def is_noisy(self) -> bool:
+        """True if answers have noise, as was said or as answers to the same query show."""
+        if self.options.noise is not None:
+            return self.options.noise > 0.0
+        return self.process.posterior.repeat_terms()[0] > DIFFER
+
+    @property
     def is_undecided(self) -> bool:
         """True if one more answer to the best query would tell noise from roughness of f.
 
