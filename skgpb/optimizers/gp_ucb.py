@@ -199,7 +199,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, asked = self.domain_.rows, self._rows_asked()
+        arms, asked = self.domain_.rows, self._rows_taken()
         known, near = std < KNOWN * np.ptp(mean), SAME * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
@@ -207,7 +207,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
                 return float(wider)
         return beta
 
-    def _rows_asked(self) -> np.ndarray:
+    def _rows_taken(self) -> np.ndarray:
         """Rows that were observed, and those that are pending."""
         blocks = map(self.domain_.block_of, self._record.pending)
         return np.concatenate([self._gp.observed.rows, *blocks])
@@ -222,7 +222,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             return None
         if not (self._pulls and self.domain_.stands_for_box and self._model.is_noisy):
             return None
-        arms, asked = self.domain_.rows, self._rows_asked()
+        arms, asked = self.domain_.rows, self._rows_taken()
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
