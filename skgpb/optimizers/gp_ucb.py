@@ -87,8 +87,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     there would say nothing, and without noise all remaining rounds might ask for one.
 
     In a box of one or two sides, for a small simple regret, with a learned kernel and answers that
-    have noise, every fifth query is the one farthest from all others. So a peak is found that is
-    much narrower than the hills of f, by which the kernel is learned.
+    have noise, every fifth query is the one farthest from all others. A peak that is much narrower
+    than the hills by which the kernel is learned is then missed less often.
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
