@@ -891,7 +891,7 @@ class Model:
         """True if answers have noise, as was said or as answers to the same query show."""
         if self.options.noise is not None:
             return self.options.noise > 0.0
-        return self.process.posterior.repeat_terms()[0] > DIFFER
+        return self.process.posterior.repeat_terms()[0] > DIFFER and not self.is_exact
 
     @property
     def is_undecided(self) -> bool:
