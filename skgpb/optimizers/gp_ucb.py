@@ -32,9 +32,9 @@ BY_GAIN = 0.2
 # settings are one if no side differs by more than SAME of its length (decision D-H40).
 SAME, KNOWN = 1e-6, 1e-3
 MOST_DOUBLINGS = 40
-# For a small simple regret one query in ONE_IN is the one farthest from all others, in boxes of up
-# to MOST_SIDES sides, until all are nearer than NEAR of a side (decision D-D9).
-ONE_IN, MOST_SIDES, NEAR = 5, 2, 0.01
+# For a small simple regret one query in so many is the one farthest from all others, by the number
+# of sides of the box, until all are nearer than NEAR of a side (decision D-D9).
+ONE_IN_SO_MANY, NEAR = {1: 3, 2: 5}, 0.01
 
 
 @with_shared_paragraphs
@@ -87,8 +87,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     there would say nothing, and without noise all remaining rounds might ask for one.
 
     In a box of one or two sides, for a small simple regret, with a learned kernel and answers that
-    have noise, every fifth query is the one farthest from all others. A peak that is much narrower
-    than the hills by which the kernel is learned is then missed less often.
+    have noise, every third or fifth query is the one farthest from all others. A peak that is much
+    narrower than the hills by which the kernel is learned is then missed less often.
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
@@ -167,8 +167,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """Return the upper confidence bound of every arm; the first of the largest is pulled.
 
         With ``regret="simple"`` it is the logarithm of the knowledge gradient in the last rounds
-        before the horizon, and in every fifth round that of the distance from all other queries,
-        see Notes.
+        before the horizon, and in some rounds that of the distance from all other queries, see
+        Notes.
         """
         if self._is_last(posterior):
             return posterior.log_rise()
@@ -216,9 +216,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
         if self.beta is not None or self.regret != "simple" or self.kernel is not None:
             return None
-        if round.t == 1 or (round.t - 1) % ONE_IN:
-            return None
-        if len(self.bounds_) > MOST_SIDES or self.n_context_:
+        every = ONE_IN_SO_MANY.get(len(self.bounds_))
+        if every is None or self.n_context_ or round.t == 1 or (round.t - 1) % every:
             return None
         if not (self._pulls and self.domain_.stands_for_box and self._model.is_noisy):
             return None
