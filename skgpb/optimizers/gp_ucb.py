@@ -199,18 +199,13 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, asked = self.domain_.rows, self._rows_taken()
+        arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
         known, near = std < KNOWN * np.ptp(mean), SAME * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
             if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
                 return float(wider)
         return beta
-
-    def _rows_taken(self) -> np.ndarray:
-        """Rows that were observed, and those that are pending."""
-        blocks = map(self.domain_.block_of, self._record.pending)
-        return np.concatenate([self._gp.observed.rows, *blocks])
 
     def _distances(self, round: Round) -> np.ndarray | None:
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
@@ -221,7 +216,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             return None
         if not (self._pulls and self.domain_.stands_for_box and self._model.is_noisy):
             return None
-        arms, asked = self.domain_.rows, self._rows_taken()
+        arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)

@@ -25,7 +25,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal, overload
@@ -306,12 +306,14 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             len(round.query_noise),
         )
         values = round.of_queries(values)
+        if self._prices is None:
+            return values
         if not self._is_worth(round):
-            if self._prices is None or not self._prices.differ:
+            if not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
-        return values if self._prices is None else values - np.log(round.cost)
+        return values - np.log(round.cost)
 
     def _is_worth(self, round: Round) -> bool:
         """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
@@ -379,12 +381,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         n_initial = self.n_initial_
         if n_initial <= self._filled:
             return None
-        observed = self._gp.observed.rows
         evaluated = self._record.awaited
-        known = np.concatenate([observed, *map(self.domain_.block_of, evaluated)])
+        known = self._rows_with(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
         failures = [self.domain_.block_of(query) for _, query, _ in self._record.failures]
-        failed = np.concatenate([observed[:0], *failures])
+        failed = np.concatenate([known[:0], *failures])
         if not (self._record.n_told or self._record.pending or failures):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
@@ -392,6 +393,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if arm is None and not evaluated:
             self._filled = n_initial
         return arm
+
+    def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+        """Return the rows that were observed, and those of queries."""
+        blocks = map(self.domain_.block_of, queries)
+        return np.concatenate([self._gp.observed.rows, *blocks])
 
     @property
     @locked
