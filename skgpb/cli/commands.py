@@ -31,7 +31,10 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        from skgpb.datasets.credentials import without_addresses  # takes as long as commands
+
+        # The address of a database may have come behind an option that is misspelt.
+        raise UsageError(f"{without_addresses(message)} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         # The inherited one is silent where help cannot be written.

@@ -19,6 +19,7 @@ from skgpb.cli.html_report import write_page
 from skgpb.cli.pictures import Panel
 from skgpb.cli.tables import check_table
 from skgpb.cli.words import count, number, percent, summary
+from skgpb.datasets.credentials import repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.tables import Categories, Interval
 
@@ -83,7 +84,7 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
                 raise UsageError(f"--{option.replace('_', '-')} is for --sql")
         return False
     if arguments.data is not None:
-        raise UsageError(f"give either a file, {arguments.data}, or --sql, not both")
+        raise UsageError(f"give either a file, {repeated(arguments.data)}, or --sql, not both")
     for option, value in vars(arguments).items():
         if option not in GOES and value != parser.get_default(option):
             raise UsageError(f"--{option.replace('_', '-')} cannot be combined with --sql")
@@ -98,8 +99,7 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
 def search_database(arguments: argparse.Namespace) -> None:
     """Search a table of a database."""
     try:
-        from skgpb.integrations.ibis import IbisTable, connect, find_in_database, shown
-        from skgpb.integrations.ibis.connection import secrets_of
+        from skgpb.integrations.ibis import IbisTable, connect, find_in_database
     except ImportError as error:
         raise UsageError(str(error)) from error
     expression = None

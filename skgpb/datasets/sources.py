@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from skgpb.datasets.credentials import NOT_REPEATED, without_addresses
+
 # Standard input of at most this many bytes is kept in memory, else in a temporary file.
 IN_MEMORY = 2**26
 HEAD = 2**16
@@ -66,6 +68,8 @@ class Source:
 
     def __init__(self, path: str | Path) -> None:
         self.name: str = "standard input" if str(path) == STDIN else str(path)
+        if without_addresses(self.name) != self.name and not os.path.exists(path):
+            raise ValueError(f"there is no file of the name that was given {NOT_REPEATED}")
         self._path, self._kept = path, None
         if str(path) == STDIN or not os.path.isfile(path):
             self._kept = self._keep()

@@ -7,15 +7,15 @@ and those of environment variables.
 from __future__ import annotations
 
 import glob
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus, urlsplit
+from urllib.parse import parse_qsl
 from uuid import uuid4
 
+from skgpb.datasets.credentials import check_address, repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
 
 try:
@@ -34,12 +34,6 @@ OURS = "duckdb"
 # Databases with a function for NaN; in the others NaN equals itself.
 KNOWS_NAN = {"pyspark", "databricks", "bigquery"}
 FILES = (".parquet", ".pq")
-# Databases that are files, without users.
-FILE_SCHEMES = ("duckdb", "sqlite")
-# Variables of the environment, and parameters of a connection string, that are kept secret.
-_SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
-# Shorter texts are no passwords, and would also be replaced inside words.
-SHORTEST_SECRET = 6
 # The first lines of a long error message are enough.
 LONGEST_COMPLAINT = 300
 MOST_LISTED = 10
@@ -77,11 +71,11 @@ def connect(url: str, table: str | None = None) -> Any:
     DatabaseError
         If the database cannot be reached, or has no such table.
     """
-    _check_password(url)
     secrets = secrets_of(url)
     try:
         if "://" not in url:
             return _parquet(ibis.duckdb.connect(), url)
+        check_address(url)
         connection = _connected(url)
         if connection.name == OURS and table is not None and _is_file(table):
             return _parquet(connection, table)
@@ -90,51 +84,6 @@ def connect(url: str, table: str | None = None) -> Any:
         raise
     except Exception as error:
         raise DatabaseError(f"cannot open {shown(url)}: {said(error, secrets)}") from None
-
-
-def _check_password(url: str) -> None:
-    """Refuse a password that ends the address too early: its rest would be taken for the host."""
-    scheme, _, rest = url.partition("://")
-    if scheme in FILE_SCHEMES:
-        return
-    host, before = re.split("[/?#]", rest, maxsplit=1)[0], rest.partition("?")[0]
-    user, at, _ = host.rpartition("@")
-    cut = not at and ":" in host and "@" in rest
-    # The parameters of host:5432/name?user=a@b are in order.
-    cut = cut and ("@" in before or "/" not in before or not re.search(r":\d*$", host))
-    if cut or set("[]") & set(user):
-        raise DatabaseError(
-            f"cannot open {scheme}://: in a password / ? # [ ] are written %2F %3F %23 %5B %5D"
-        )
-
-
-def shown(url: str) -> str:
-    """Return a connection string without user, password and parameters."""
-    if "://" not in url:
-        return url
-    scheme, rest = url.split("://", 1)
-    place = rest.split("?", 1)[0].split("#", 1)[0].rpartition("@")[2]
-    return f"{scheme}://{place}"
-
-
-def secrets_of(url: str) -> tuple[str, ...]:
-    """Return the passwords and tokens of a connection string and of the environment."""
-    found = []
-    if "://" in url:
-        rest = url.split("://", 1)[1]
-        user, at, _ = rest.partition("?")[0].rpartition("@")
-        if at and ":" in user:
-            found.append(user.split(":", 1)[1])
-        given = parse_qsl(urlsplit(url).query, keep_blank_values=True)
-        found += [value for name, value in given if _SECRET.search(name)]
-    found += [unquote_plus(each) for each in found]
-    found += [
-        value
-        for name, value in os.environ.items()
-        if _SECRET.search(name) and len(value) >= SHORTEST_SECRET
-    ]
-    # A secret may hold another one.
-    return tuple(sorted({each for each in found if each}, key=len, reverse=True))
 
 
 class Queries:
@@ -381,7 +330,7 @@ def _connected(url: str) -> Any:
     # As in SQLAlchemy, the name follows the third slash.
     name, mark, parameters = rest.removeprefix("/").partition("?")
     if not Path(name).exists():
-        raise DatabaseError(f"cannot open {shown(url)}: there is no file {name}")
+        raise DatabaseError(f"cannot open {shown(url)}: there is no file {repeated(name)}")
     options = dict(parse_qsl(parameters)) if mark else {}
     return ibis.duckdb.connect(name, read_only=True, **options)
 
@@ -399,7 +348,7 @@ def _table(connection: Any, name: str | None) -> Any:
     except TableNotFound:
         names = _names(connection, database)
         raise DatabaseError(
-            f"there is no table {name!r}: the database has {_listed(names)}"
+            f"there is no table {repeated(repr(name))}: the database has {_listed(names)}"
         ) from None
 
 
@@ -431,7 +380,7 @@ def _parquet(connection: Any, name: str) -> Any:
     path = Path(name)
     pattern = str(path / "**" / "*.parquet") if path.is_dir() else name
     if not path.is_file() and not glob.glob(pattern, recursive=True):
-        raise DatabaseError(f"there is no Parquet file {name}")
+        raise DatabaseError(f"there is no Parquet file {repeated(name)}")
     with suppress(Exception):  # an older DuckDB keeps nothing
         connection.raw_sql("SET enable_external_file_cache = false")
     return connection.read_parquet(pattern)
