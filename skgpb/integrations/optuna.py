@@ -133,9 +133,9 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
 
     Notes
     -----
-    *Trials.* Only complete trials count, as in Optuna's own samplers. Infinite values count as
-    the worst or best finite one. Values of trials that run elsewhere are assumed to come out as
-    expected, so that workers try different things.
+    *Trials.* Only complete trials count. Optuna's TPESampler also learns from pruned ones. Infinite
+    values count as the worst or best finite one. Values of trials that run elsewhere are assumed to
+    come out as expected, so that workers try different things.
 
     *Search spaces.* Parameters that all complete trials have are chosen together. A parameter
     that only some have, since it depends on others or its range has changed, is chosen when it is

@@ -133,8 +133,8 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     The initial design (``n_initial``) has the coarsest cells below the root, level by level, in an
     order that spreads them over the whole box. Their averages leave no gap.
 
-    Scores that agree within 1e-9 tie: the lowest depth, then the lowest index is asked. Once all
-    cells were asked, they may be asked again.
+    Scores that agree within a relative 1e-9 tie: the lowest depth, then the lowest index is asked.
+    Once all cells were asked, they may be asked again.
 
     If no cell has information about f*, as when answers are so blurred that they stay far below it,
     the cell with the largest uncertainty per unit cost is asked.

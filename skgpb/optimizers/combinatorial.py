@@ -105,7 +105,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     Notes
     -----
-    *Ties.* Indices that agree within 1e-9 tie: the cheapest allocation, then the first in order.
+    *Ties.* Indices that agree within 1e-9, relative above 1, tie: the cheapest allocation, then the
+    first in order.
 
     *Recommendation.* The allocation with the largest posterior mean.
 

@@ -104,8 +104,8 @@ class GPTreeOptimizer(PartitionSearch):
 
     Notes
     -----
-    *Ties.* Among leaves whose index values agree within 1e-9 the one of lowest depth, then of
-    lowest index, is taken.
+    *Ties.* Among leaves whose index values agree within a relative 1e-9 the one of lowest depth,
+    then of lowest index, is taken.
 
     *Refinement* happens within ``ask``, which is why the tree may be deep before the first
     answer. Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.

@@ -143,8 +143,8 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
 
     Notes
     -----
-    *Ties.* Among balls whose index values agree within 1e-9 the largest, then the oldest, is
-    taken.
+    *Ties.* Among balls whose index values agree within a relative 1e-9 the largest, then the
+    oldest, is taken.
 
     *beta="theory".* Claim 6 sums the failures of all confidence intervals that are looked at.
     The posterior changes with n evaluations, and there are at most M balls: two of them are

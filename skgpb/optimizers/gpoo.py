@@ -97,8 +97,8 @@ class GPOOOptimizer(PartitionSearch):
 
     Notes
     -----
-    *Ties.* Among leaves whose b-values agree within 1e-9 the one of lowest depth, then of lowest
-    index, is asked.
+    *Ties.* Among leaves whose b-values agree within a relative 1e-9 the one of lowest depth, then
+    of lowest index, is asked.
 
     *diameter="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
     deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or

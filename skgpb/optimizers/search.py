@@ -120,8 +120,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     farthest from all earlier queries and answers. Earlier answers near a query of the design
     replace it.
 
-    *Ties.* Among queries whose scores agree within 1e-9 the first is asked. If no answer is worth
-    anything, the query with the largest uncertainty per unit cost is asked.
+    *Ties.* Among queries whose scores agree within a relative 1e-9 the first is asked. If no answer
+    is worth anything, the query with the largest uncertainty per unit cost is asked.
 
     *Recommendation.* The target with the highest posterior mean; among ties, the one with the
     smallest posterior variance.

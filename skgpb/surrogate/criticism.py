@@ -2,7 +2,10 @@ r"""Model criticism: compare each answer with its prediction from all other answ
 
 The Cholesky factor behind the predictions also gives the leave-one-out predictions. Let Q be the
 covariance of the answers and w = Q^-1 y. Predicted from all others, answer i has the error
-w_i / Q^-1_ii and the variance 1 / Q^-1_ii ([RW2006]_, equations 5.10 to 5.12).
+w_i / Q^-1_ii and the variance 1 / Q^-1_ii ([RW2006]_, equations 5.10 to 5.12). The residual is the
+error divided by the standard deviation. Whether the model is contradicted is decided with the
+square of a thousandth of the range of the answers added to the variance, because so small an error
+may be rounding.
 
 References
 ----------
@@ -152,10 +155,14 @@ class Criticism:
         answer minus its prediction from all others, divided by the standard deviation of that
         prediction, noise included. They are standard normal if the model is right. The mean answer
         counts if a query was answered several times.
+    sizes : ndarray of shape (n,)
+        The same, absolute, and with the square of a thousandth of the range of the answers added to
+        the variance, because a smaller error may be rounding. They decide whether the model is
+        contradicted.
     first : int
         Index of the first residual among all distinct queries.
     most : float
-        Largest absolute residual of a right model, except with the probability ``risk``. Infinite
+        Largest of the ``sizes`` of a right model, except with the probability ``risk``. Infinite
         if a scale was learned from fewer than ten distinct queries.
     repeats : float
         Variance of the answers to one query, divided by the noise variance; NaN if no query was
@@ -165,6 +172,7 @@ class Criticism:
     """
 
     residuals: np.ndarray
+    sizes: np.ndarray
     first: int
     most: float
     repeats: float = float("nan")
@@ -173,18 +181,17 @@ class Criticism:
     @property
     def wild(self) -> np.ndarray:
         """Indices of the distinct queries whose residuals are too large, the largest first."""
-        size = np.abs(self.residuals)
-        order = np.argsort(-size, kind="stable")
-        return self.first + order[size[order] > self.most]
+        order = np.argsort(-self.sizes, kind="stable")
+        return self.first + order[self.sizes[order] > self.most]
 
     @property
     def contradicts(self) -> bool:
         """True if the model does not explain some answers."""
-        return not self.repeats_fit or bool((np.abs(self.residuals) > self.most).any())
+        return not self.repeats_fit or bool((self.sizes > self.most).any())
 
     def size_of(self, number: int) -> float:
-        """Absolute residual of a distinct query."""
-        return abs(float(self.residuals[number - self.first]))
+        """Return what decides whether the answers to a distinct query contradict the model."""
+        return float(self.sizes[number - self.first])
 
     @classmethod
     def of(cls, gp: GaussianProcess, risk: float = RISK, learned: bool = False) -> Criticism:
@@ -217,15 +224,16 @@ class Criticism:
         errors, variances = leave_one_out(gp, first)
         targets = posterior.targets()
         least = HARMLESS * float(targets.max() - targets.min()) if n else 0.0
-        residuals = errors / np.sqrt(variances + least**2)
+        residuals = errors / np.sqrt(variances)
+        sizes = np.abs(errors) / np.sqrt(variances + least**2)
         # Half of the risk is for the repeats, half for all residuals together.
         most = largest_expected(n - first, 0.5 * risk, learned, n)
         square, _ = posterior.repeat_terms()
         more = int(posterior.counts().sum()) - n
         if not more:
-            return cls(residuals, first, most)
+            return cls(residuals, sizes, first, most)
         fit = bool(chdtrc(more, square) > 0.5 * risk)
-        return cls(residuals, first, most, square / more, fit)
+        return cls(residuals, sizes, first, most, square / more, fit)
 
 
 def about_contradiction(

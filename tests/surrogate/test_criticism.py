@@ -21,19 +21,23 @@ def observed(X, y, noise, kernel=None, units=(0.0, 1.0)):
     return gp
 
 
+@pytest.mark.parametrize("noise", [0.01, 1e-8])
 @pytest.mark.parametrize("last", [500, 5])
-def test_residuals_are_those_of_models_without_an_answer(last, monkeypatch):
+def test_residuals_are_those_of_models_without_an_answer(last, noise, monkeypatch):
     monkeypatch.setattr("skgpb.surrogate.criticism.LAST", last)
     y = np.sin(6.0 * X).sum(axis=1)
-    found = Criticism.of(observed(X, y, 0.01, units=(0.3, 2.0)))
+    found = Criticism.of(observed(X, y, noise, units=(0.3, 2.0)))
     expected = []
     for i in range(12):
-        others = observed(np.delete(X, i, 0), np.delete(y, i), 0.01, units=(0.3, 2.0))
+        others = observed(np.delete(X, i, 0), np.delete(y, i), noise, units=(0.3, 2.0))
         mean, std = others.moments(X[i : i + 1], std=True)
-        expected.append((y[i] - mean[0]) / np.sqrt(std[0] ** 2 + 0.01))
+        expected.append((y[i] - mean[0], std[0] ** 2 + noise))
     assert found.first == 12 - len(found.residuals) == max(0, 12 - last)
-    # Errors of a thousandth of the spread are left out of account.
-    np.testing.assert_allclose(found.residuals, expected[found.first :], rtol=1e-3)
+    errors, variances = np.array(expected)[found.first :].T
+    np.testing.assert_allclose(found.residuals, errors / np.sqrt(variances), rtol=1e-6)
+    # An error of a thousandth of the range contradicts nothing, however sure the model is.
+    sizes = np.abs(errors) / np.sqrt(variances + (1e-3 * np.ptp(y)) ** 2)
+    np.testing.assert_allclose(found.sizes, sizes, rtol=1e-6)
 
 
 def test_answers_to_one_query_are_compared_with_the_noise():
@@ -64,7 +68,7 @@ def test_the_wild_answer_is_named_first():
     found = Criticism.of(observed(X, y, 0.01))
     assert found.contradicts
     assert found.wild[0] == 7
-    assert found.size_of(7) == np.abs(found.residuals).max() > found.most
+    assert found.size_of(7) == found.sizes.max() > found.most
 
 
 def test_one_wild_answer_does_not_hide_itself_in_what_was_learned_with_it():
