@@ -1,15 +1,16 @@
-"""A lock between processes: who holds it may read, change and replace a file."""
+"""A lock between processes: who holds it may read and change a file."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections import Counter
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from threading import local
 from typing import Self
+from weakref import WeakValueDictionary
 
 # Seconds for which a lock is waited for: many times what a long run needs to be read and written.
 PATIENCE = 60.0
@@ -22,80 +23,86 @@ class FileLock:
 
     A thread that holds it may take it again.
 
-    The lock is on a separate file in the same folder, because the file itself is replaced. The name
-    is removed with the lock, so that nothing stays behind.
-
     Parameters
     ----------
     path : path
         The file that is to be changed by one process at a time.
+    replaced : bool, default=True
+        Whether the file is replaced by another one of its name. The lock is then on a separate
+        file in the same folder, whose name is removed with the lock, so that nothing stays behind.
+        Otherwise it is on the file itself, which must exist, and whatever names it has: hard links
+        and mounts are other names of one file.
     """
 
-    # Number of times that the thread holds each lock.
+    # What the thread holds: files that are open and locked, by their names. A lock belongs to its
+    # open file, so that it cannot outlive an interrupt that comes before anybody has noted it.
     _threads = local()
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, replaced: bool = True) -> None:
         self._for = Path(os.path.realpath(path))
-        self._path = self._for.with_name(f".{self._for.name}.lock")
-        self._file: int | None = None
-
-    @property
-    def _held(self) -> Counter[Path]:
-        """Number of times that this thread holds each lock, by its file."""
-        return self._threads.__dict__.setdefault("held", Counter())
+        self._replaced = replaced
+        self._path = self._for.with_name(f".{self._for.name}.lock") if replaced else self._for
+        self._file: FileIO | None = None
 
     def __enter__(self) -> Self:
+        held = self._threads.__dict__.setdefault("held", WeakValueDictionary())
+        if (known := held.get(self._path)) is not None and not known.closed:
+            return self
         until = time.monotonic() + PATIENCE
-        while not (self._held[self._path] or self._taken()):
-            if time.monotonic() > until:
-                raise TimeoutError(
-                    f"{self._for} has been held by another program for {PATIENCE:.0f} seconds"
-                )
-            time.sleep(PAUSE)
-        self._held[self._path] += 1
+        try:
+            while not self._take():
+                if time.monotonic() > until:
+                    raise TimeoutError(
+                        f"{self._for} has been held by another program for {PATIENCE:.0f} seconds"
+                    )
+                time.sleep(PAUSE)
+            held[self._path] = self._file
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
-    def _taken(self) -> bool:
+    def _take(self) -> bool:
         """Try to take the lock."""
         try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            file = FileIO(self._path, "a" if self._replaced else "r+")
         except OSError as error:
-            # The user knows nothing of this file.
+            # The user knows nothing of a separate file.
             raise type(error)(error.errno, error.strerror, str(self._for)) from None
         try:
             # Between the two steps its holder may have removed the name, and another made it anew.
-            if _lock(file) and os.path.samestat(os.fstat(file), os.stat(self._path)):
-                self._file, file = file, -1
-                return True
-        except FileNotFoundError:
-            pass
+            with suppress(FileNotFoundError):
+                if _lock(file) and os.path.samestat(os.fstat(file.fileno()), os.stat(self._path)):
+                    self._file = file
         finally:
-            if file >= 0:
-                os.close(file)
-        return False
+            if self._file is None:
+                file.close()
+        return self._file is not None
 
     def __exit__(self, *error: object) -> None:
-        self._held[self._path] -= 1
-        file, self._file = self._file, None
+        file = self._file
         if file is None:
             return
-        if sys.platform == "win32":
-            # A file that is open cannot be removed; one that somebody else has opened stays.
-            os.close(file)
+        try:
+            # Windows removes no file that is open; one that somebody else has opened stays.
+            if self._replaced and sys.platform != "win32":
+                self._path.unlink(missing_ok=True)
+        finally:
+            file.close()
+            self._file = None
+        if self._replaced and sys.platform == "win32":
             with suppress(OSError):
                 self._path.unlink()
-            return
-        with suppress(OSError):
-            self._path.unlink()
-        os.close(file)
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: int) -> bool:
+    def _lock(file: FileIO) -> bool:
+        # Others may read what is before this place, where no file has anything.
+        file.seek(2**62)
         try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         except OSError:
             return False
         return True
@@ -103,7 +110,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(file: int) -> bool:
+    def _lock(file: FileIO) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

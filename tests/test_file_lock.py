@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import warnings
 from threading import Thread
 
+import pytest
+
+from skgpb import file_lock
+from skgpb._interrupted import interrupted_at, lines_of
 from skgpb.experiments import Experiment
 from skgpb.file_lock import FileLock
 
@@ -41,3 +48,57 @@ def test_a_lock_is_free_when_its_thread_has_left_it_as_often_as_entered(tmp_path
     thread.join(10)
     assert entered == [True]
     assert list(tmp_path.iterdir()) == []
+
+
+def is_free(path, **how):
+    """Return whether another thread can take the lock at once."""
+    taken = []
+
+    def take():
+        with FileLock(path, **how):
+            taken.append(True)
+
+    thread = Thread(target=take)
+    thread.start()
+    thread.join(10)
+    return bool(taken)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_with_two_names_has_one_lock(tmp_path, link, monkeypatch):
+    monkeypatch.setattr(file_lock, "PATIENCE", 0.0)
+    monkeypatch.setattr("threading.excepthook", lambda _: None)
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.touch()
+    link(path, other)
+    with FileLock(path, replaced=False):
+        assert not is_free(other, replaced=False)
+    assert is_free(other, replaced=False)
+    assert sorted(tmp_path.iterdir()) == [path, other]
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_lock_is_free_after_an_interrupt_at_any_line(tmp_path, replaced, monkeypatch):
+    monkeypatch.setattr(file_lock, "PATIENCE", 0.0)
+    monkeypatch.setattr("threading.excepthook", lambda _: None)
+    path = tmp_path / "file"
+    path.touch()
+
+    def hold():
+        with FileLock(path, replaced=replaced):
+            pass
+
+    for line in range(lines_of(hold)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            assert interrupted_at(hold, line)
+            gc.collect()
+        assert is_free(path, replaced=replaced), line
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_is_locked_itself_must_exist(tmp_path):
+    path = tmp_path / "file"
+    with pytest.raises(FileNotFoundError, match="file"), FileLock(path, replaced=False):
+        pass
+    assert not path.exists()

@@ -171,8 +171,8 @@ class PrivacyLedger:
         skgpb.exceptions.LoadError
             Where it is damaged.
         """
-        # It keeps out other threads as well.
-        with FileLock(self.path):
+        # It keeps out other threads as well, and those who know the file by another name.
+        with FileLock(self.path, replaced=False):
             if os.getpid() != self._process:
                 # The fork may have copied what another thread was about to change.
                 self._forget()

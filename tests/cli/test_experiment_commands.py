@@ -325,14 +325,11 @@ def test_files_that_are_no_run_are_refused(path, tmp_path, capsys):
 
 def test_where_nothing_can_be_written_there_is_one_line(path, call, capsys, monkeypatch):
     call("tell", path, 1, "--query", call("ask", path)["queries"][0]["query"])
-    os_open = os.open
 
-    def refusing(name, flags, *more):
-        if flags & os.O_CREAT and "skgpb" in os.fspath(name):
-            raise PermissionError(errno.EACCES, "Permission denied", name)
-        return os_open(name, flags, *more)
+    def refusing(name, mode):
+        raise PermissionError(errno.EACCES, "Permission denied", name)
 
-    monkeypatch.setattr(file_lock.os, "open", refusing)
+    monkeypatch.setattr(file_lock, "FileIO", refusing)
     before = path.read_bytes()
     for arguments in (["ask"], ["tell", "1"], ["undo"]):
         said = refused(capsys, arguments[0], path, *arguments[1:])

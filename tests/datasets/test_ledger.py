@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import zlib
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
@@ -126,6 +126,23 @@ def test_a_budget_below_what_is_spent_is_refused_and_a_larger_one_goes_on(path):
     later = office(path, epsilon=3)
     later.answer(np.arange(10), share=1)
     assert 2.9 < later.epsilon_spent_ <= 3.0
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_two_names_of_one_file_are_one_account(path, link):
+    """While one search is answered the other waits, whatever name it knows the file by."""
+    one, name = office(path), path.with_name("other.ledger")
+    link(path, name)
+    two = office(name)
+    with ThreadPoolExecutor(1) as thread:
+        with one._account.alone():
+            told = thread.submit(two.answer, np.arange(10, 40), 1.0)
+            assert not wait([told], 0.3).done
+            one.answer(np.arange(20), share=1.0)
+        with pytest.raises(PrivacyBudgetError):
+            told.result()
+    assert epsilon_of(counted(path).max(), DELTA) <= 1.0
+    assert_allclose(two.spent_, one.spent_)
 
 
 @pytest.mark.skipif(not FORKS, reason="needs forks")
