@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,6 +18,7 @@ from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
 )
+from skgpb.exceptions import EvaluationWarning
 
 # Crashes -----------------------------------------------------------------------------------------
 
@@ -186,3 +188,133 @@ def test_backends_give_the_same_run(backend):
         expected = parallel_history()
     with parallel_config(backend=backend):
         assert repr(parallel_history()) == repr(expected)
+
+
+# Checkpoints -------------------------------------------------------------------------------------
+
+
+def killed_after(n):
+    """Return a function of queries that dies at its n-th call, counted from 0."""
+    calls = iter(range(100))
+
+    def objective(query):
+        if next(calls) == n:
+            raise KeyboardInterrupt
+        return peak(query)
+
+    return objective
+
+
+def job(objective, path, budget=12, **parameters):
+    """Run the script of a job that is queued again."""
+    run = optimizer(**parameters)
+    return run, run.run(objective, budget, checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize("fatal", [0, 1, 7])
+@pytest.mark.usefixtures("own_seeds")
+def test_a_job_that_is_queued_again_goes_on(tmp_path, fatal):
+    path = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        job(killed_after(fatal), path)
+    second, result = job(peak, path)
+    whole = optimizer()
+    expected = whole.run(peak, 12)
+    assert_array_equal(second.history_, whole.history_)
+    assert_array_equal(GPOOOptimizer.load(path).history_, whole.history_)
+    assert result.nfev == expected.nfev == 12 and result.x == expected.x
+    # It may be queued once more, and then with a larger budget.
+    third, result = job(lambda query: 1 / 0, path)
+    assert result.nfev == 12 and result.x == expected.x and len(third.history_) == 12
+    whole.run(peak, 3)
+    assert_array_equal(job(peak, path, 15)[0].history_, whole.history_)
+
+
+def test_a_checkpoint_of_another_run_is_not_replaced(tmp_path):
+    path = tmp_path / "run"
+    optimizer().run(peak, 7, checkpoint=path)
+    before = path.read_bytes()
+    fresh = optimizer()
+    with pytest.raises(ValueError, match=r"holds a run of 7 answers.*resume=True continues it"):
+        fresh.run(lambda query: 1 / 0, 1, checkpoint=path)
+    fitted = optimizer().fit(np.array([[0.5]]), [1.0])
+    for resume in (False, True):
+        with pytest.raises(ValueError, match="holds a run of 7 answers"):
+            fitted.run(lambda query: 1 / 0, 20, checkpoint=path, resume=resume)
+    for parameters in ({"beta": 3.0}, {"random_state": 8}, {"direction": "minimize"}):
+        with pytest.raises(ValueError, match=f"with another {next(iter(parameters))}"):
+            job(lambda query: 1 / 0, path, **parameters)
+    with pytest.raises(ValueError, match="it holds a run of GPOOOptimizer, not of GPUCB"):
+        GPUCBOptimizer(bounds=[(0, 1)]).run(peak, 8, checkpoint=path, resume=True)
+    assert path.read_bytes() == before
+    path.write_text("mine")
+    for resume in (False, True):
+        with pytest.raises(ValueError, match=r"checkpoint .*delete it or choose another name"):
+            optimizer().run(lambda query: 1 / 0, 1, checkpoint=path, resume=resume)
+    assert path.read_text() == "mine"
+
+
+def test_a_run_goes_on_with_its_own_checkpoint(tmp_path):
+    path, run = tmp_path / "run", optimizer()
+    run.run(peak, 3, checkpoint=path)
+    run.run(peak, 3, checkpoint=path)
+    loaded = GPOOOptimizer.load(path)
+    loaded.run(peak, 2, checkpoint=path)
+    loaded.run(peak, 9, checkpoint=path, resume=True)
+    assert len(GPOOOptimizer.load(path).history_) == 9
+    with pytest.raises(ValueError, match="holds a run of 9 answers"):
+        run.run(peak, 1, checkpoint=path)  # it does not know the last three
+    again = optimizer().fit(np.array([[0.5]]), [1.0])
+    other = tmp_path / "fitted"
+    again.run(peak, 2, checkpoint=other)
+    twin = optimizer().fit(np.array([[0.5]]), [1.0])
+    twin.run(peak, 4, checkpoint=other, resume=True)
+    again.run(peak, 2)
+    assert_array_equal(twin.history_, again.history_)
+
+
+def test_costs_failures_contexts_and_stops_of_a_run_that_is_resumed_are_those_of_all(tmp_path):
+    def failing(query):
+        return None if query.points[0, 0] > 0.9 else float(query.points[0, 0])
+
+    def arms(**more):
+        return GPUCBOptimizer(arms=np.linspace(0, 1, 12)[:, None], random_state=0, **more)
+
+    path = tmp_path / "failures"
+    with pytest.warns(EvaluationWarning):
+        arms().run(failing, 11, checkpoint=path)
+    with pytest.warns(EvaluationWarning):
+        result = arms().run(failing, 14, checkpoint=path, resume=True)
+    assert result.nfev == 14 and result.nfail >= 1
+    path = tmp_path / "stops"
+    stop = lambda run: len(run.history_) >= 3  # noqa: E731
+    for _ in range(2):
+        result = arms().run(peak, 9, checkpoint=path, stop=stop, resume=True)
+        assert result.nfev == 3 and "stop" in result.message
+    path, costs = tmp_path / "costs", np.full(12, 2.0)
+    arms(cost=costs).run(peak, max_cost=6, checkpoint=path)
+    result = arms(cost=costs).run(peak, max_cost=10, checkpoint=path, resume=True)
+    assert result.cost == 10.0 and result.nfev == 5
+    path, contexts = tmp_path / "contexts", [[0.1], [0.9], [0.5], [0.3]]
+    settings = {"bounds": [(0, 1)], "context_bounds": [(0, 1)], "random_state": 0}
+    whole = GPUCBOptimizer(**settings)
+    whole.run(peak, contexts=contexts)
+    GPUCBOptimizer(**settings).run(peak, contexts=contexts[:2], checkpoint=path)
+    for _ in range(2):
+        rest = GPUCBOptimizer(**settings)
+        result = rest.run(peak, contexts=contexts, checkpoint=path, resume=True)
+        assert result.message == "all contexts were played" and result.nfev == 4
+        assert_array_equal(rest.history_["descriptor"], whole.history_["descriptor"])
+        assert result.x.context == [0.3]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"resume": 1, "checkpoint": "run"}, TypeError, "resume must be a bool, got 1"),
+        ({"resume": True}, ValueError, "resume=True continues the run in checkpoint"),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused(given, error, says):
+    with pytest.raises(error, match=says):
+        optimizer().run(peak, 3, **given)

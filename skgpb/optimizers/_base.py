@@ -27,7 +27,7 @@ from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
-from skgpb.optimizers._files import read_run, write_run
+from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
@@ -773,6 +773,7 @@ class BaseBanditOptimizer(
         executor: Executor | None = None,
         on_error: str = "record",
         checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
         verbose: int = 0,
         stop: Stop | Callable[[Any], Any] | None = None,
     ) -> RunResult:
@@ -820,8 +821,14 @@ class BaseBanditOptimizer(
             evaluations that have not begun are cancelled, and those that have are not waited for.
         checkpoint : path, default=None
             Path to save the run to after every evaluation or batch, see :meth:`save`; also before
-            the first. A process that was killed is resumed by ``run`` on what :meth:`load`
-            returns, and goes on as if nothing had happened.
+            the first. A file that holds another run is not replaced: ValueError. Nor is one that
+            holds a run of which this optimizer knows nothing, unless ``resume=True``.
+        resume : bool, default=False
+            Whether to continue the run in the file ``checkpoint``, if there is one, as if nothing
+            had happened, so that a script can be run again after its process was killed. The
+            optimizer must have the parameters of the file, and the data that it began with.
+            ``budget``, ``max_cost`` and ``contexts`` are then those of all, from the first query
+            on, and ``nfev``, ``nfail`` and ``cost`` of the result as well.
         verbose : int, default=0
             1 prints one line of progress, with the last and the best answer and the time left, 2
             a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
@@ -845,10 +852,24 @@ class BaseBanditOptimizer(
         check_run(objective, callback, on_error, verbose)
         workers = workers_of(executor, n_jobs, objective, on_error)
         self._check_stop(stop)
+        if not isinstance(resume, bool):
+            raise TypeError(f"resume must be a bool, got {resume!r}")
+        if resume and checkpoint is None:
+            raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
         play = Play(self, workers, callback, checkpoint, stop)
         play.limit(budget, contexts, max_cost)
+        if checkpoint is not None:
+            self._take_up(checkpoint, resume)
+        if resume:
+            play.resume()
         play.show(progress, verbose)
         return self._followed(play)
+
+    @locked
+    def _take_up(self, checkpoint: str | os.PathLike[str], resume: bool) -> None:
+        """Continue the run in a file, or refuse to replace it."""
+        self._ensure_started()
+        take_up(self, BaseBanditOptimizer, checkpoint, resume)
 
     @with_callbacks
     def _followed(self, play: Play) -> RunResult:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
 
 from skgpb._version import __version__
 from skgpb._warnings import warn
 from skgpb.domains import Arm, Blocks, Box, Cells, Districts, PointsQuery, Steps
 from skgpb.domains.layout import Layout
-from skgpb.exceptions import ReplayWarning
-from skgpb.optimizers._replay import Event, Replay, Replayable, rebuilt
+from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.locks import StateLock
+from skgpb.optimizers._replay import Event, Replay, Replayable, is_derived, rebuilt
+from skgpb.optimizers._run import ANSWERED
 from skgpb.persistence import (
     FORMAT,
     VERSION,
@@ -70,10 +74,12 @@ def read_run(
     path: str | os.PathLike[str],
     verify: bool,
     given: dict[str, Any],
+    lock: StateLock | None = None,
 ) -> Optimizer:
     """Return the optimizer in a file, of a class or one derived from it, see ``load``.
 
-    ``every`` is the base of all optimizers, whose subclasses parameters may be.
+    ``every`` is the base of all optimizers, whose subclasses parameters may be; ``lock`` is for all
+    parts of the optimizer.
     """
     with opened(path) as (document, arrays):
         known = {each.__name__: each for each in _with_subclasses(cls)}
@@ -104,7 +110,7 @@ def read_run(
             batch=[reader.query(each) for each in document["batch"]],
             trusts=not again,
         )
-        optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot))
+        optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
         steps = f"{surprises} of {len(document['events'])} steps"
         others = f"chose other queries than skgpb {document['skgpb']} did"
         if set(given) - set(document["omitted"]):
@@ -117,6 +123,57 @@ def read_run(
             ReplayWarning,
         )
     return optimizer
+
+
+def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume: bool) -> None:
+    """Continue the run of a checkpoint, or refuse it where saving would lose answers in it.
+
+    Nothing is lost if all that happened in the file has happened to the optimizer as well.
+    """
+    if not os.path.isfile(path):
+        return  # there is none, or it is a device, which holds nothing
+    try:
+        kept = read_run(type(optimizer), every, path, False, {}, optimizer._lock)
+    except LoadError as error:
+        raise LoadError(f"checkpoint {error}: delete it or choose another name") from error
+    if _begins(optimizer.events_, kept.events_):
+        return
+    n = sum(event[0] in ANSWERED for event in kept.events_)
+    name = f"checkpoint {os.fspath(path)!r} holds a run of {n} answers"
+    if not resume:
+        raise ValueError(
+            f"{name}, which this one would replace: resume=True continues it, budget being the "
+            "number of all answers then; otherwise delete it or choose another name"
+        )
+    if not _begins(kept.events_, optimizer.events_):
+        raise ValueError(f"{name} that began with other data or answers: choose another name")
+    parameters = kept.get_params(deep=False)
+    for parameter, value in optimizer.get_params(deep=False).items():
+        # A generator of random numbers has moved on since it was saved.
+        drawn = isinstance(value, (np.random.RandomState, np.random.Generator))
+        given, before = ([(each, parameter)] for each in (value, parameters[parameter]))
+        if not drawn and _stored(Writer.encode, given) != _stored(Writer.encode, before):
+            raise ValueError(
+                f"{name} with another {parameter}: continue it with the same parameters, or choose "
+                "another name"
+            )
+    own = {each: value for each, value in vars(optimizer).items() if not is_derived(each)}
+    state = {each: value for each, value in vars(kept).items() if is_derived(each)}
+    optimizer.__dict__ = own | state
+
+
+def _begins(log: list[Event], start: list[Event]) -> bool:
+    """Return whether a log begins with all events of another one."""
+    first = log[: len(start)]
+    return len(first) == len(start) and _stored(_encoded, first) == _stored(_encoded, start)
+
+
+def _stored(write: Callable[..., Any], values: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what a file would hold of values, as ``write`` encodes them, to be compared."""
+    writer = Writer()
+    encoded = [write(writer, *each) for each in values]
+    arrays = writer.arrays.items()
+    return encoded, {name: (each.dtype.str, each.shape, each.tobytes()) for name, each in arrays}
 
 
 def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:

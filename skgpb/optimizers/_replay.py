@@ -219,9 +219,15 @@ def rebuilt(
     parameters: dict[str, Any],
     replay: Replay,
     snapshot: dict[str, Any] | None = None,
+    lock: StateLock | None = None,
 ) -> tuple[Optimizer, int]:
-    """Return an optimizer that is where a run was, and how many queries came out otherwise."""
+    """Return an optimizer that is where a run was, and how many queries came out otherwise.
+
+    All parts of it are to hold ``lock``, if one is given.
+    """
     optimizer = cls(**parameters)
+    if lock is not None:
+        optimizer._lock = lock
     with warnings.catch_warnings():
         # The algorithm has issued its warnings in the run itself.
         warnings.simplefilter("ignore")

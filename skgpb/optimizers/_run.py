@@ -173,6 +173,7 @@ class Play:
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
         self._mine = Evaluated()
         self._done = self._failed = self._in_a_row = 0
+        self._resumes = False
         self._last: Any = None
         #: Why the run has ended; empty while it goes on.
         self._ended = ""
@@ -238,12 +239,21 @@ class Play:
         least = optimizer._least_price
         return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
 
+    def resume(self) -> None:
+        """Count all that the optimizer was told before as evaluated in this run."""
+        self._resumes = True
+        if self._contexts is not None:
+            self._leave_batch()
+        told = [event for event in self._record.events if event[0] in ("tell", "fail")]
+        self._done, self._failed = len(told), sum(event[0] == "fail" for event in told)
+        self._last = told[-1][1] if told else None
+
     def show(self, bar: bool, verbose: int) -> None:
         """Say how the progress of the run is shown."""
         name, minimize = type(self._optimizer).__name__, self._optimizer.direction == "minimize"
         shown: dict[str, Any] = {"bar": bar, "verbose": verbose, "minimize": minimize}
         if self._max_cost is None:
-            self._progress = Progress(name, self._most, **shown)
+            self._progress = Progress(name, max(0, self._most - self._done), **shown)
         else:
             shown |= {"unit": "cost", "spent": self._cost}
             self._progress = Progress(name, self._max_cost, **shown)
@@ -269,9 +279,13 @@ class Play:
         if self._contexts is not None:
             # Contexts do not come back: what an interrupted run left is not evaluated in this one.
             self._leave_batch()
-        self._spent_before = optimizer.spent_ if optimizer._has_prices else 0.0
+        self._spent_before = 0.0
+        if self._resumes:
+            self._ended = self._why_stopped()
+        elif optimizer._has_prices:
+            self._spent_before = optimizer.spent_
         self._save()
-        self._task = begin_task(optimizer, self._most)
+        self._task = begin_task(optimizer, max(0, self._most - self._done))
         workers.arrive = self._arrive
         with self._mine.going_on, self._progress, workers:
             # Answers that an earlier run has evaluated and not told come first.
@@ -354,9 +368,14 @@ class Play:
 
     def _why_ended(self, called_back: bool) -> str:
         """Return the reason to end the run after an answer, or nothing."""
-        optimizer, stop = self._optimizer, self._stop
+        optimizer = self._optimizer
         if called_back or (self._callback is not None and self._callback(optimizer) is True):
             return "stopped by the callback"
+        return self._why_stopped()
+
+    def _why_stopped(self) -> str:
+        """Return why ``stop`` ends the run, or nothing."""
+        optimizer, stop = self._optimizer, self._stop
         if stop is not None and optimizer._informed and optimizer._stops(stop):
             return str(getattr(stop, "message", "stop returned True"))
         return ""
@@ -392,7 +411,7 @@ class Play:
         """Begin next to other runs; return untold answers of runs that have ended."""
         going_on = [run for run in self._lock.runs if run.going_on.locked()]
         self._lock.runs = [*going_on, self._mine]
-        answers = self._answers_left()[: self._most]
+        answers = self._answers_left()[: max(0, self._most - self._done)]
         self._mine.queries.update({answer.query: answer.n_events for answer in answers})
         return answers
 
