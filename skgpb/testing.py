@@ -492,6 +492,21 @@ class OptimizerContract:
         self.same(fresh, optimizer)
         assert_array_equal(np.random.get_state()[1], state)  # type: ignore[index]  # noqa: NPY002
 
+    def test_a_job_that_is_queued_again_goes_on(self, tmp_path: Path) -> None:
+        """The run of a checkpoint is continued where that is wanted, and never replaced."""
+        path = tmp_path / "run"
+        try:
+            self.run(self.make(), self.answer, 4, checkpoint=path)
+        except TypeError:
+            assert not path.exists()  # functions are not saved
+            return
+        with pytest.raises(ValueError, match="resume=True"):
+            self.run(self.make(), self.answer, 1, checkpoint=path)
+        resumed, whole = self.make(), self.make()
+        self.run(resumed, self.answer, 8, checkpoint=path, resume=True)
+        self.run(whole, self.answer, 8)
+        self.alike(resumed, whole)
+
     @pytest.mark.parametrize("how", ["file", "repeated", "pickle"])
     def test_a_run_that_was_put_away_continues_identically(self, how: str, tmp_path: Path) -> None:
         """Learning, failures, what is pending and what was asked for are kept.

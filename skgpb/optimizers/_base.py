@@ -36,6 +36,7 @@ from skgpb.optimizers._run import Evaluations, Play, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._stop import DELTA, Stop, check_share
+from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
 from skgpb.surrogate.schedule import NEVER, Schedule
 from skgpb.utils import (
@@ -907,6 +908,34 @@ class BaseBanditOptimizer(
     def _price_of(self, query: Any) -> float:
         """Return the cost of a query."""
         return 0.0
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination R^2 of the predictions, as every regressor.
+
+        It does not depend on parameters that only say how a search asks, such as ``beta``.
+        :func:`~skgpb.model_selection.bandit_scorer` compares these, by what is found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : array-like of shape (n_samples,)
+            Values of f there.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the points.
+
+        Returns
+        -------
+        score : float
+
+        Warns
+        -----
+        UserWarning
+            If an optimizer with other parameters had exactly this score on the same data.
+        """
+        score = super().score(X, y, sample_weight)
+        warn_of_tie(self, score, (X, y, sample_weight))
+        return score
 
     # -- files and events ---------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from skgpb import (
     CMESOptimizer,
     ContextualGPTreeOptimizer,
+    EIOptimizer,
     GPOOOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
@@ -143,3 +145,39 @@ def test_values_must_be_numbers():
 
 def test_it_says_what_it_is():
     assert repr(bandit_scorer(7)).startswith("bandit_scorer(budget=7, noise=0.0")
+
+
+@pytest.mark.parametrize(
+    ("cls", "parameter", "values"),
+    [
+        (GPOOOptimizer, "beta", [0.01, 1.0, 100.0]),
+        (GPOOOptimizer, "diameter", [(0.1, 0.5), (1.0, 0.5)]),
+        (GPOOOptimizer, "n_children", [2, 3]),
+        (GPUCBOptimizer, "beta", [1.0, 9.0]),
+        (GPUCBOptimizer, "n_candidates", [50, 100]),
+        (EIOptimizer, "xi", [0.0, 0.1]),
+        (KGOptimizer, "n_initial", [3, 5]),
+        (GPZoomingOptimizer, "horizon", [50, 100]),
+    ],
+)
+@pytest.mark.parametrize("piped", [False, True])
+def test_candidates_that_tie_by_their_predictions_are_told(cls, parameter, values, piped):
+    optimizer = cls(RBF(0.2), bounds=[(0, 1)], alpha=0.01, random_state=0)
+    estimator = make_pipeline(StandardScaler(), optimizer) if piped else optimizer
+    if piped:
+        optimizer.set_params(bounds=[(-3, 3)])
+    name = f"{cls.__name__.lower()}__{parameter}" if piped else parameter
+    with pytest.warns(UserWarning, match=f"same as with another {parameter}: .*bandit_scorer"):
+        found = GridSearchCV(estimator, {name: values}, cv=3).fit(X[:60], Y[:60])
+    assert np.ptp(found.cv_results_["mean_test_score"]) == 0.0
+
+
+def test_candidates_that_predict_differently_are_compared_without_a_word():
+    optimizer = GPOOOptimizer(bounds=[(0, 1)], alpha=0.01, random_state=0)
+    grid = {"kernel": [RBF(0.05), RBF(0.2)], "alpha": [0.01, 0.1]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            GridSearchCV(optimizer, grid, cv=3).fit(X[:60], Y[:60])
+        optimizer.fit(X[:60], Y[:60])
+        assert optimizer.score(X, Y) == optimizer.score(X, Y)
