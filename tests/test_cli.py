@@ -14,11 +14,12 @@ from census import CALIFORNIA, needs_census
 from numpy.testing import assert_allclose, assert_array_equal
 
 import skgpb
+from skgpb import GPOOOptimizer
 from skgpb.cli import asked, demo, files, main, words
 from skgpb.cli import search as searching
 from skgpb.cli.asked import above_zero
 from skgpb.cli.where import Condition
-from skgpb.datasets import TableFile
+from skgpb.datasets import PrivacyLedger, TableFile
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import NoisyAverages, search_by_asking
 
@@ -439,6 +440,21 @@ def test_files_that_cannot_be_written(table, tmp_path, capsys, monkeypatch, opti
     monkeypatch.setattr(files.os, "access", lambda *a: False)
     denied = search(table, option, tmp_path / "file.png")
     assert "permission denied" in refused(capsys, denied)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_what_cannot_be_computed_again_is_not_overwritten(table, tmp_path, capsys, link):
+    """Neither the table under another name, nor a run, nor the account of a ledger."""
+    kept = [tmp_path / name for name in ("other.csv", "run.skgpb", "value.ledger")]
+    link(table, kept[0])
+    GPOOOptimizer(bounds=[(0, 1)], random_state=0).start().save(kept[1])
+    PrivacyLedger(kept[2], np.arange(9))
+    before = [path.read_bytes() for path in kept]
+    says = ["would overwrite the table", "it holds a saved run", "it holds a privacy ledger"]
+    for path, why in zip(kept, says, strict=True):
+        for option in ("--output", "--save-rows"):
+            assert why in refused(capsys, search(table, option, path))
+    assert [path.read_bytes() for path in kept] == before
 
 
 def test_output_and_plot_must_differ(table, tmp_path, capsys):

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from skgpb.cli.arguments import UsageError
 
 Writer = Callable[[str], Any]
+#: How the file of a ledger begins.
+LEDGER = b'{"format": "skgpb privacy ledger"'
 
 
 def check_outputs(named: Mapping[str, str | None], table: str | None = None) -> None:
@@ -19,18 +23,38 @@ def check_outputs(named: Mapping[str, str | None], table: str | None = None) -> 
 
     ``named`` has what was given for each option, ``table`` is the file that is read.
     """
-    taken = {} if table is None else {os.path.realpath(table): "the table"}
+    taken = {} if table is None else {_identity(table): "the table"}
     for option, name in named.items():
         if name is None:
             continue
         path = Path(name)
-        place = os.path.realpath(path)
+        place = _identity(name)
         if place in taken:
             raise UsageError(f"{option} {name} would overwrite {taken[place]}")
         taken[place] = option
-        reason = _obstacle(path)
+        reason = _obstacle(path) or (_kept_in(path) if option != "--ledger" else None)
         if reason:
             raise UsageError(f"cannot write {option} {name}: {reason}")
+
+
+def _identity(name: str) -> Any:
+    """Return what all names of one file have in common."""
+    try:
+        found = os.stat(name)
+    except OSError:
+        return os.path.realpath(name)
+    return found.st_dev, found.st_ino
+
+
+def _kept_in(path: Path) -> str | None:
+    """Return what a file keeps that cannot be computed again, or None."""
+    if path.is_file():
+        with suppress(OSError, zipfile.BadZipFile), open(path, "rb") as file:
+            if file.read(len(LEDGER)) == LEDGER:
+                return "it holds a privacy ledger"
+            if zipfile.is_zipfile(file) and "run.json" in zipfile.ZipFile(file).namelist():
+                return "it holds a saved run"
+    return None
 
 
 def _obstacle(path: Path) -> str | None:
