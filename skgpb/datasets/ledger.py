@@ -53,7 +53,8 @@ class PrivacyLedger:
     Parameters
     ----------
     path : path
-        The file, created if missing. If you delete it, the record of all answers is lost.
+        The file, created if missing. If you delete it, the record of all answers is lost. Links,
+        and mounts of the file elsewhere, are other names of the same account; a copy is another.
     table : dict, DataFrame or array-like of shape (n_rows,) or (n_rows, n_columns)
         Public columns of all rows of the table, such as features, also if fewer rows are searched.
         The ledger recognises its table by these columns and by the order of the rows.
