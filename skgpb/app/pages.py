@@ -34,6 +34,7 @@ from skgpb.app.forms import (
     read_record,
     read_settings,
     sentence,
+    written,
 )
 from skgpb.app.guard import Guard, reason_of
 from skgpb.app.pictures import map_of, progress, replicates, slices
@@ -51,7 +52,6 @@ from skgpb.app.views import (
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel
-from skgpb.experiments.sides import shown
 from skgpb.plotting._themes import THEMES
 
 # Message on the next page, and the number of the query.
@@ -460,9 +460,7 @@ class Pages:
         """Return the notes on an experiment in the notebook, as the fields of its form."""
         for entry in self._existing().history():
             if entry["query"] == number:
-                lines = [f"{name} = {shown(v, 12)}" for name, v in entry["measured"].items()]
-                texts = {name: entry[name] for name in ("note", "operator", "date")}
-                return {**texts, "measured": "\n".join(lines)}
+                return written(entry)
         return {}
 
     def repeat(self, number: int) -> Any:

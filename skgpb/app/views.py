@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
 from skgpb.experiments.sides import shown
@@ -111,14 +112,7 @@ def _side_view(i: int, side: Side) -> SideView:
     """Return the name and the values of a side."""
     values = side.bounds if side.kind == "choice" else []
     choices = [(str(value), shown(value)) for value in values]
-    if side.kind == "choice":
-        typed = {f"values{i}": ", ".join(str(value) for value in values)}
-    else:
-        known = side.as_dict()
-        typed = {f"{end}{i}": shown(known[end], 12) for end in ("low", "high")}
-        if side.kind == "range":
-            typed[f"step{i}"] = shown(known["step"], 12) if "step" in known else "any"
-    return SideView(side.name, f"side{i}", str(side), choices, typed)
+    return SideView(side.name, f"side{i}", str(side), choices, limits_of(i, side))
 
 
 @dataclass(frozen=True)

@@ -901,4 +901,11 @@ def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two sides are named {name!r}")
+    for side in every:
+        texts: set[str] = set()
+        for value in side.bounds if side.kind == "choice" else []:
+            text = str(value).strip()
+            if text in texts:
+                raise ValueError(f"two values of {side.name} are written {text!r}")
+            texts.add(text)
     return every

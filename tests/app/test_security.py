@@ -170,7 +170,7 @@ def harmless(text):
 
 
 def test_what_was_typed_is_text_on_every_page(tmp_path):
-    name = EVIL.replace("=", ":")  # the last = ends a name at the shell
+    name = EVIL.replace("=", ":")  # not what the answer is called
     path = tmp_path / "run.skgpb"
     sides = {name: (0, 10), "two": (0, 10), "kind": [EVIL, "B"]}
     run = Experiment.create(path, sides, title=EVIL, answer=EVIL, unit=EVIL)

@@ -1,0 +1,80 @@
+"""Texts that people type: names, lists, notes, and what all of them can be shown and saved as."""
+
+from __future__ import annotations
+
+import re
+
+# What ends a line in some program; a vertical tab comes with text from Word.
+_LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+# Characters without a form, which a page, a picture or an Excel file cannot hold.
+_NO_CHARACTER = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_GAP = re.compile("[\t\n]")
+# A name, perhaps in quotes, up to the first equals sign, and what follows it.
+_PAIR = re.compile(r'\s*("(?:[^"]|"")*"|(?!\s*")[^=]*?)\s*=\s*(.*?)\s*', re.DOTALL)
+# A value of a list, perhaps in quotes, and the comma behind it.
+_PIECE = re.compile(r'\s*("(?:[^"]|"")*"|(?!\s*")[^,]*?)\s*(,|\Z)')
+
+
+def check_name(text: str, what: str) -> str:
+    """Return a name of one line; ``what`` names it in the ValueError for any other."""
+    if any(each.search(text) for each in (_NO_CHARACTER, _LINE_END, _GAP)):
+        raise ValueError(f"{what} must be one line of characters that can be shown, got {text!r}")
+    return text
+
+
+def cleaned(text: str) -> str:
+    """Return a text that can be shown and saved everywhere: of its control characters line ends."""
+    return _NO_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", _LINE_END.sub("\n", text))
+
+
+def in_one_line(text: str) -> str:
+    """Return a cleaned text without line ends."""
+    return " ".join(cleaned(text).split("\n")).strip()
+
+
+def split_pair(text: str) -> tuple[str, str]:
+    """Split NAME=VALUE at its first equals sign; a name that has one is between quotes.
+
+    Raises
+    ------
+    ValueError
+        If there is no name or no value.
+    """
+    found = _PAIR.fullmatch(text)
+    name, value = (unquoted(found[1]).strip(), found[2]) if found else ("", "")
+    if not (name and value):
+        raise ValueError(f"not NAME=VALUE: {text!r}")
+    return name, value
+
+
+def split_list(text: str) -> list[str]:
+    """Split a list at its commas, but for those between quotes, which are kept.
+
+    Raises
+    ------
+    ValueError
+        If a quote is opened and not closed before a comma.
+    """
+    pieces, at, comma = [], 0, ","
+    while comma:
+        found = _PIECE.match(text, at)
+        if found is None:
+            raise ValueError(f'quotes stand around a whole value, "1,4-dioxane", got {text}')
+        pieces.append(found[1])
+        at, comma = found.end(), found[2]
+    return pieces
+
+
+def is_quoted(text: str) -> bool:
+    """Return whether a text is between quotes."""
+    return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the quotes around it."""
+    return text[1:-1].replace('""', '"') if is_quoted(text) else text
+
+
+def quoted(text: str) -> str:
+    """Return a text between quotes, as in CSV."""
+    return '"' + text.replace('"', '""') + '"'
