@@ -10,7 +10,7 @@ from typing import Any
 from skgpb.experiments import Side
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import exact, list_of, number, shown, values_in
-from skgpb.experiments.texts import quoted, split_pair
+from skgpb.experiments.texts import cleaned, quoted, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
@@ -84,7 +84,7 @@ class Form:
 
 def sentence(error: object) -> str:
     """Write the message of an error as a sentence, in the words of the pages."""
-    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(str(error).split()))
+    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(cleaned(str(error)).split()))
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 

@@ -52,6 +52,7 @@ from skgpb.app.views import (
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel
+from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
 
 # Message on the next page, and the number of the query.
@@ -256,8 +257,8 @@ class Pages:
 
     def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
         common = {
-            "name": self._path.name,
-            "path": str(self._path.absolute()),
+            "name": in_one_line(self._path.name),
+            "path": in_one_line(str(self._path.absolute())),
             "version": __version__,
             "token": self._guard.token,
             "home": self._home,
@@ -297,7 +298,9 @@ class Pages:
         try:
             self._check_token()
             if experiment is None:
-                raise Stale(f"The file {self._path.name} is gone, and nothing was changed.")
+                raise Stale(
+                    f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
+                )
             with experiment.alone():
                 said, about = change(experiment)
         except Stale as error:
@@ -647,13 +650,13 @@ class Pages:
         """Return the experiment that there has to be."""
         experiment = self._opened()
         if experiment is None:
-            return abort(404, f"The file {self._path.name} does not exist yet.")
+            return abort(404, f"The file {in_one_line(self._path.name)} does not exist yet.")
         return experiment
 
     def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:
         """Return something that a browser saves under the name of the file."""
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
-        name = self._path.stem + ending
+        name = in_one_line(self._path.stem) + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
 
 

@@ -15,6 +15,7 @@ from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
 from skgpb.experiments.sides import shown
+from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
@@ -148,7 +149,7 @@ class RunView:
 
     def __init__(self, experiment: Experiment) -> None:
         status, entries = experiment.status(), experiment.history()
-        self.title: str = status["title"] or experiment.path.name
+        self.title: str = status["title"] or in_one_line(experiment.path.name)
         self.outcome: str = outcome_of(status)
         #: Label of a field for it, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import sqrt
 from operator import itemgetter
 from pathlib import Path
@@ -23,6 +24,7 @@ from skgpb.experiments.kept import KeptRun
 from skgpb.experiments.records import LONGEST, Record, today
 from skgpb.experiments.sides import Side
 from skgpb.experiments.table import read_answers
+from skgpb.experiments.texts import check_name
 from skgpb.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
@@ -139,6 +141,8 @@ class Experiment(KeptRun):
         every = _sides_of(sides)
         if goal not in ("maximize", "minimize"):
             raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        for name, text in (("title", title), ("answer", answer), ("unit", unit)):
+            check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
         if regions and constraints:
             raise ValueError(
@@ -832,9 +836,9 @@ class Experiment(KeptRun):
         number = next(entry.number for entry in self._entries if entry.ended >= n)
         before = self._records.get(number)
         if before is not None:  # it was written on while it was pending
-            record.note = "; ".join(filter(None, [before.note, record.note]))
-            record.operator = record.operator or before.operator
-            record.measured = before.measured | record.measured
+            told, record = record, replace(before, date=record.date, skipped=record.skipped)
+            note = "; ".join(filter(None, [before.note, told.note]))
+            record.write(note, told.operator or None, measured=told.measured)
         self._records[number] = record
         self._count()
         return self._entry(number).as_dict()
