@@ -6,7 +6,7 @@ import io
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import date
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -283,12 +283,19 @@ class Pages:
     # -- forms --------------------------------------------------------------------------------
 
     def _submitted(
-        self, form: Form, change: Change, number: int | None = None, *, show: Any = None
+        self,
+        form: Form,
+        change: Change,
+        number: int | None = None,
+        *,
+        show: Any = None,
+        alone: bool = True,
     ) -> Any:
         """Run the action of a form while the file is locked, or show the form again.
 
         ``change`` returns what the next page says. With a number the form is the one that corrects
-        the result of this experiment; ``show`` is another page with the form.
+        the result of this experiment; ``show`` is another page with the form. If not ``alone``,
+        only the changes themselves lock the file, and not what takes long before them.
         """
         experiment = self._opened()
         if show is None:
@@ -301,7 +308,7 @@ class Pages:
                 raise Stale(
                     f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
                 )
-            with experiment.alone():
+            with experiment.alone() if alone else nullcontext():
                 said, about = change(experiment)
         except Stale as error:
             if error.number is not None:
@@ -520,7 +527,7 @@ class Pages:
                 raise Mistyped from None
             return "some" if len(experiment.left_out()) > before else "added", n
 
-        return self._submitted(form, change, show=show)
+        return self._submitted(form, change, show=show, alone=False)
 
     def expect(self) -> Any:
         """Show the result expected at some settings."""

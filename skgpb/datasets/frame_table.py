@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +15,11 @@ from skgpb.datasets.dates import SECONDS_PER_DAY
 from skgpb.datasets.format import TableFormat, places_of
 from skgpb.datasets.sources import DAMAGED, Source
 
+# Rows that Excel has; cells in the rectangle that a table spans, because a small file can have a
+# cell so far away that what lies between does not fit into the memory; and cells that are looked at.
+MOST_ROWS, MOST_CELLS, LOOKED_AT = 2**20, 20_000_000, 200_000_000
+# What Excel shows where a formula has no value.
+ERRORS = {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"}
 NEEDS = {"parquet": ("pandas", "pyarrow"), "excel": ("pandas", "openpyxl")}
 
 
@@ -35,6 +40,7 @@ class FrameTable:
     def __init__(self, source: Source, how: TableFormat) -> None:
         self.source, self.how = source, how
         self._row_numbers: np.ndarray | None = None
+        self._frame: Any = None
         try:
             for library in NEEDS[source.kind]:
                 __import__(library)
@@ -105,30 +111,65 @@ class FrameTable:
 
     def _sheet(self) -> Any:
         """Read the cells as they are, without what pandas makes of headers and missing values."""
-        import pandas as pd
+        if self._frame is None:
+            self._frame = self._read_sheet()
+        return self._frame
 
-        sheet, name = self.how.sheet, self.source.name
+    def _read_sheet(self) -> Any:
+        import pandas as pd
+        from openpyxl import load_workbook
+
+        wanted, name = self.how.sheet, self.source.name
         with self.source.raw() as raw:
             with self._book_told():
-                book = pd.ExcelFile(raw, engine="openpyxl")
-            with book:
-                names = [str(each) for each in book.sheet_names]
-                shown = ", ".join(map(repr, names))
-                if sheet is None and len(names) > 1:
-                    raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
-                if sheet is not None and sheet not in names:
-                    raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
-                options: dict[str, Any] = {"header": None, "dtype": object, "na_filter": False}
-                with self._book_told():
-                    cells = pd.read_excel(book, sheet_name=sheet or names[0], **options)
-        empty = cells.isna() | (cells == "")
-        cells = cells[~empty.all(axis=1)]
-        if not len(cells):
+                # Read-only, a sheet is not in memory, nor is all that lies between far cells.
+                book = load_workbook(raw, read_only=True, data_only=True, keep_links=False)
+                sheets = {str(sheet.title): sheet for sheet in book.worksheets}
+            shown = ", ".join(map(repr, sheets))
+            if wanted is None and len(sheets) > 1:
+                raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
+            if wanted is not None and wanted not in sheets:
+                raise ValueError(f"{name} has no sheet {wanted!r}; it has {shown}")
+            with self._book_told():
+                sheet = sheets[wanted or next(iter(sheets))]
+                sheet.reset_dimensions()  # what a file says of them may be wrong
+                rows, is_whole = _cells_of(sheet.iter_rows(values_only=True))
+        if not is_whole:
+            raise ValueError(
+                f"{name} spans more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, perhaps with "
+                "a cell far away from all others: copy the table into a new sheet, or save it as "
+                "CSV"
+            )
+        if not rows:
             raise ValueError(f"{name} is empty")
-        self._row_numbers = cells.index[1:].to_numpy() + 1
+        cells = pd.DataFrame(list(rows.values()), dtype=object)
+        self._row_numbers = np.array(list(rows)[1:])
         frame = cells.iloc[1:].reset_index(drop=True)
         frame.columns = [str(cell) for cell in cells.iloc[0]]
         return frame
+
+
+def _cells_of(sheet: Iterable[Sequence[Any]]) -> tuple[dict[int, list[Any]], bool]:
+    """Return the rows that are not empty, by their numbers, and whether they are all there are."""
+    rows: dict[int, list[Any]] = {}
+    n_cells = widest = 0
+    for number, row in enumerate(sheet, 1):
+        values = [_value_of(value) for value in row]
+        while values and values[-1] == "":  # those that have a colour and no value
+            values.pop()
+        n_cells, widest = n_cells + len(row), max(widest, len(values))
+        if values:
+            rows[number] = values
+        if number > MOST_ROWS or len(rows) * widest > MOST_CELLS or n_cells > LOOKED_AT:
+            return rows, False
+    return {i: row + [""] * (widest - len(row)) for i, row in rows.items()}, True
+
+
+def _value_of(value: Any) -> Any:
+    """Return what is in a cell of Excel: a whole number as an int, nothing for an error."""
+    if value is None or value in ERRORS:
+        return ""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _numbers_or_dates(name: str, series: Any) -> Column | None:
