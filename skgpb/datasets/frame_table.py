@@ -15,11 +15,9 @@ from skgpb.datasets.dates import SECONDS_PER_DAY
 from skgpb.datasets.format import TableFormat, places_of
 from skgpb.datasets.sources import DAMAGED, Source
 
-# Rows that Excel has; cells in the rectangle that a table spans, because a small file can have a
-# cell so far away that what lies between does not fit into the memory; and cells that are looked at.
+# Rows that Excel has; cells in the rectangle of a table, because a small file can have a cell so
+# far away that what lies between does not fit into the memory; and cells that are looked at.
 MOST_ROWS, MOST_CELLS, LOOKED_AT = 2**20, 20_000_000, 200_000_000
-# What Excel shows where a formula has no value.
-ERRORS = {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"}
 NEEDS = {"parquet": ("pandas", "pyarrow"), "excel": ("pandas", "openpyxl")}
 
 
@@ -57,8 +55,10 @@ class FrameTable:
             frame = self._parquet(None) if self.source.kind == "parquet" else self._sheet()
         return [str(name).strip() for name in frame.columns]
 
-    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
-        """Read columns; columns named in ``texts`` are always read as texts."""
+    def read(
+        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
+    ) -> list[Column]:
+        """Read columns; those named in ``texts`` or ``verbatim`` are always read as texts."""
         with self.source.damage_told():
             frame = self._parquet(columns) if self.source.kind == "parquet" else self._sheet()
         names = [str(name).strip() for name in frame.columns]
@@ -68,8 +68,11 @@ class FrameTable:
         found = []
         for name, place in zip(columns, places, strict=True):
             series = frame.iloc[:, place]
-            column = None if name in texts else _numbers_or_dates(name, series)
-            found.append(_column_of_objects(name, series, self.how) if column is None else column)
+            always = name in texts or name in verbatim
+            column = None if always else _numbers_or_dates(name, series)
+            if column is None:
+                column = _column_of_objects(name, series, self.how, always, name in verbatim)
+            found.append(column)
             found[-1].check_range()
         return found
 
@@ -133,7 +136,7 @@ class FrameTable:
             with self._book_told():
                 sheet = sheets[wanted or next(iter(sheets))]
                 sheet.reset_dimensions()  # what a file says of them may be wrong
-                rows, is_whole = _cells_of(sheet.iter_rows(values_only=True))
+                rows, is_whole = _cells_of(sheet.rows)
         if not is_whole:
             raise ValueError(
                 f"{name} spans more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, perhaps with "
@@ -154,7 +157,7 @@ def _cells_of(sheet: Iterable[Sequence[Any]]) -> tuple[dict[int, list[Any]], boo
     rows: dict[int, list[Any]] = {}
     n_cells = widest = 0
     for number, row in enumerate(sheet, 1):
-        values = [_value_of(value) for value in row]
+        values = [_value_of(cell) for cell in row]
         while values and values[-1] == "":  # those that have a colour and no value
             values.pop()
         n_cells, widest = n_cells + len(row), max(widest, len(values))
@@ -165,9 +168,10 @@ def _cells_of(sheet: Iterable[Sequence[Any]]) -> tuple[dict[int, list[Any]], boo
     return {i: row + [""] * (widest - len(row)) for i, row in rows.items()}, True
 
 
-def _value_of(value: Any) -> Any:
+def _value_of(cell: Any) -> Any:
     """Return what is in a cell of Excel: a whole number as an int, nothing for an error."""
-    if value is None or value in ERRORS:
+    value = cell.value
+    if value is None or cell.data_type == "e":
         return ""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -200,9 +204,19 @@ def _numbers_or_dates(name: str, series: Any) -> Column | None:
     return None
 
 
-def _column_of_objects(name: str, series: Any, how: TableFormat) -> Column:
+def _column_of_objects(
+    name: str, series: Any, how: TableFormat, as_texts: bool, verbatim: bool
+) -> Column:
     """Find out what other cells are by how they are written."""
     codes, objects = series.factorize(use_na_sentinel=True)
     texts = [*map(str, objects), ""]
     codes = np.where(codes < 0, len(objects), codes)
-    return column_of_texts(name, codes, texts, decimal=how.decimal, pattern=how.dates)
+    return column_of_texts(
+        name,
+        codes,
+        texts,
+        decimal=how.decimal,
+        pattern=how.dates,
+        as_texts=as_texts,
+        verbatim=verbatim,
+    )

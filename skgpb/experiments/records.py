@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date as Date
 from math import isfinite
 from typing import Any
@@ -75,6 +75,13 @@ class Record:
         self.operator = self.operator if operator is None else in_one_line(operator)
         self.date = self.date if date is None else date
         self.measured = values
+
+    def followed_by(self, other: Record) -> Record:
+        """Return the record of what was written on before its answer was told."""
+        out = replace(self, date=other.date, skipped=other.skipped)
+        note = "; ".join(filter(None, [self.note, other.note]))
+        out.write(note, other.operator or None, measured=other.measured)
+        return out
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, without ``skipped``, which is a status."""

@@ -13,6 +13,11 @@ _GAP = re.compile("[\t\n]")
 _PAIR = re.compile(r'\s*("(?:[^"]|"")*"|(?!\s*")[^=]*?)\s*=\s*(.*?)\s*', re.DOTALL)
 # A value of a list, perhaps in quotes, and the comma behind it.
 _PIECE = re.compile(r'\s*("(?:[^"]|"")*"|(?!\s*")[^,]*?)\s*(,|\Z)')
+# First characters of texts that a spreadsheet takes for a formula, and texts that have the mark.
+_FORMULA = ("=", "+", "-", "@")
+_PROTECTED = re.compile(r"'+[-=+@\d]")
+# A number with a decimal comma, as it is exported.
+_WITH_COMMA = re.compile(r"-?\d+,\d+(?:e[-+]\d+)?")
 
 
 def check_name(text: str, what: str) -> str:
@@ -63,6 +68,31 @@ def split_list(text: str) -> list[str]:
         pieces.append(found[1])
         at, comma = found.end(), found[2]
     return pieces
+
+
+def protected(text: str, formulas: bool) -> str:
+    """Return a text for a cell, marked as a text where something else would be read.
+
+    Parameters
+    ----------
+    text : str
+    formulas : bool
+        Whether what begins like a formula would be taken for one.
+    """
+    is_formula = formulas and text.startswith(_FORMULA)
+    return (
+        f"'{text}" if is_formula or _PROTECTED.match(text) or _WITH_COMMA.fullmatch(text) else text
+    )
+
+
+def unprotected(text: str) -> str:
+    """Return the text of a cell without the mark of :func:`protected`."""
+    return text[1:] if _PROTECTED.match(text) else text
+
+
+def with_point(text: str) -> str:
+    """Return a number that was exported with a decimal comma as any other is written."""
+    return text.replace(",", ".") if _WITH_COMMA.fullmatch(text) else text
 
 
 def is_quoted(text: str) -> bool:
