@@ -18,6 +18,7 @@ from scipy import stats
 from skgpb import GPUCBOptimizer
 from skgpb.domains import Steps
 from skgpb.experiments import Experiment
+from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
 
 pytest.importorskip("flask")
@@ -675,6 +676,23 @@ def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path, 
     assert "violates temperature (°C) &lt;= 45" in window.text
     assert "are saved, 3 of them" in window.text
     assert run.status()["n_answered"] == 6
+
+
+def test_nobody_waits_while_an_uploaded_table_is_read(run, path, monkeypatch):
+    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
+    window = Window(path)
+    window.open("/add")
+
+    def reading(*arguments, **options):
+        thread = Thread(target=Experiment(path).annotate, args=(1,), kwargs={"note": "meanwhile"})
+        thread.start()
+        thread.join()
+        return read_answers(*arguments, **options)
+
+    monkeypatch.setattr("skgpb.experiments.experiment.read_answers", reading)
+    window.send("/add", data="temperature\tsalt\tcatalyst\tyield\n50\t0,01\tA\t3,5\n")
+    assert "are saved, 1 of them" in window.text
+    assert run.history()[0]["note"] == "meanwhile"
 
 
 def test_a_form_begins_an_experiment_with_constraints_and_steps(path):

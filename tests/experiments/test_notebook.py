@@ -2,6 +2,7 @@
 
 import csv
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from numpy.testing import assert_allclose
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose
 from skgpb import GPUCBOptimizer
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, write_table
-from skgpb.experiments.table import ERROR, NUMBER, STATUS, WRITTEN
+from skgpb.experiments.table import ERROR, NUMBER, STATUS, WRITTEN, read_answers
 
 FORMATS = ["csv", "german.csv", "xlsx"]
 # Texts that a spreadsheet, or a reader of tables, takes for something else.
@@ -178,6 +179,47 @@ def test_another_column_is_the_answer_and_the_first_one_is_kept(tmp_path):
     found = again(run, tmp_path, "csv", ["x=0:1"], answer="cost").history()[0]
     assert (found["answer"], found["noise"]) == (3.0, None)
     assert found["measured"] == {"yield": 1.0, "kind": "A", ERROR: 0.1}
+
+
+def test_nobody_waits_while_a_table_is_read(tmp_path, monkeypatch):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"])
+    table = tmp_path / "more.csv"
+    table.write_text("x,kind,y\n0.5,A,1\n0.25,C,2\n")
+    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
+    others, n_reads = Experiment(run.path), []
+
+    def reading(*arguments, **options):
+        with ThreadPoolExecutor(1) as pool:  # a thread that holds a lock takes it again
+            if not n_reads:  # C is a value from now on
+                pool.submit(others.change, {"kind": ["A", "B", "C"]}).result()
+            pool.submit(others.tell, 3.0, at={"x": 0.125, "kind": "A"}).result()
+        n_reads.append(1)
+        return read_answers(*arguments, **options)
+
+    monkeypatch.setattr("skgpb.experiments.experiment.read_answers", reading)
+    with pytest.raises(ValueError, match="kind must be A or B, got 'C'"):
+        run.add_table(table)  # what is wrong is said of what was known when it was read
+    n_reads[:] = []
+    others.change({"kind": ["A", "B", "C"]})
+    assert [entry["answer"] for entry in run.add_table(table)] == [1.0, 2.0]
+    assert [entry["answer"] for entry in run.history()] == [3.0, 3.0, 1.0, 2.0]
+
+
+def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatch):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"])
+    (tmp_path / "more.csv").write_text("x,kind,y\n0.5,A,1\n")
+    others, seen = Experiment(run.path), []
+
+    def reading(path, sides, *arguments, **options):
+        seen.append(sides[0].ends)
+        if len(seen) == 1:
+            others.change(["x=0:2"], constraints="x <= 1.5")
+        return read_answers(path, sides, *arguments, **options)
+
+    monkeypatch.setattr("skgpb.experiments.experiment.read_answers", reading)
+    run.add_table(tmp_path / "more.csv")
+    assert seen == [(0.0, 1.0), (0.0, 2.0)]
+    assert [entry["params"]["x"] for entry in run.history()] == [0.5]
 
 
 def test_regions_are_refused_by_name(tmp_path):
