@@ -127,7 +127,8 @@ class Experiment(KeptRun):
             Names of the experiment and of the answer, and its unit; for display only. If ``data``
             is given, its column of answers is ``answer``.
         data : path, default=None
-            A table of settings and answers of the past, see :meth:`add_table`.
+            A table of settings and answers of the past, see :meth:`add_table`. What ``export``
+            wrote is read back with the numbers of the queries, and pending ones stay pending.
         skip_outside : bool, default=False
             Whether rows of it that are not within the sides are left out, with a warning.
         seed : int, default=0
@@ -471,7 +472,9 @@ class Experiment(KeptRun):
         path : path
             A file of any kind that :class:`~skgpb.datasets.TableFile` reads, with a column for
             every side, and one of answers. Rows without an answer are passed over. Rows that
-            violate a constraint are taken, with a note and a warning that name it.
+            violate a constraint are taken, with a note and a warning that name it. What
+            ``export`` wrote has more: standard errors, failures, what was skipped, and the
+            notebook; queries that are pending elsewhere are passed over.
         answer : str, default=None
             Column of the answers; None for the name of the answer or, if there is none, for the
             only column that is no side.
