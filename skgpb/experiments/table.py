@@ -247,16 +247,18 @@ class _Header:
         known = plain if book else header
         sides = [_column(known, name) for name in names]
         places_of(known, sides, table.name)
-        if book:
-            own = plain[plain.index(book[ERROR]) - 1] if book[ERROR] in plain else None
-            if answer is None or answer in sides or without_unit(answer) == without_unit(own or ""):
-                answer = own
-            else:
-                del book[ERROR]  # of other answers
         others = [name for name in known if name and name not in (*sides, *book.values())]
+        if book:
+            # The answers are before their standard errors, unless somebody moved the columns.
+            before = plain[plain.index(book[ERROR]) - 1] if book[ERROR] in plain else ""
+            own = before if before in others else None
+            if answer is None or answer in sides or own == _column(known, answer):
+                answer = own
+            elif own is not None:
+                others.append(book.pop(ERROR))  # of other answers
         if answer is not None:
             answer = _column(known, answer)
-        elif len(others) == 1 or (book and others):
+        elif len(others) == 1:
             answer = others[0]
         else:
             raise ValueError(

@@ -20,11 +20,11 @@ _PROTECTED = re.compile(r"'+[-=+@\d]")
 _WITH_COMMA = re.compile(r"-?\d+,\d+(?:e[-+]\d+)?")
 
 
-def check_name(text: str, what: str) -> str:
-    """Return a name of one line; ``what`` names it in the ValueError for any other."""
-    if any(each.search(text) for each in (_NO_CHARACTER, _LINE_END, _GAP)):
+def check_name(text: str, what: str) -> None:
+    """Raise a ValueError that says ``what`` is wrong unless a name is a text of one line."""
+    odd = (_NO_CHARACTER, _LINE_END, _GAP)
+    if not isinstance(text, str) or any(each.search(text) for each in odd):
         raise ValueError(f"{what} must be one line of characters that can be shown, got {text!r}")
-    return text
 
 
 def cleaned(text: str) -> str:

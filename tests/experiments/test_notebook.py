@@ -143,7 +143,8 @@ def test_what_is_filled_in_at_a_spreadsheet_is_taken(tmp_path):
     rows[0]["note"], rows[1]["result"] = "better", ""
     rows[2][ERROR], rows[3]["result"], rows[4]["result"] = "0.5", "2.5", "3"
     rows[4] |= {"date": "31.01.2026", "operator": "Ada"}
-    columns = ["comment", *sorted(rows[0])]  # the columns may be in another order
+    # The columns may be in another order, and no answers before their standard errors.
+    columns = ["comment", *sorted(rows[0], key=lambda name: (name == ERROR, name))]
 
     def saved(name, change=None):
         with open(tmp_path / name, "w", newline="") as file:
@@ -153,6 +154,8 @@ def test_what_is_filled_in_at_a_spreadsheet_is_taken(tmp_path):
         return tmp_path / name
 
     given = {"data": saved("filled.csv"), "answer": "result"}
+    with pytest.raises(ValueError, match="the one of answers must be named; it has 'comment', 're"):
+        Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], data=given["data"])
     history = Experiment.create(tmp_path / "again.skgpb", ["x=0:1", "y=0:1"], **given).history()
     assert [(e["query"], e["status"], e["answer"], e["noise"]) for e in history] == [
         (1, "answered", 1.0, None),
@@ -169,8 +172,9 @@ def test_what_is_filled_in_at_a_spreadsheet_is_taken(tmp_path):
         ({"date": "soon"}, "line 2, column 'status': date must be like 2026-01-31, got 'soon'"),
         ({"note": "a" * 10_001}, "line 2, column 'status': note must be a text of at most"),
     ):
+        given["data"] = saved("wrong.csv", change)
         with pytest.raises(ValueError, match=says):
-            Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], data=saved("w.csv", change))
+            Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], **given)
 
 
 def test_another_column_is_the_answer_and_the_first_one_is_kept(tmp_path):

@@ -36,6 +36,11 @@ def test_notes_are_kept_as_texts_that_everything_can_hold(tmp_path, odd):
     assert entry["note"] in [cell.value for row in sheet.iter_rows() for cell in row]
 
 
+def test_a_name_is_a_text(tmp_path):
+    with pytest.raises(ValueError, match=r"the name of a side must be one line of .*, got 1"):
+        Experiment.create(tmp_path / "run.skgpb", {1: (0, 1)})
+
+
 @pytest.mark.parametrize("odd", [*ODD, "\t", "\n", "\r"], ids=ascii)
 def test_names_that_cannot_be_shown_are_refused(tmp_path, odd):
     path, name = tmp_path / "run.skgpb", f"x{odd}y"
