@@ -19,11 +19,14 @@ from skgpb.app.guard import Guard, reason_of
 from skgpb.app.pages import guarded_app, make_app
 from skgpb.experiments.listed import ENDING, experiment_in
 from skgpb.experiments.sides import shown
+from skgpb.experiments.texts import in_one_line
 
 # Experiments whose pages, and whose rows of the list, are kept.
 KEPT = 64
 # Names that are valid on every system and do not lead to another folder.
-NAME = re.compile(r"[^/\\:*?\"<>|\x00-\x1f.][^/\\:*?\"<>|\x00-\x1f]{0,100}")
+NAME = re.compile(r"[^/\\:*?\"<>|\x00-\x1f\ud800-\udfff.][^/\\:*?\"<>|\x00-\x1f\ud800-\udfff]*")
+# Bytes of a name: a file beside it has a name with six more, and file systems take 255.
+LONGEST = 249
 
 
 def make_folder_app(folder: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
@@ -91,15 +94,24 @@ class Folder:
         if not form.text("name"):
             return self._show(form)
         if not _is_name(name):
-            form.errors["name"] = 'Please leave out / \\ : * ? " < > |, and dots at the beginning.'
+            form.errors["name"] = (
+                'Please leave out / \\ : * ? " < > |, and dots at the beginning.'
+                if len(name.encode()) <= LONGEST
+                else "This name is too long: please give a shorter one."
+            )
             return self._show(form, 422)
         return redirect(f"/{quote(name)}/", 303)
 
     def _show(self, form: Form, status: int = 200) -> Any:
-        names = [name for name in sorted(os.listdir(self._folder)) if _is_name(name)]
-        every = [(name, self._row(name)) for name in names]
+        names = [name for name in sorted(os.listdir(self._folder)) if name.endswith(ENDING)]
+        # A hidden file is not shown, and a name that no address can have leads nowhere.
+        every = [
+            (name, self._row(name) if _is_name(name) else None)
+            for name in names
+            if not name.startswith(".")
+        ]
         experiments = [(f"/{quote(name)}/", row) for name, row in every if row is not None]
-        unread = [name for name, row in every if row is None]
+        unread = [in_one_line(name) for name, row in every if row is None]
         return self._page("list.html", status, form=form, experiments=experiments, unread=unread)
 
     def _row(self, name: str) -> dict[str, Any] | None:
@@ -121,8 +133,9 @@ class Folder:
         return {**row, "best": said}
 
     def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
-        name = self._folder.absolute().name
-        common = {"name": name, "path": str(self._folder.absolute()), "version": __version__}
+        path = self._folder.absolute()
+        name, path_shown = in_one_line(path.name), in_one_line(str(path))
+        common = {"name": name, "path": path_shown, "version": __version__}
         return render_template(template, **common | values), status
 
     def refused(self, error: Any) -> Any:
@@ -137,4 +150,5 @@ class Folder:
 
 def _is_name(name: str) -> bool:
     """Return whether this may be the name of an experiment in a folder."""
-    return name.endswith(ENDING) and NAME.fullmatch(name) is not None
+    is_plain = name.endswith(ENDING) and NAME.fullmatch(name) is not None
+    return is_plain and len(name.encode()) <= LONGEST

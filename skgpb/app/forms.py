@@ -9,7 +9,8 @@ from typing import Any
 
 from skgpb.experiments import Side
 from skgpb.experiments.records import Record
-from skgpb.experiments.sides import number, shown
+from skgpb.experiments.sides import exact, list_of, number, shown, values_in
+from skgpb.experiments.texts import cleaned, quoted, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
@@ -83,7 +84,7 @@ class Form:
 
 def sentence(error: object) -> str:
     """Write the message of an error as a sentence, in the words of the pages."""
-    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(str(error).split()))
+    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(cleaned(str(error)).split()))
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
@@ -123,10 +124,11 @@ def read_record(form: Form) -> dict[str, Any]:
     """Return what was written into the notebook."""
     measured = {}
     for line in read_lines(form, "measured"):
-        name, equals, value = (part.strip() for part in line.partition("="))
-        if not (equals and name):
+        try:
+            name, value = split_pair(line)
+            measured[name] = value
+        except ValueError:
             form.errors["measured"] = f"Please write a name, = and a value in each line: {line!r}."
-        measured[name] = value
     if form.text("date"):
         form.take("date", _date)
     return {
@@ -135,6 +137,15 @@ def read_record(form: Form) -> dict[str, Any]:
         "date": form.text("date") or None,
         "measured": measured,
     }
+
+
+def written(entry: dict[str, Any]) -> dict[str, str]:
+    """Return the notes of an entry as :func:`read_record` reads them."""
+    names = [quoted(name) if set(name) & set('="') else name for name in entry["measured"]]
+    values = map(exact, entry["measured"].values())
+    lines = [f"{name} = {value}" for name, value in zip(names, values, strict=True)]
+    texts = {name: entry[name] for name in ("note", "operator", "date")}
+    return {**texts, "measured": "\n".join(lines)}
 
 
 def _date(text: str) -> None:
@@ -170,11 +181,16 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
     """Return the sides whose limits or list of values were changed."""
     changed = []
     for i, side in enumerate(sides):
-        if side.kind == "distribution":
+        before = limits_of(i, side)
+        if all(form.text(name) == text for name, text in before.items()):
             continue
         new: Side | None
+        if side.kind == "distribution":
+            form.errors[f"high{i}"] = "These limits can be changed in Python only."
+            continue
         if side.kind == "choice":
-            new = form.take(f"values{i}", lambda text, name=side.name: Side.of(name, text))
+            known = {list_of([value]): value for value in side.bounds}
+            new = _read_choice(form, i, side.name, known)
         else:
             low, high = (form.number(f"{end}{i}", f"the {end} end") for end in ("low", "high"))
             scale = SCALES[side.kind]
@@ -190,6 +206,35 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
             changed.append(new)
     form.check()
     return changed
+
+
+def limits_of(i: int, side: Side) -> dict[str, str]:
+    """Return the limits or values of a side as the fields of a form."""
+    if side.kind == "choice":
+        return {f"values{i}": list_of(side.bounds)}
+    known = side.as_dict()
+    typed = {f"{end}{i}": exact(known[end]) for end in ("low", "high")}
+    if side.kind == "range":
+        typed[f"step{i}"] = exact(known["step"]) if "step" in known else "any"
+    return typed
+
+
+def _read_choice(form: Form, i: int, name: str, known: Mapping[str, Any]) -> Side | None:
+    """Return a side with a list of values; a single one is asked about once."""
+    field, text = f"values{i}", form.text(f"values{i}")
+    values = form.take(field, lambda typed: values_in(name, typed))
+    if values is None:
+        return None
+    if len(values) == 1 and form.text(f"sure{i}") != text:
+        form.errors[field] = (
+            f"{values[0]} is one value only, and there is nothing to choose. Separate several by "
+            "commas. If it is right, press the button again."
+        )
+        form.typed[f"sure{i}"] = text
+        return None
+    return form.take(
+        field, lambda _: Side.choice(name, [known.get(list_of([v]), v) for v in values])
+    )
 
 
 def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
@@ -257,7 +302,7 @@ def _read_side(form: Form, i: int, name: str) -> Side | None:
     kind = form.text(f"kind{i}")
     if kind == "choice":
         if form.text(f"values{i}"):
-            return form.take(f"values{i}", lambda text: Side.of(name, text))
+            return _read_choice(form, i, name, {})
         form.errors[f"values{i}"] = "Please give the list, its values separated by commas."
         return None
     low = form.number(f"low{i}", "the smallest value")

@@ -6,7 +6,7 @@ import io
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import date
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -34,6 +34,7 @@ from skgpb.app.forms import (
     read_record,
     read_settings,
     sentence,
+    written,
 )
 from skgpb.app.guard import Guard, reason_of
 from skgpb.app.pictures import map_of, progress, replicates, slices
@@ -51,7 +52,7 @@ from skgpb.app.views import (
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel
-from skgpb.experiments.sides import shown
+from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
 
 # Message on the next page, and the number of the query.
@@ -256,8 +257,8 @@ class Pages:
 
     def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
         common = {
-            "name": self._path.name,
-            "path": str(self._path.absolute()),
+            "name": in_one_line(self._path.name),
+            "path": in_one_line(str(self._path.absolute())),
             "version": __version__,
             "token": self._guard.token,
             "home": self._home,
@@ -282,12 +283,19 @@ class Pages:
     # -- forms --------------------------------------------------------------------------------
 
     def _submitted(
-        self, form: Form, change: Change, number: int | None = None, *, show: Any = None
+        self,
+        form: Form,
+        change: Change,
+        number: int | None = None,
+        *,
+        show: Any = None,
+        alone: bool = True,
     ) -> Any:
         """Run the action of a form while the file is locked, or show the form again.
 
         ``change`` returns what the next page says. With a number the form is the one that corrects
-        the result of this experiment; ``show`` is another page with the form.
+        the result of this experiment; ``show`` is another page with the form. If not ``alone``,
+        only the changes themselves lock the file, and not what takes long before them.
         """
         experiment = self._opened()
         if show is None:
@@ -297,8 +305,10 @@ class Pages:
         try:
             self._check_token()
             if experiment is None:
-                raise Stale(f"The file {self._path.name} is gone, and nothing was changed.")
-            with experiment.alone():
+                raise Stale(
+                    f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
+                )
+            with experiment.alone() if alone else nullcontext():
                 said, about = change(experiment)
         except Stale as error:
             if error.number is not None:
@@ -460,9 +470,7 @@ class Pages:
         """Return the notes on an experiment in the notebook, as the fields of its form."""
         for entry in self._existing().history():
             if entry["query"] == number:
-                lines = [f"{name} = {shown(v, 12)}" for name, v in entry["measured"].items()]
-                texts = {name: entry[name] for name in ("note", "operator", "date")}
-                return {**texts, "measured": "\n".join(lines)}
+                return written(entry)
         return {}
 
     def repeat(self, number: int) -> Any:
@@ -519,7 +527,7 @@ class Pages:
                 raise Mistyped from None
             return "some" if len(experiment.left_out()) > before else "added", n
 
-        return self._submitted(form, change, show=show)
+        return self._submitted(form, change, show=show, alone=False)
 
     def expect(self) -> Any:
         """Show the result expected at some settings."""
@@ -649,13 +657,13 @@ class Pages:
         """Return the experiment that there has to be."""
         experiment = self._opened()
         if experiment is None:
-            return abort(404, f"The file {self._path.name} does not exist yet.")
+            return abort(404, f"The file {in_one_line(self._path.name)} does not exist yet.")
         return experiment
 
     def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:
         """Return something that a browser saves under the name of the file."""
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
-        name = self._path.stem + ending
+        name = in_one_line(self._path.stem) + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -15,13 +14,11 @@ from flask import request
 from skgpb.app.forms import Form, sentence
 from skgpb.datasets.sources import DAMAGED
 
-# Limits of the bytes in an Excel file and of the cells that its sheets span: a small file can
-# unpack to more than the memory holds.
-MOST_BYTES, MOST_CELLS = 20_000_000, 5_000_000
+# Limit of the bytes in an Excel file: a small file can unpack to more than the memory holds.
+MOST_BYTES = 20_000_000
 # Largest file that is taken, in bytes.
 MOST_UPLOADED = 1_000_000
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
-PLACE = re.compile(rb"""\sr=["']([A-Z]{0,3})(\d+)["']""")
 LEAVE_OUT = "Mark below that such rows are left out, or change them"
 PACKED_FILE = "the file is compressed: unpack it, and choose the table itself"
 OTHER_FORMAT = "the file is an archive or in another format: save the table as .xlsx or CSV"
@@ -79,25 +76,6 @@ def _check_archive(table: Path) -> None:
             raise ValueError(OTHER_FORMAT)
         if sum(each.file_size for each in archive.infolist()) > MOST_BYTES:
             raise ValueError(f"the Excel file has more than {MOST_BYTES // 1_000_000} MB in it")
-        for each in archive.namelist():
-            if each.startswith("xl/worksheets/") and _cells(archive.read(each)) > MOST_CELLS:
-                raise ValueError(
-                    "the Excel file has a cell far away from all others: copy the results into a "
-                    "new sheet"
-                )
-
-
-def _cells(sheet: bytes) -> int:
-    """Return the number of cells in the rectangle that a sheet spans."""
-    rows = columns = 1
-    for place in PLACE.finditer(sheet):
-        letters, digits = place.groups()
-        rows = max(rows, int(digits[:9]))
-        column = 0
-        for letter in letters:
-            column = 26 * column + letter - ord("A") + 1
-        columns = max(columns, column)
-    return rows * columns
 
 
 def mark_table(form: Form, error: Exception, table: Path | None) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
 from skgpb.experiments.sides import shown
+from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
@@ -111,14 +113,7 @@ def _side_view(i: int, side: Side) -> SideView:
     """Return the name and the values of a side."""
     values = side.bounds if side.kind == "choice" else []
     choices = [(str(value), shown(value)) for value in values]
-    if side.kind == "choice":
-        typed = {f"values{i}": ", ".join(str(value) for value in values)}
-    else:
-        known = side.as_dict()
-        typed = {f"{end}{i}": shown(known[end], 12) for end in ("low", "high")}
-        if side.kind == "range":
-            typed[f"step{i}"] = shown(known["step"], 12) if "step" in known else "any"
-    return SideView(side.name, f"side{i}", str(side), choices, typed)
+    return SideView(side.name, f"side{i}", str(side), choices, limits_of(i, side))
 
 
 @dataclass(frozen=True)
@@ -154,7 +149,7 @@ class RunView:
 
     def __init__(self, experiment: Experiment) -> None:
         status, entries = experiment.status(), experiment.history()
-        self.title: str = status["title"] or experiment.path.name
+        self.title: str = status["title"] or in_one_line(experiment.path.name)
         self.outcome: str = outcome_of(status)
         #: Label of a field for it, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]

@@ -23,6 +23,7 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.export import write_table
 from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.sides import shown
+from skgpb.experiments.texts import split_pair
 
 # Output of a command: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -106,7 +107,8 @@ def _add_new(commands: Any) -> None:
         metavar="SIDE",
         help="what is set, and from where to where: NAME=LOW:HIGH, NAME=LOW:HIGH:log, "
         "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C. Numbers have three significant "
-        "digits unless a step is given; NAME=LOW:HIGH:any has none",
+        "digits unless a step is given; NAME=LOW:HIGH:any has none. Values with a comma stand "
+        "between quotes: 'NAME=\"1,4-dioxane\",DMF'",
     )
     add(
         "--constraint",
@@ -539,9 +541,10 @@ def _pairs(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
     """Names and values of a setting."""
     pairs: dict[str, str] = {}
     for text in texts:
-        name, equals, value = (part.strip() for part in text.rpartition("="))
-        if not (equals and name and value):
-            raise UsageError(f"{option} takes NAME=VALUE, got {text!r}")
+        try:
+            name, value = split_pair(text)
+        except ValueError:
+            raise UsageError(f"{option} takes NAME=VALUE, got {text!r}") from None
         if name in pairs:
             raise UsageError(f"{option} has {name!r} twice")
         pairs[name] = value

@@ -7,6 +7,7 @@ from typing import Any
 
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import shown
+from skgpb.experiments.texts import in_one_line
 from skgpb.plotting import SliceDisplay
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
@@ -63,7 +64,7 @@ def _title(experiment: Experiment, value: str, width: int) -> list[str]:
     setting = ", ".join(f"{name} = {shown(each, DIGITS)}" for name, each in best["params"].items())
     mean, low, high = (shown(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
     return [
-        experiment.status()["title"] or experiment.path.name,
+        experiment.status()["title"] or in_one_line(experiment.path.name),
         *wrap(f"recommended: {setting}", width),
         f"{value}: {mean}, with 95 % probability between {low} and {high}",
     ]

@@ -113,6 +113,7 @@ def column_of_texts(
     decimal: Decimal | None = None,
     pattern: str | None = None,
     as_texts: bool = False,
+    verbatim: bool = False,
 ) -> Column:
     """Find out what a column is that does not hold numbers alone.
 
@@ -130,6 +131,8 @@ def column_of_texts(
         Format of dates, for ``datetime.strptime``.
     as_texts : bool, default=False
         Whether they shall be texts whatever they are.
+    verbatim : bool, default=False
+        Whether that holds also of texts that else stand for a missing value, such as NA.
 
     Returns
     -------
@@ -141,10 +144,11 @@ def column_of_texts(
         If most rows have a number, or most have a date, and some have neither; or where it is
         not clear which number or date is meant.
     """
-    there = [i for i, text in enumerate(texts) if not is_missing(text)]
+    no_value = (lambda text: not text.strip()) if verbatim else is_missing
+    there = [i for i, text in enumerate(texts) if not no_value(text)]
     given = [texts[i].strip() for i in there]
     meaning = np.full(len(texts), np.nan)
-    if as_texts or not given:
+    if as_texts or verbatim or not given:
         return _texts(name, codes, meaning, there, given)
     if {text.lower() for text in given} <= set(TRUE_OR_FALSE):
         meaning[there] = [TRUE_OR_FALSE[text.lower()] for text in given]

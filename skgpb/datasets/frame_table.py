@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +15,9 @@ from skgpb.datasets.dates import SECONDS_PER_DAY
 from skgpb.datasets.format import TableFormat, places_of
 from skgpb.datasets.sources import DAMAGED, Source
 
+# Rows that Excel has; cells in the rectangle of a table, because a small file can have a cell so
+# far away that what lies between does not fit into the memory; and cells that are looked at.
+MOST_ROWS, MOST_CELLS, LOOKED_AT = 2**20, 20_000_000, 200_000_000
 NEEDS = {"parquet": ("pandas", "pyarrow"), "excel": ("pandas", "openpyxl")}
 
 
@@ -35,6 +38,7 @@ class FrameTable:
     def __init__(self, source: Source, how: TableFormat) -> None:
         self.source, self.how = source, how
         self._row_numbers: np.ndarray | None = None
+        self._frame: Any = None
         try:
             for library in NEEDS[source.kind]:
                 __import__(library)
@@ -51,8 +55,10 @@ class FrameTable:
             frame = self._parquet(None) if self.source.kind == "parquet" else self._sheet()
         return [str(name).strip() for name in frame.columns]
 
-    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
-        """Read columns; columns named in ``texts`` are always read as texts."""
+    def read(
+        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
+    ) -> list[Column]:
+        """Read columns; those named in ``texts`` or ``verbatim`` are always read as texts."""
         with self.source.damage_told():
             frame = self._parquet(columns) if self.source.kind == "parquet" else self._sheet()
         names = [str(name).strip() for name in frame.columns]
@@ -62,8 +68,11 @@ class FrameTable:
         found = []
         for name, place in zip(columns, places, strict=True):
             series = frame.iloc[:, place]
-            column = None if name in texts else _numbers_or_dates(name, series)
-            found.append(_column_of_objects(name, series, self.how) if column is None else column)
+            always = name in texts or name in verbatim
+            column = None if always else _numbers_or_dates(name, series)
+            if column is None:
+                column = _column_of_objects(name, series, self.how, always, name in verbatim)
+            found.append(column)
             found[-1].check_range()
         return found
 
@@ -105,30 +114,66 @@ class FrameTable:
 
     def _sheet(self) -> Any:
         """Read the cells as they are, without what pandas makes of headers and missing values."""
-        import pandas as pd
+        if self._frame is None:
+            self._frame = self._read_sheet()
+        return self._frame
 
-        sheet, name = self.how.sheet, self.source.name
+    def _read_sheet(self) -> Any:
+        import pandas as pd
+        from openpyxl import load_workbook
+
+        wanted, name = self.how.sheet, self.source.name
         with self.source.raw() as raw:
             with self._book_told():
-                book = pd.ExcelFile(raw, engine="openpyxl")
-            with book:
-                names = [str(each) for each in book.sheet_names]
-                shown = ", ".join(map(repr, names))
-                if sheet is None and len(names) > 1:
-                    raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
-                if sheet is not None and sheet not in names:
-                    raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
-                options: dict[str, Any] = {"header": None, "dtype": object, "na_filter": False}
-                with self._book_told():
-                    cells = pd.read_excel(book, sheet_name=sheet or names[0], **options)
-        empty = cells.isna() | (cells == "")
-        cells = cells[~empty.all(axis=1)]
-        if not len(cells):
+                # Read-only, a sheet is not in memory, nor is all that lies between far cells.
+                book = load_workbook(raw, read_only=True, data_only=True, keep_links=False)
+                sheets = {str(sheet.title): sheet for sheet in book.worksheets}
+            shown = ", ".join(map(repr, sheets))
+            if wanted is None and len(sheets) > 1:
+                raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
+            if wanted is not None and wanted not in sheets:
+                raise ValueError(f"{name} has no sheet {wanted!r}; it has {shown}")
+            with self._book_told():
+                sheet = sheets[wanted or next(iter(sheets))]
+                sheet.reset_dimensions()  # what a file says of them may be wrong
+                rows, is_whole = _cells_of(sheet.rows)
+        if not is_whole:
+            raise ValueError(
+                f"{name} spans more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, perhaps with "
+                "a cell far away from all others: copy the table into a new sheet, or save it as "
+                "CSV"
+            )
+        if not rows:
             raise ValueError(f"{name} is empty")
-        self._row_numbers = cells.index[1:].to_numpy() + 1
+        cells = pd.DataFrame(list(rows.values()), dtype=object)
+        self._row_numbers = np.array(list(rows)[1:])
         frame = cells.iloc[1:].reset_index(drop=True)
         frame.columns = [str(cell) for cell in cells.iloc[0]]
         return frame
+
+
+def _cells_of(sheet: Iterable[Sequence[Any]]) -> tuple[dict[int, list[Any]], bool]:
+    """Return the rows that are not empty, by their numbers, and whether they are all there are."""
+    rows: dict[int, list[Any]] = {}
+    n_cells = widest = 0
+    for number, row in enumerate(sheet, 1):
+        values = [_value_of(cell) for cell in row]
+        while values and values[-1] == "":  # those that have a colour and no value
+            values.pop()
+        n_cells, widest = n_cells + len(row), max(widest, len(values))
+        if values:
+            rows[number] = values
+        if number > MOST_ROWS or len(rows) * widest > MOST_CELLS or n_cells > LOOKED_AT:
+            return rows, False
+    return {i: row + [""] * (widest - len(row)) for i, row in rows.items()}, True
+
+
+def _value_of(cell: Any) -> Any:
+    """Return what is in a cell of Excel: a whole number as an int, nothing for an error."""
+    value = cell.value
+    if value is None or cell.data_type == "e":
+        return ""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _numbers_or_dates(name: str, series: Any) -> Column | None:
@@ -159,9 +204,19 @@ def _numbers_or_dates(name: str, series: Any) -> Column | None:
     return None
 
 
-def _column_of_objects(name: str, series: Any, how: TableFormat) -> Column:
+def _column_of_objects(
+    name: str, series: Any, how: TableFormat, as_texts: bool, verbatim: bool
+) -> Column:
     """Find out what other cells are by how they are written."""
     codes, objects = series.factorize(use_na_sentinel=True)
     texts = [*map(str, objects), ""]
     codes = np.where(codes < 0, len(objects), codes)
-    return column_of_texts(name, codes, texts, decimal=how.decimal, pattern=how.dates)
+    return column_of_texts(
+        name,
+        codes,
+        texts,
+        decimal=how.decimal,
+        pattern=how.dates,
+        as_texts=as_texts,
+        verbatim=verbatim,
+    )

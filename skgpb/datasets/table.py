@@ -54,7 +54,9 @@ class TableFile:
         kind = TextTable if source.kind == "text" else FrameTable
         self._table: TextTable | FrameTable = kind(source, how)
 
-    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
+    def read(
+        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
+    ) -> list[Column]:
         """Read columns.
 
         Parameters
@@ -63,6 +65,9 @@ class TableFile:
             Their names in the header.
         texts : collection of str, default=()
             Names of columns that are texts even if their values look like numbers or dates.
+        verbatim : collection of str, default=()
+            Names of columns that are texts as they are: only an empty cell is missing, and a text
+            such as ``NA`` or ``-`` is one.
 
         Returns
         -------
@@ -77,7 +82,7 @@ class TableFile:
             line of a text, the row as Excel numbers it, or the row of Parquet, counted from 0.
         """
         try:
-            return self._table.read(columns, texts)
+            return self._table.read(columns, texts, verbatim)
         except CellError as error:
             raise ValueError(self.said(error)) from None
 

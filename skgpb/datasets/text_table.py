@@ -139,16 +139,21 @@ class TextTable:
         with self._lines() as (lines, _):
             return [name.strip() for name in next(lines, [])]
 
-    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
-        """Read columns; columns named in ``texts`` are always read as texts."""
+    def read(
+        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
+    ) -> list[Column]:
+        """Read columns; those named in ``texts`` or ``verbatim`` are always read as texts."""
         decimals = self._sniffed(columns)
-        parts = [_Part(name, decimals[name], name in texts) for name in columns]
+        always = {*texts, *verbatim}
+        parts = [_Part(name, decimals[name], name in always) for name in columns]
         self._fill(parts)
         if any(part.mixed for part in parts):
             # Earlier rows were read as numbers, but as texts "01" and "1" differ.
             parts = [_Part(part.name, part.decimal, part.is_text) for part in parts]
             self._fill(parts)
-        found = [part.column(self.how.dates, part.name in texts) for part in parts]
+        found = [
+            part.column(self.how.dates, part.name in texts, part.name in verbatim) for part in parts
+        ]
         for column in found:
             column.check_range()
         return found
@@ -213,7 +218,7 @@ class _Part:
             codes = (code_of.setdefault(cell, len(code_of)) for cell in cells)
             self._codes.append(np.fromiter(codes, dtype=np.int32, count=len(cells)))
 
-    def column(self, pattern: str | None, as_texts: bool) -> Column:
+    def column(self, pattern: str | None, as_texts: bool, verbatim: bool) -> Column:
         """Return what was read."""
         if not self.is_text:
             numbers = np.concatenate(self._numbers)
@@ -226,6 +231,7 @@ class _Part:
             decimal=self.decimal,
             pattern=pattern,
             as_texts=as_texts,
+            verbatim=verbatim,
         )
 
 

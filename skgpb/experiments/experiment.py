@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from operator import itemgetter
 from pathlib import Path
@@ -20,9 +20,10 @@ from skgpb.experiments.answers import read_answer, variance_of
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
 from skgpb.experiments.kept import KeptRun
-from skgpb.experiments.records import LONGEST, Record, today
+from skgpb.experiments.records import Record, today
 from skgpb.experiments.sides import Side
-from skgpb.experiments.table import read_answers
+from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
+from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
@@ -126,7 +127,8 @@ class Experiment(KeptRun):
             Names of the experiment and of the answer, and its unit; for display only. If ``data``
             is given, its column of answers is ``answer``.
         data : path, default=None
-            A table of settings and answers of the past, see :meth:`add_table`.
+            A table of settings and answers of the past, see :meth:`add_table`. What ``export``
+            wrote is read back with the numbers of the queries, and pending ones stay pending.
         skip_outside : bool, default=False
             Whether rows of it that are not within the sides are left out, with a warning.
         seed : int, default=0
@@ -139,6 +141,8 @@ class Experiment(KeptRun):
         every = _sides_of(sides)
         if goal not in ("maximize", "minimize"):
             raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        for name, text in (("title", title), ("answer", answer), ("unit", unit)):
+            check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
         if regions and constraints:
             raise ValueError(
@@ -159,19 +163,23 @@ class Experiment(KeptRun):
             optimizer = GPUCBOptimizer(regret="simple", **settings).start()
         left_out: list[str] = []
         records: dict[int, Record] = {}
+        numbers: list[Any] = []
         if data is not None:
             past = read_answers(
                 data, every, answer or None, space=optimizer.space_, skip_outside=skip_outside
             )
-            optimizer.fit(past.settings, past.answers)
             left_out = past.left_out
-            noted = enumerate(past.notes, 1)
-            records = {number: Record(note=note[:LONGEST]) for number, note in noted if note}
+            optimizer, rows = _with_past(optimizer, past.rows)
+            numbers = [row.number for row in rows]
+            if None in numbers or len(set(numbers)) < len(numbers):
+                numbers = list(range(1, len(rows) + 1))
+            records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._numbers, self._last, self._lost, self._records = [], 0, {}, records
-        self._left_out = [f"{today()}: {text}" for text in left_out]
+        self._numbers, self._last, self._lost = numbers, max(numbers, default=0), {}
+        self._records = records
+        self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
         with FileLock(self.path):
             if self.path.exists():
@@ -464,7 +472,9 @@ class Experiment(KeptRun):
         path : path
             A file of any kind that :class:`~skgpb.datasets.TableFile` reads, with a column for
             every side, and one of answers. Rows without an answer are passed over. Rows that
-            violate a constraint are taken, with a note and a warning that name it.
+            violate a constraint are taken, with a note and a warning that name it. What
+            ``export`` wrote has more: standard errors, failures, what was skipped, and the
+            notebook; queries that are pending elsewhere are passed over.
         answer : str, default=None
             Column of the answers; None for the name of the answer or, if there is none, for the
             only column that is no side.
@@ -483,26 +493,36 @@ class Experiment(KeptRun):
             If rows are not within the sides, or no table is there: nothing is taken. The
             message names the rows.
         """
-        with self._changing():
-            past = read_answers(
-                path,
-                self._sides,
-                answer or self._labels["answer"] or None,
-                space=self._optimizer.space_,
-                skip_outside=skip_outside,
-            )
-            n = len(self._optimizer.events_)
-            self._optimizer.tell(past.settings, past.answers)
-            self._left_out += [f"{today()}: {text}" for text in past.left_out]
-            self._count()
-            told = sorted(
-                (entry for entry in self._entries if entry.ended >= n), key=lambda e: e.ended
-            )
-            for entry, note in zip(told, past.notes, strict=True):
-                note = "; ".join(filter(None, [entry.record.note, note]))
-                entry.record.write(note[:LONGEST], date=today())
-                self._records[entry.number] = entry.record
-            return [entry.as_dict() for entry in told]
+        while True:
+            # Nobody waits while a table is read.
+            with self._reading():
+                sides, space, known = self._sides, self._optimizer.space_, self._described()
+                name = answer or self._labels["answer"] or None
+            past = read_answers(path, sides, name, space=space, skip_outside=skip_outside)
+            with self._changing():
+                if self._described() == known:
+                    return self._take_rows(past)
+
+    def _described(self) -> Any:
+        """Return all that a table is read with."""
+        return [side.as_dict() for side in self._sides], self._constraints, self._labels["answer"]
+
+    def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
+        """Take the rows of a table that have an answer, failed or were skipped."""
+        rows = [row for row in past.rows if row.status != "pending"]
+        if not rows:
+            raise ValueError("the table has no row with an answer")
+        n = len(self._optimizer.events_)
+        self._optimizer.tell(*_told(rows))
+        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
+        self._count()
+        ended = (entry for entry in self._entries if entry.ended >= n)
+        told = sorted(ended, key=lambda entry: entry.ended)
+        for entry, row in zip(told, rows, strict=True):
+            row.record.date = row.record.date or today()
+            self._records[entry.number] = entry.record.followed_by(row.record)
+        self._count()
+        return [self._entry(entry.number).as_dict() for entry in told]
 
     def correct(
         self, query: int, answer: float | str | None, *, noise: float | None = None
@@ -832,9 +852,7 @@ class Experiment(KeptRun):
         number = next(entry.number for entry in self._entries if entry.ended >= n)
         before = self._records.get(number)
         if before is not None:  # it was written on while it was pending
-            record.note = "; ".join(filter(None, [before.note, record.note]))
-            record.operator = record.operator or before.operator
-            record.measured = before.measured | record.measured
+            record = before.followed_by(record)
         self._records[number] = record
         self._count()
         return self._entry(number).as_dict()
@@ -885,6 +903,27 @@ class Experiment(KeptRun):
         return {side.name: side.value(at[side.name]) for side in self._sides}
 
 
+def _told(rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what ``tell`` takes: settings, answers, None for a failure, and noise variances."""
+    return [row.setting for row in rows], [row.answer for row in rows], [row.alpha for row in rows]
+
+
+def _with_past(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[Any, list[PastAnswer]]:
+    """Return an optimizer with all that is in a table, and the rows in the order of its events."""
+    given = [row for row in rows if row.status == "given"]
+    told = [row for row in rows if row.status not in ("given", "pending")]
+    pending = [row for row in rows if row.status == "pending"]
+    if given:
+        optimizer.fit(*_told(given)[:2])
+    if told:
+        optimizer.tell(*_told(told))
+    if pending:
+        space, place = optimizer.space_, optimizer.domain_.placed_arm
+        asked = [("ask", place(space.point(row.setting)).named(space)) for row in pending]
+        optimizer = optimizer.repeated([*optimizer.events_, *asked])
+    return optimizer, [*given, *told, *pending]
+
+
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:
     """Return the box that an optimizer is given."""
     bounds = {side.name: side.bounds for side in sides}
@@ -901,4 +940,11 @@ def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two sides are named {name!r}")
+    for side in every:
+        texts: set[str] = set()
+        for value in side.bounds if side.kind == "choice" else []:
+            text = str(value).strip()
+            if text in texts:
+                raise ValueError(f"two values of {side.name} are written {text!r}")
+            texts.add(text)
     return every

@@ -7,40 +7,54 @@ import io
 from pathlib import Path
 from typing import Any
 
+from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
-from skgpb.experiments.sides import shown
-from skgpb.experiments.table import ERROR, NUMBER, STATUS
+from skgpb.experiments.sides import Side, shown
+from skgpb.experiments.table import BOOK, ERROR, NUMBER, STATUS, WRITTEN, booked, marked
+from skgpb.experiments.texts import protected
 
 # Digits of the ends of a region in a cell.
 EXACT = 15
-# Notes that are written for each query.
-WRITTEN = ("note", "operator", "date")
-# First characters of texts that a spreadsheet would take for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def rows_of(experiment: Experiment) -> list[list[Any]]:
     """Return the header and a row for each query: numbers, texts and None."""
-    status, history = experiment.status(), experiment.history()
+    status, sides, history = experiment.status(), experiment.sides, experiment.history()
     names = [side["name"] for side in status["sides"]]
     unit = f" ({status['unit']})" if status["unit"] else ""
-    measured = list(dict.fromkeys(name for entry in history for name in entry["measured"]))
     answer = (status["answer"] or "result") + unit
-    rows: list[list[Any]] = [[NUMBER, *names, answer, ERROR, STATUS, *measured, *WRITTEN]]
-    for entry in history:
-        values = [entry["params"][name] for name in names]
-        rows.append(
-            [
-                entry["query"],
-                *(shown(v, EXACT) if isinstance(v, list) else v for v in values),
-                entry["answer"],
-                entry["noise"],
-                entry["status"],
-                *(entry["measured"].get(name) for name in measured),
-                *(entry[name] for name in WRITTEN),
-            ]
-        )
-    return rows
+    while answer in names:
+        answer = BOOK + answer
+    measured = list(dict.fromkeys(name for entry in history for name in entry["measured"]))
+    book = booked([*names, answer])
+    taken = [*names, answer, *book.values()]
+    words = marked(taken)
+    header = [book[NUMBER], *names, answer, book[ERROR], book[STATUS]]
+    unclear = {name for name in measured if name in taken or name.startswith((words, BOOK))}
+    header += [words + name if name in unclear else name for name in measured]
+    header += [book[name] for name in WRITTEN]
+    rows = [
+        [
+            entry["query"],
+            *(_value(side, entry["params"][side.name], status["regions"]) for side in sides),
+            entry["answer"],
+            entry["noise"],
+            entry["status"],
+            *(entry["measured"].get(name) for name in measured),
+            *(entry[name] for name in WRITTEN),
+        ]
+        for entry in history
+    ]
+    return [header, *rows]
+
+
+def _value(side: Side, value: Any, of_region: bool) -> Any:
+    """Return the value of a side as a number or a text."""
+    if of_region:
+        return shown(value, EXACT) if isinstance(value, list) else value
+    if value is None or isinstance(value, (bool, list)):  # as Side.value reads it
+        return next(str(each) for each in side.bounds if jsonable(each) == value)
+    return value
 
 
 def as_csv(experiment: Experiment, *, decimal_comma: bool = False) -> bytes:
@@ -66,11 +80,18 @@ def as_csv(experiment: Experiment, *, decimal_comma: bool = False) -> bytes:
 
 def _cell(value: Any, decimal_comma: bool) -> Any:
     if isinstance(value, str):
-        # A text is no formula, whoever wrote it.
-        return f"'{value}" if value.startswith(FORMULA) else value
+        return protected(value, formulas=True)
     if isinstance(value, float):
         text = repr(value)
-        return text.replace(".", ",") if decimal_comma else text
+        if not decimal_comma:
+            return text
+        # 1,125 may also be a thousand and more; 1,1250 may not.
+        digits, e, exponent = text.replace(".", ",").partition("e")
+        return (
+            f"{digits}0{e}{exponent}"
+            if len(digits.partition(",")[2]) == 3
+            else digits + e + exponent
+        )
     return value
 
 
@@ -103,7 +124,7 @@ def as_excel(experiment: Experiment) -> bytes:
     for i, row in enumerate(rows_of(experiment), 1):
         for j, value in enumerate(row, 1):
             cell = sheet.cell(i, j)
-            cell.value = value
+            cell.value = protected(value, formulas=False) if isinstance(value, str) else value
             if isinstance(value, str):
                 cell.data_type = "s"  # and no formula
     sheet.freeze_panes = "A2"

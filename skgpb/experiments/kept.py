@@ -18,6 +18,7 @@ from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side
+from skgpb.experiments.texts import in_one_line
 from skgpb.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
@@ -122,10 +123,10 @@ class KeptRun:
 
     def _take_notes(self, notes: dict[str, Any]) -> None:
         """Read the data of a file besides the run; a run saved from Python has none."""
-        self._labels = {name: str(notes.get(name, "")) for name in LABELS}
+        self._labels = {name: in_one_line(str(notes.get(name, ""))) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
-        self._left_out = [str(text) for text in notes.get("left_out", [])]
+        self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): Record.of(each) for number, each in kept.items()}
         self._lost = {}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date as Date
+from math import isfinite
 from typing import Any
+
+from skgpb.experiments.texts import check_name, cleaned, in_one_line
 
 # Letters of a text, and further columns, that are no page of a notebook any more.
 LONGEST, MOST_COLUMNS = 10_000, 100
@@ -38,7 +41,9 @@ class Record:
         """Return the record that a file holds."""
         out = cls(skipped=bool(kept.get("skipped", False)))
         out.write(**{name: kept[name] for name in ("note", "operator", "date") if name in kept})
-        out.write(measured=kept.get("measured", {}))
+        measured = kept.get("measured", {})
+        # A name that is not taken any more is no reason to lose a notebook.
+        out.write(measured={in_one_line(name): value for name, value in measured.items()})
         return out
 
     def write(
@@ -48,7 +53,11 @@ class Record:
         date: str | None = None,
         measured: Mapping[str, Any] | None = None,
     ) -> None:
-        """Replace the given fields, None keeping a field; change nothing after an error."""
+        """Replace the given fields, None keeping a field; change nothing after an error.
+
+        Texts are kept without control characters: those that end a line elsewhere end one here,
+        in notes, and others become a sign that something was there.
+        """
         texts = {"note": note, "operator": operator}
         for name, text in texts.items():
             if text is not None and not (isinstance(text, str) and len(text) <= LONGEST):
@@ -58,14 +67,21 @@ class Record:
                 date = Date.fromisoformat(date).isoformat()
             except (TypeError, ValueError):
                 raise ValueError(f"date must be like 2026-01-31, got {date!r}") from None
-        values = None if measured is None else _checked(measured)
-        self.note = self.note if note is None else note.strip()
-        self.operator = self.operator if operator is None else operator.strip()
+        values = self.measured | ({} if measured is None else _checked(measured))
+        values = {name: value for name, value in values.items() if value != ""}
+        if len(values) > MOST_COLUMNS:
+            raise ValueError(f"measured may have {MOST_COLUMNS} columns, got {len(values)}")
+        self.note = self.note if note is None else cleaned(note).strip()
+        self.operator = self.operator if operator is None else in_one_line(operator)
         self.date = self.date if date is None else date
-        if values is not None:
-            self.measured = {
-                name: value for name, value in (self.measured | values).items() if value != ""
-            }
+        self.measured = values
+
+    def followed_by(self, other: Record) -> Record:
+        """Return the record of what was written on before its answer was told."""
+        out = replace(self, date=other.date, skipped=other.skipped)
+        note = "; ".join(filter(None, [self.note, other.note]))
+        out.write(note, other.operator or None, measured=other.measured)
+        return out
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, without ``skipped``, which is a status."""
@@ -83,22 +99,27 @@ class Record:
 
 
 def _checked(measured: Mapping[str, Any]) -> dict[str, float | str]:
-    if not isinstance(measured, Mapping) or len(measured) > MOST_COLUMNS:
-        raise ValueError(f"measured must be a dict of at most {MOST_COLUMNS} columns")
+    if not isinstance(measured, Mapping):
+        raise ValueError(f"measured must be a dict of numbers and texts, got {measured!r}")
     out: dict[str, float | str] = {}
     for name, value in measured.items():
         if not (isinstance(name, str) and name.strip() and len(name) <= LONGEST):
             raise ValueError(f"what else was measured must have a name, got {name!r}")
+        check_name(name, "the name of what else was measured")
         if isinstance(value, str) and len(value) <= LONGEST:
-            out[name.strip()] = _number_or_text(value.strip())
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            out[name.strip()] = number_or_text(in_one_line(value))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value):
             out[name.strip()] = float(value)
         else:
-            raise ValueError(f"{name} must be a number or a text, got {value!r}")
+            raise ValueError(
+                f"{name} must be a finite number or a text of at most {LONGEST} letters, got "
+                f"{value!r:.99}"
+            )
     return out
 
 
-def _number_or_text(text: str) -> float | str:
+def number_or_text(text: str) -> float | str:
+    """Return the finite number that a text stands for, or else the text."""
     try:
         value = float(text)
     except ValueError:

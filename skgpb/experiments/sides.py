@@ -8,13 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from skgpb._warnings import warn
 from skgpb.domains import Steps
+from skgpb.experiments.texts import check_name, is_quoted, quoted, split_list, split_pair, unquoted
 from skgpb.utils import Real
 
 # Accepted forms of a side, for messages.
 FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"
 # Maximum number of values of a list; more are taken for a mistake.
 MOST_VALUES = 10_000
+# Numbers beyond an end of a side by this share of its length are at the end, but for rounding.
+ROUNDING = 1e-12
+# The beginning of a name in chemistry, such as 1,4-dioxane or N,N-dimethylformamide.
+LOCANTS = re.compile(r"(?<![^,])(?:(?:\d+|[NOPS])'*,)+(?:\d+|[NOPS])'*-(?=[^\W\d]|[(\[])[^,]*")
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,9 @@ class Side:
     bounds: Any
     exact: bool = field(default=False, compare=False)
 
+    def __post_init__(self) -> None:
+        check_name(self.name, "the name of a side")
+
     @classmethod
     def parse(cls, text: str) -> Side:
         """Return the side that a text stands for.
@@ -57,8 +66,9 @@ class Side:
         ----------
         text : str
             ``name=LOW:HIGH``, ``name=LOW:HIGH:log``, ``name=LOW:HIGH:int``,
-            ``name=LOW:HIGH:STEP``, ``name=LOW:HIGH:any`` or ``name=A,B,C``. The last ``=`` ends the
-            name.
+            ``name=LOW:HIGH:STEP``, ``name=LOW:HIGH:any`` or ``name=A,B,C``. The first ``=`` ends
+            the name. Quotes are as in CSV: ``solvent="1,4-dioxane",DMF`` has two values, and
+            ``"a=b"=0:1`` is named ``a=b``. A value between quotes is a text.
 
         Returns
         -------
@@ -68,19 +78,40 @@ class Side:
         ------
         ValueError
             If the text has none of these forms.
+
+        Warns
+        -----
+        UserWarning
+            If there is one value only, and so nothing to choose.
         """
-        name, equals, form = (part.strip() for part in text.rpartition("="))
-        if not (equals and name and form):
-            raise ValueError(f"a side must be NAME={FORMS}, got {text!r}")
-        pieces = [piece.strip() for piece in form.split(",")]
+        try:
+            name, form = split_pair(text)
+        except ValueError:
+            raise ValueError(f"a side must be NAME={FORMS}, got {text!r}") from None
+        return cls._written(name, form)
+
+    @classmethod
+    def _written(cls, name: str, form: str) -> Side:
+        """Return the side that the text behind its name stands for."""
+        pieces = split_list(form)
         if len(pieces) > 1 and any(re.match(r"[-+]?\d+:[-+]?\d", piece) for piece in pieces):
-            raise ValueError(f"{name}: a decimal point is a point, not a comma, got {form!r}")
+            raise ValueError(
+                f"{name}: a decimal point is a point, not a comma, got {form!r}; a value with a "
+                'colon stands between quotes, such as "1:2"'
+            )
         if span := re.fullmatch(r"(\d[\d.]*)(?:-|\.\.)(\d[\d.]*)", form):
             raise ValueError(
                 f"{name}: a range is written with a colon, {span[1]}:{span[2]}, got {form!r}"
             )
-        if len(pieces) > 1 or ":" not in form:
-            return cls.choice(name, [_value(piece) for piece in pieces])
+        if len(pieces) > 1 or is_quoted(form) or ":" not in form:
+            values = values_in(name, form)
+            if len(values) == 1:
+                warn(
+                    f"{name} has one value only, {values[0]!r}, so that there is nothing to "
+                    "choose: separate several by commas",
+                    UserWarning,
+                )
+            return cls.choice(name, values)
         ends, scale = form.split(":")[:2], form.split(":")[2:]
         low, high = (number(end, f"{name}: an end of the range") for end in ends)
         if len(scale) > 1:
@@ -149,6 +180,9 @@ class Side:
             raise ValueError(f"{name}: a value is missing in the list {values}")
         if any(value in values[:i] for i, value in enumerate(values)):
             raise ValueError(f"{name}: a value is twice in the list {values}")
+        for value in values:
+            if isinstance(value, str):
+                check_name(value, f"a value of {name}")
         return cls(name, "choice", values)
 
     @classmethod
@@ -167,7 +201,7 @@ class Side:
         side : Side
         """
         if isinstance(side, str):
-            return cls.parse(f"{name}={side}")
+            return cls._written(name, side.strip())
         if isinstance(side, Mapping):
             return cls._described(name, side)
         if isinstance(side, Steps):
@@ -282,9 +316,11 @@ class Side:
             If the text is not one of the values.
         """
         if self.kind != "choice":
-            value = number(given, self.name)
-            if not self.ends[0] <= value <= self.ends[1]:
+            value, (low, high) = number(given, self.name), self.ends
+            rounding = ROUNDING * (high - low) if math.isfinite(high - low) else 0.0
+            if not low - rounding <= value <= high + rounding:
                 raise ValueError(f"{self.name} must be {self._among}, got {given}")
+            value = min(max(value, low), high)
             if self.kind == "integer":
                 if value != int(value):
                     raise ValueError(f"{self.name} must be a whole number, got {given}")
@@ -294,14 +330,56 @@ class Side:
             if type(value) is type(given) and value == given:
                 return value
         text = str(given).strip()
-        for value in self.bounds:
-            if str(value) == text:
-                return value
+        for each in (text, unquoted(text)):
+            for value in self.bounds:
+                if str(value).strip() == each:
+                    return value
         meant = _value(text)
         for value in self.bounds:
             if not isinstance(meant, str) and _is_number(value) and value == meant:
                 return value
         raise ValueError(f"{self.name} must be {self}, got {text!r}")
+
+
+def values_in(name: str, text: str) -> list[Any]:
+    """Return the values of a list that somebody typed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the side, for messages.
+    text : str
+        Numbers and texts, separated by commas; those between quotes are texts.
+
+    Returns
+    -------
+    values : list
+
+    Raises
+    ------
+    ValueError
+        If quotes are not around a whole value, or a comma may belong to the name of a chemical.
+    """
+    pieces = split_list(text)
+    unclear = LOCANTS.search(",".join(piece for piece in pieces if not is_quoted(piece)))
+    if unclear and unclear[0] in text:
+        apart = unclear[0].replace(",", ", ")
+        raise ValueError(
+            f"{name}: {unclear[0]} may be one value or several: write {quoted(unclear[0])} with "
+            f"quotes if it is one, and {apart} with blanks if not"
+        )
+    return [_value(piece) for piece in pieces]
+
+
+def list_of(values: Iterable[Any]) -> str:
+    """Write values in the way that :func:`values_in` reads."""
+    return ", ".join(map(_in_list, values))
+
+
+def _in_list(value: Any) -> str:
+    text = exact(value)
+    would_change = isinstance(value, str) and not isinstance(_value(text), str)
+    return quoted(text) if would_change or re.search(r'^"|[,:]|^\s|\s$', text) else text
 
 
 def number(given: Any, what: str) -> float:
@@ -364,6 +442,11 @@ def shown(value: Any, digits: int = 6) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
+def exact(value: Any) -> str:
+    """Write a value so that the same one is read: of a number all digits that it has."""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
@@ -377,7 +460,9 @@ def _reads(text: str) -> bool:
 
 
 def _value(text: str) -> Any:
-    """Return the number that a text stands for, or else the text."""
+    """Return the number that a text stands for, or else the text, without quotes around it."""
+    if is_quoted(text):
+        return unquoted(text)
     if not _reads(text) or "_" in text or not math.isfinite(float(text)):
         return text
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)

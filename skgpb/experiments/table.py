@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +13,22 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.datasets import TableFile
 from skgpb.datasets.columns import CellError, Column
+from skgpb.datasets.dates import dates_of, iso_date
 from skgpb.datasets.format import places_of, without_unit
+from skgpb.datasets.numbers import is_missing
 from skgpb.domains.space import ParameterSpace
+from skgpb.experiments.answers import variance_of
+from skgpb.experiments.records import LONGEST, Record
 from skgpb.experiments.sides import Side
+from skgpb.experiments.texts import unprotected, with_point
 
-# Columns of a notebook that was exported.
+# Columns of a notebook that was exported, and those with what was written for each query.
 NUMBER, ERROR, STATUS = "number", "standard error", "status"
+WRITTEN = ("note", "operator", "date")
+# Words before the names of columns that are called like another one.
+BOOK, MEASURED = "notebook ", "measured "
+# What became of queries without an answer.
+UNANSWERED = ("failed", "skipped", "pending")
 # Options of a search in a table, which errors of tables name, and what helps without them.
 INSTEAD = {
     "say --sheet, one of": "keep the one with the results, of",
@@ -28,13 +39,58 @@ INSTEAD = {
 NAMED, KEPT = 10, 100
 
 
-class PastAnswers(NamedTuple):
-    """Settings, their answers, notes on them, and what was said of each row that was left out."""
+@dataclass
+class PastAnswer:
+    """A row of a table.
 
-    settings: list[dict[str, Any]]
-    answers: list[float]
-    notes: list[str]
+    Attributes
+    ----------
+    setting : dict
+        Values by the names of the sides.
+    answer : float or None
+        None where there is none: see ``status``.
+    status : {"given", "answered", "failed", "skipped", "pending"}
+        As the notebook has it that was exported; "given" in any other table.
+    alpha : float or None
+        Noise variance of the answer, where it has its own.
+    number : int or None
+        Number of the query.
+    record : Record
+        Notes on it.
+    """
+
+    setting: dict[str, Any]
+    answer: float | None
+    status: str
+    alpha: float | None
+    number: int | None
+    record: Record
+
+
+class PastAnswers(NamedTuple):
+    """Rows of a table, and what was said of each that was left out."""
+
+    rows: list[PastAnswer]
     left_out: list[str]
+
+
+def booked(taken: Collection[str]) -> dict[str, str]:
+    """Return what the columns of a notebook are called beside others that have these names."""
+    names = {}
+    for name in (NUMBER, ERROR, STATUS, *WRITTEN):
+        column = name
+        while column in taken or BOOK + column in taken:
+            column = BOOK + column
+        names[name] = column
+    return names
+
+
+def marked(taken: Collection[str]) -> str:
+    """Return the words before further measurements that are called like something else."""
+    words = MEASURED
+    while any(name.startswith(words) for name in taken):
+        words += MEASURED
+    return words
 
 
 def read_answers(
@@ -100,45 +156,199 @@ def _read(
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
     names = [side.name for side in sides]
-    columns, name = _columns(table, names, answer)
+    header = _Header(table, names, answer)
     texts = [
         column
-        for column, side in zip(columns, sides, strict=True)
+        for column, side in zip(header.sides, sides, strict=True)
         if side.kind == "choice" and not side.is_ordered
     ]
-    *settings, answers = table.read([*columns, name], texts)
+    wanted = [*header.sides, header.answer, *header.book.values(), *header.measured]
+    verbatim = [*texts, *header.texts, *header.measured]
+    found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
+    answers, settings = found[header.answer], [found[column] for column in header.sides]
     try:
-        answers.check_numbers()
-        rows = np.flatnonzero(~answers.missing)
+        for column in (answers, *(found[name] for name in header.numbers)):
+            if not column.missing.all():
+                column.check_numbers()
+        there = ~answers.missing
+        if header.book:
+            states = _texts_of(found[header.book[STATUS]])
+            there |= np.isin(states, UNANSWERED)
+        rows = np.flatnonzero(there)
         if not len(rows):
-            raise ValueError(f"{table.name} has no row with an answer in the column {name!r}")
+            raise ValueError(
+                f"{table.name} has no row with an answer in the column {answers.name!r}"
+            )
         for column in settings:
             if column.kind != "texts":
                 column.check_numbers()
     except CellError as error:
         raise ValueError(table.said(error)) from None
-    found: dict[int, dict[str, Any]] = {}
+    past: dict[int, PastAnswer] = {}
     outside: list[CellError] = []
     for row in rows.tolist():
         try:
-            values = [_value_of(*each, row) for each in zip(sides, settings, strict=True)]
-            found[row] = dict(zip(names, values, strict=True))
+            values = [
+                _value_of(side, column, row, bool(header.book))
+                for side, column in zip(sides, settings, strict=True)
+            ]
+            setting = dict(zip(names, values, strict=True))
+            past[row] = header.past_answer(found, row, setting)
         except CellError as error:
             outside.append(error)
     if outside:
         _report(table, outside, len(rows), skip_outside)
-    notes = [_violations(space, setting) for setting in found.values()]
-    beyond = [(row, note) for row, note in zip(found, notes, strict=True) if note]
+    beyond = []
+    for row, each in past.items():
+        note = _violations(space, each.setting)
+        if note:
+            beyond.append((row, note))
+        if note not in each.record.note:
+            each.record.note = "; ".join(filter(None, [each.record.note, note]))[:LONGEST]
     if beyond:
         said = _first([f"{table.place(row)}: {note}" for row, note in beyond[:NAMED]], len(beyond))
         warn(
-            f"{len(beyond)} of {len(found)} rows of {table.name} are taken although they violate a "
+            f"{len(beyond)} of {len(past)} rows of {table.name} are taken although they violate a "
             f"constraint: {'; '.join(said)}",
             UserWarning,
         )
-    left_out = _named(table, outside, KEPT)
-    values = answers.values[list(found)].tolist()
-    return PastAnswers(list(found.values()), values, notes, left_out)
+    return PastAnswers(list(past.values()), _named(table, outside, KEPT))
+
+
+class _Header:
+    """The columns of a table: those of the sides and the answers, and those of a notebook.
+
+    Parameters
+    ----------
+    table : TableFile
+    names : list of str
+        Names of the sides.
+    answer : str or None
+        Name of the answers.
+
+    Attributes
+    ----------
+    sides : list of str
+        Their columns.
+    answer : str
+        The column of the answers.
+    book : dict
+        Columns of a notebook that was exported, by what they hold; empty for any other table.
+    measured : dict
+        Names of further measurements, by their columns.
+    """
+
+    def __init__(self, table: TableFile, names: list[str], answer: str | None) -> None:
+        header = table.names([*names, *([] if answer is None else [answer])])
+        plain = [unprotected(name) for name in header]
+        book = _booked_in(plain)
+        # A name that looks like a formula has a mark in what was exported.
+        column_of = dict(zip(plain, header, strict=True)) if book else {}
+        known = plain if book else header
+        sides = [_column(known, name) for name in names]
+        places_of(known, sides, table.name)
+        others = [name for name in known if name and name not in (*sides, *book.values())]
+        if book:
+            # The answers are before their standard errors, unless somebody moved the columns.
+            before = plain[plain.index(book[ERROR]) - 1] if book[ERROR] in plain else ""
+            own = before if before in others else None
+            if answer is None or answer in sides or own == _column(known, answer):
+                answer = own
+            elif own is not None:
+                others.append(book.pop(ERROR))  # of other answers
+        if answer is not None:
+            answer = _column(known, answer)
+        elif len(others) == 1:
+            answer = others[0]
+        else:
+            raise ValueError(
+                f"{table.name} must have one column besides {', '.join(map(repr, names))}, or the "
+                f"one of answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
+            )
+        places_of(known, [answer], table.name)
+        self.sides = [column_of.get(name, name) for name in sides]
+        self.answer = column_of.get(answer, answer)
+        self.book = {name: column for name, column in book.items() if column in plain}
+        words = marked([*sides, answer, *book.values()])
+        self.measured = {
+            column_of[name]: name.removeprefix(words)
+            for name in (others if book else [])
+            if name != answer
+        }
+
+    @property
+    def numbers(self) -> list[str]:
+        """Columns of a notebook that hold numbers."""
+        return [self.book[name] for name in (NUMBER, ERROR) if name in self.book]
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns of a notebook that hold texts."""
+        return [self.book[name] for name in (STATUS, *WRITTEN) if name in self.book]
+
+    def past_answer(
+        self, found: dict[str, Column], row: int, setting: dict[str, Any]
+    ) -> PastAnswer:
+        """Return what a row says."""
+        answer, number, alpha = _number_in(found[self.answer], row), None, None
+        status, record = "given", Record()
+        if self.book:
+            columns = {name: found[column] for name, column in self.book.items()}
+            cells = {n: _text_in(columns[n], row) for n in (STATUS, *WRITTEN) if n in columns}
+            said, number = cells[STATUS], _number_in(columns[NUMBER], row)
+            error = _number_in(columns[ERROR], row) if ERROR in columns else None
+            if answer is None:
+                status, error = said, None
+            elif said != "given" or error is not None:
+                status = "answered"
+            texts = {column: _text_in(found[column], row) for column in self.measured}
+            measured = {
+                self.measured[column]: unprotected(with_point(text))
+                for column, text in texts.items()
+            }
+            try:
+                alpha = variance_of(error)
+                note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
+                record.write(note, operator, _date_in(date), measured)
+            except ValueError as wrong:
+                raise CellError(row, self.book[STATUS], str(wrong)) from None
+            record.skipped = status == "skipped"
+        whole = (
+            int(number) if number is not None and number >= 1 and number == int(number) else None
+        )
+        return PastAnswer(setting, answer, status, alpha, whole, record)
+
+
+def _booked_in(header: Sequence[str]) -> dict[str, str]:
+    """Return the columns of a notebook in a header; empty if it is none."""
+    names = {}
+    for name in (NUMBER, ERROR, STATUS, *WRITTEN):
+        column = name
+        while BOOK + column in header:
+            column = BOOK + column
+        names[name] = column
+    return names if {names[NUMBER], names[STATUS]} <= set(header) else {}
+
+
+def _texts_of(column: Column) -> list[str]:
+    return [_text_in(column, row) for row in range(len(column.values))]
+
+
+def _text_in(column: Column, row: int) -> str:
+    """Return the text of a cell, empty if it is."""
+    value = column.values[row]
+    return "" if np.isnan(value) else column.labels[int(value)]
+
+
+def _date_in(text: str) -> str:
+    """Return a date that a spreadsheet may have written anew, as in 2026-01-31."""
+    days = dates_of([text]) if text else None
+    return text if days is None else iso_date(float(days[0]))[:10]
+
+
+def _number_in(column: Column, row: int) -> float | None:
+    value = float(column.values[row])
+    return None if np.isnan(value) or column.labels else value
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
@@ -170,25 +380,6 @@ def _first(said: list[str], n: int) -> list[str]:
     return [*said, f"and {n - len(said)} more"] if n > len(said) else said
 
 
-def _columns(table: TableFile, names: list[str], answer: str | None) -> tuple[list[str], str]:
-    """Return the columns of the sides and the column of the answers, ignoring their units."""
-    header = table.names([*names, *([] if answer is None else [answer])])
-    columns = [_column(header, name) for name in names]
-    if answer is not None:
-        return columns, _column(header, answer)
-    places_of(header, columns, table.name)
-    others = [name for name in header if name and name not in columns]
-    if NUMBER in others and STATUS in others:
-        # It is a notebook that was exported: the answers are before their standard errors.
-        return columns, header[header.index(ERROR) - 1] if ERROR in others else others[0]
-    if len(others) == 1:
-        return columns, others[0]
-    raise ValueError(
-        f"{table.name} must have one column besides {', '.join(map(repr, names))}, or the one of "
-        f"answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
-    )
-
-
 def _column(header: list[str], name: str) -> str:
     """Return the column of a name, or the only one that differs from it by its unit."""
     if name in header:
@@ -197,12 +388,22 @@ def _column(header: list[str], name: str) -> str:
     return alike[0] if len(alike) == 1 else name
 
 
-def _value_of(side: Side, column: Column, row: int) -> Any:
-    """Return the value of a side in a row."""
+def _value_of(side: Side, column: Column, row: int, exported: bool) -> Any:
+    """Return the value of a side in a row; texts that were exported may have a mark."""
     value = column.values[row]
     if np.isnan(value):
         raise CellError(row, side.name, "the value is missing")
-    try:
-        return side.value(column.labels[int(value)] if column.labels else float(value))
-    except ValueError as error:
-        raise CellError(row, side.name, str(error)) from None
+    if not column.labels:
+        given: list[Any] = [float(value)]
+    else:
+        text = column.labels[int(value)]
+        # A number among texts may have a decimal comma.
+        given = [unprotected(text), with_point(text)] if exported else [text, unprotected(text)]
+    for each in given:
+        try:
+            return side.value(each)
+        except ValueError as error:
+            reason = str(error)
+    if column.labels and is_missing(text):
+        reason = "the value is missing"
+    raise CellError(row, side.name, reason)

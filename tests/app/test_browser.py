@@ -373,8 +373,7 @@ def test_a_campaign_is_the_same_through_every_door(driver, tmp_path):
             browser.begin(tmp_path / "results.xlsx")
         finally:
             SIDES[0] = high
-    known = [(e["params"], e["answer"]) for e in run.history() if e["answer"] is not None]
-    assert [(e["params"], e["answer"]) for e in Experiment(again).history()] == known
+    assert Experiment(again).history() == run.history()
 
 
 @pytest.fixture

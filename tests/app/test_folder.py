@@ -17,6 +17,7 @@ pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
 
 from skgpb.app.folder import make_folder_app
+from skgpb.app.pages import make_app
 
 HOST = {"Host": "127.0.0.1:8650"}
 
@@ -157,3 +158,40 @@ def test_a_folder_that_is_gone_is_said(tmp_path):
     client = make_folder_app(tmp_path / "gone").test_client()
     status, text = open_page(client, "/")
     assert status == 500 and "No such file" in text and "Traceback" not in text
+
+
+@pytest.mark.parametrize("name", ["\U0001f389" * 90, "é" * 122, "x" * 250, "x" * 1000])
+def test_a_name_that_is_too_long_is_said_where_it_is_typed(client, folder, name):
+    answer = client.get("/", query_string={"name": name}, headers=HOST)
+    assert answer.status_code == 422 and "name is too long" in answer.get_data(as_text=True)
+    assert open_page(client, f"/{quote(name)}.skgpb/")[0] == 404
+    assert open_page(client, "/")[0] == 200
+
+
+@pytest.mark.parametrize("name", ["\U0001f389" * 60, "é" * 120, "x" * 243])
+def test_the_longest_name_can_be_used(client, folder, name):
+    answer = client.get("/", query_string={"name": name}, headers=HOST)
+    status, text = open_page(client, answer.headers["Location"])
+    assert status == 200 and "does not exist yet" in text
+    run = Experiment.create(folder / f"{name}.skgpb", ["x=0:1"])
+    run.tell(1.0, run.ask()[0]["query"])
+    assert name in open_page(client, "/")[1]
+    assert open_page(client, answer.headers["Location"])[0] == 200
+
+
+def test_names_of_files_that_are_no_text_are_shown_as_well_as_possible(client, folder):
+    name = os.fsdecode(b"r\xfcn.skgpb")  # in Latin-1
+    try:
+        run = Experiment.create(folder / name, ["x=0:1"])
+    except OSError:
+        pytest.skip("names of files are texts here")
+    run.tell(1.0, run.ask()[0]["query"])
+    status, text = open_page(client, "/")
+    assert status == 200 and "cannot be read as experiments: broken.skgpb, r\ufffdn.skgpb." in text
+    alone = make_app(folder / name).test_client()
+    assert "r\ufffdn" in open_page(alone, "/")[1]
+    for page in ("/correct/1", "/report.html", "/results.csv", "/run.skgpb", "/add", "/change"):
+        assert open_page(alone, page)[0] == 200, page
+    os.remove(folder / name)
+    status, text = open_page(alone, "/report.html")
+    assert status == 404 and "r\ufffdn.skgpb does not exist" in text

@@ -13,9 +13,12 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from skgpb import GPUCBOptimizer
+from skgpb.domains import Steps
 from skgpb.experiments import Experiment
+from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
 
 pytest.importorskip("flask")
@@ -261,6 +264,62 @@ def test_a_form_begins_an_experiment(path):
         .start()
         .seed_
     )
+
+
+def test_chemicals_are_choices_and_a_single_choice_is_asked_about(path):
+    window, bases = Window(path), ["O=C([O-])C.[K+]", "O=C([O-])C(C)(C)C.[K+]"]
+    window.open()
+    new = NEW | {"values1": ", ".join(bases), "name0": "solvent", "kind0": "choice"}
+    window.send("/new", **new | {"values0": "1,4-dioxane, DMF"})
+    assert window.status == 422 and "may be one value or several" in window.text
+    window.send("/new", **new | {"values0": '"1,4-dioxane"'})
+    assert window.status == 422 and "1,4-dioxane is one value only" in html.unescape(window.text)
+    assert 'name="sure0"' in window.text and not path.exists()
+    text = window.send("/new", **new | {"values0": "DMF"})  # another one is another question
+    assert window.status == 422 and "DMF is one value only" in text
+    assert "has begun" in window.send("/new", **new | {"values0": "DMF", "sure0": "DMF"})
+    assert [side.bounds for side in Experiment(path).sides] == [["DMF"], bases]
+    window.open("/change")
+    assert "The limits are changed" in window.send(
+        "/change", values0='DMF, "1,4-dioxane"', values1=", ".join(bases)
+    )
+    assert Experiment(path).sides[0].bounds == ["DMF", "1,4-dioxane"]
+
+
+def typed_on(text):
+    """What is typed in the fields of a page."""
+    fields = re.findall(r'<input type="text" [^>]*?name="(\w+)" value="([^"]*)"', text)
+    areas = re.findall(r'<textarea [^>]*?name="(\w+)"[^>]*>([^<]*)</textarea>', text)
+    return {name: html.unescape(value) for name, value in fields + areas}
+
+
+def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(path):
+    sides = {
+        "third": (0.0, 1 / 3),
+        "step": f"0:1:{1 / 7}",
+        "log": stats.loguniform(1 / 3e5, 1 / 3),
+        "code": ["007", "7,5", '"a"', "nan", "1:2"],
+        "any": [True, False, None],
+        "number": [1 / 3, 0.5],
+        "Gauss": stats.norm(0.0, 1.0),
+    }
+    optimizer = GPUCBOptimizer(bounds={**sides, "step": Steps(0, 1, 1 / 7)}, random_state=0)
+    optimizer.tell(optimizer.ask(), 1.0).save(path)
+    run, window = Experiment(path), Window(path)
+    measured = {"a=b": 1 / 3, 'say "pH"': "x = y", "n": 7.0}
+    run.annotate(1, note="two\nlines", operator="Ada", date="2026-01-31", measured=measured)
+    sides, entry = [side.as_dict() for side in run.sides], run.history()[0]
+    assert "The limits are changed" in window.send("/change", **typed_on(window.open("/change")))
+    assert [side.as_dict() for side in run.sides] == sides
+    fields = typed_on(window.open("/correct/1"))
+    assert "is corrected" in window.send("/correct/1", "value", **fields)
+    assert run.history()[0] == entry
+    fields = typed_on(window.open("/change")) | {"values4": "True, False, None, more"}
+    window.send("/change", **fields)
+    assert Experiment(path).sides[4].bounds == [True, False, None, "more"]
+    window.open("/change")
+    window.send("/change", **fields | {"high6": "3"})
+    assert window.status == 422 and "can be changed in Python only" in window.text
 
 
 def test_results_from_before_are_pasted(path):
@@ -617,6 +676,23 @@ def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path, 
     assert "violates temperature (°C) &lt;= 45" in window.text
     assert "are saved, 3 of them" in window.text
     assert run.status()["n_answered"] == 6
+
+
+def test_nobody_waits_while_an_uploaded_table_is_read(run, path, monkeypatch):
+    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
+    window = Window(path)
+    window.open("/add")
+
+    def reading(*arguments, **options):
+        thread = Thread(target=Experiment(path).annotate, args=(1,), kwargs={"note": "meanwhile"})
+        thread.start()
+        thread.join()
+        return read_answers(*arguments, **options)
+
+    monkeypatch.setattr("skgpb.experiments.experiment.read_answers", reading)
+    window.send("/add", data="temperature\tsalt\tcatalyst\tyield\n50\t0,01\tA\t3,5\n")
+    assert "are saved, 1 of them" in window.text
+    assert run.history()[0]["note"] == "meanwhile"
 
 
 def test_a_form_begins_an_experiment_with_constraints_and_steps(path):

@@ -229,15 +229,32 @@ def test_rows_of_the_past_outside_the_sides_are_left_out_on_request(tmp_path, ca
 def test_awkward_names(tmp_path, call):
     run = tmp_path / "versuch 7 µ.skgpb"
     names = ["oven temperature", "a=b", "µ-Größe", "n:1"]
-    call("new", run, "--bounds", *(f"{name}=0:1" for name in names))
+    call("new", run, "--bounds", *(f'"{name}"=0:1' for name in names))
     params = call("ask", run)["queries"][0]["params"]
     assert list(params) == names
-    at = [f"{name}=0.5" for name in params]
+    at = [f'"{name}"=0.5' for name in params]
     assert call("tell", run, 1, "--at", *at)["told"][0]["params"] == dict.fromkeys(params, 0.5)
     command = [sys.executable, "-m", "skgpb", "show", str(run)]
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     shown = subprocess.run(command, env=ascii_only, capture_output=True, check=False)
     assert shown.returncode == 0 and b"\\xb5-Gr" in shown.stdout
+
+
+def test_chemicals_are_levels_in_every_command(tmp_path, call):
+    run = tmp_path / "run.skgpb"
+    bases = ["O=C([O-])C.[K+]", "O=C([O-])C(C)(C)C.[K+]"]
+    sides = [f"base={','.join(bases)}", 'solvent="1,4-dioxane",DMF', "salt=NaCl"]
+    new = call("new", run, "--bounds", *sides, warns="salt has one value only, 'NaCl'")
+    values = {side["name"]: side["values"] for side in new["sides"]}
+    assert values == {"base": bases, "solvent": ["1,4-dioxane", "DMF"], "salt": ["NaCl"]}
+    at = [f"base={bases[1]}", "solvent=1,4-dioxane", "salt=NaCl"]
+    told = call("tell", run, 1, "--at", *at, "--measured", "product=CC(=O)O")["told"][0]
+    assert told["params"] == {"base": bases[1], "solvent": "1,4-dioxane", "salt": "NaCl"}
+    assert told["measured"] == {"product": "CC(=O)O"}
+    at[1] = 'solvent="1,4-dioxane"'
+    assert call("expect", run, "--at", *at)["params"] == told["params"]
+    more = call("change", run, "--bounds", 'solvent="1,4-dioxane",DMF,"N,N-diethylaniline"')
+    assert more["sides"][1]["values"][2] == "N,N-diethylaniline"
 
 
 @pytest.mark.parametrize(
@@ -258,6 +275,10 @@ def test_awkward_names(tmp_path, call):
         ("x=0:inf", "x: an end of the range must be a finite number, got inf"),
         ("x=1,5:2,5", "x: a decimal point is a point, not a comma, got '1,5:2,5'"),
         ("x=A,,B", "x: a value is missing"),
+        ("x=1,4-dioxane,DMF", 'write "1,4-dioxane" with quotes if it is one'),
+        ('x="A,B', "quotes stand around a whole value"),
+        ("x\x0by=0:1", "the name of a side must be one line of characters that can be shown"),
+        ("x=A,B\x07", "a value of x must be one line of characters that can be shown"),
         ("x=A,A", "x: a value is twice"),
         ("x=A", "must leave something to choose"),
         ("x=20-90", "x: a range is written with a colon, 20:90, got '20-90'"),

@@ -1,0 +1,233 @@
+"""What is exported is read back: everything that a notebook can hold, in every format."""
+
+import csv
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from numpy.testing import assert_allclose
+
+from skgpb import GPUCBOptimizer
+from skgpb.experiments import Experiment
+from skgpb.experiments.export import as_csv, write_table
+from skgpb.experiments.table import ERROR, NUMBER, STATUS, WRITTEN, read_answers
+
+FORMATS = ["csv", "german.csv", "xlsx"]
+# Texts that a spreadsheet, or a reader of tables, takes for something else.
+TEXTS = [
+    *("+", "-", "=1+1", "@x", "'+", "''-1", "'tis", "'7", "NA", "none", "n/a", "?", "nan", "null"),
+    *("7,1", "1,125", "-0,5", "1,5e-07", "1_000", "12 of 300", "1.234,5", "58 %", "€ 3,50", "yes"),
+    *("true", "31.1.2026", "2026-01-31", "10:30", "a;b", 'say "no"', "a, b", "_x0041_", "#N/A"),
+    *("\U0001f1e9\U0001f1ea", "µ", "\u00a01\u202f000\u00a0x", "<b>&amp;</b>", "sep=;", "#1"),
+]
+# Names of sides and of measurements that are also those of columns of a notebook.
+CLASHES = [NUMBER, ERROR, STATUS, *WRITTEN, "notebook status", "measured x", "result", "x"]
+
+
+def again(run, path, ending, sides=None, **labels):
+    """The experiment that begins with all that was exported."""
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        pytest.importorskip("pandas")
+    table = path / f"table.{ending}"
+    write_table(run, table, decimal_comma=ending.startswith("german"))
+    (path / "again.skgpb").unlink(missing_ok=True)
+    sides = {side.name: side.bounds for side in run.sides} if sides is None else sides
+    return Experiment.create(path / "again.skgpb", sides, data=table, **labels)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_kind_of_entry_comes_back(tmp_path, ending):
+    past = tmp_path / "past.csv"
+    past.write_text("heat,salt,kind,n,yield\n30,0.01,A,3,1.125\n60,0.001,B,7,0.25\n")
+    sides = {"heat (°C)": "20:90", "salt": "1e-4:0.1:log", "kind": ["A", "B"], "n": "1:9:int"}
+    labels = {"answer": "yield", "unit": "%", "goal": "minimize"}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, data=past, **labels)
+    asked = [each["query"] for each in run.ask(7)]
+    run.annotate(1, note="first", operator="Ada", date="2025-12-31", measured={"pH": 7.125})
+    run.tell(1 / 3, asked[0], noise=0.1, note="two\nlines; and more", operator="Ada, B.")
+    run.tell("12 of 300", asked[1], date="2026-01-31", measured={"pH": 1234.5, "hue": "red"})
+    run.fail(asked[2])
+    run.annotate(asked[2], note="broke", measured={"pH": -1e-07})
+    run.skip(asked[3], note="no time")
+    run.tell(-2.5e-7, asked[4], at={"heat (°C)": 33.25, "salt": 0.012, "kind": "B", "n": 2})
+    number = run.tell(1e10, at={"heat (°C)": 35, "salt": 0.012, "kind": "A", "n": 1})["query"]
+    run.undo()  # leaves a gap
+    run.repeat(1)
+    run.tell(1.125, at={"heat (°C)": 90, "salt": 0.1, "kind": "A", "n": 9}, noise=0)
+    run.annotate(asked[5], note="to do")
+    history = run.history()
+    assert {e["status"] for e in history} == {"given", "answered", "failed", "skipped", "pending"}
+    assert number not in [entry["query"] for entry in history]
+    other = again(run, tmp_path, ending, sides, **labels)
+    for one, two in zip(history, other.history(), strict=True):
+        salts = one["params"].pop("salt"), two["params"].pop("salt")
+        assert_allclose(*salts, rtol=1e-12)
+        assert one == two
+    assert Experiment(other.path).history() == other.history()
+    # It goes on like the one that it comes from.
+    keys = ("n_given", "n_answered", "n_failed", "n_skipped")
+    assert [other.status()[key] for key in keys] == [run.status()[key] for key in keys]
+    assert other.ask(1, another=True)[0]["query"] == run.ask(1, another=True)[0]["query"]
+    setting = history[0]["params"] | {"salt": 0.01}
+    assert_allclose(other.expect(setting)["mean"], run.expect(setting)["mean"], rtol=0.2)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_texts_of_any_kind_come_back(tmp_path, ending):
+    levels = [*TEXTS, 1, 2.5]
+    run = Experiment.create(tmp_path / "run.skgpb", {"kind": levels, "x=": (0, 1)}, noise=0.1)
+    for i, text in enumerate(TEXTS):
+        measured = {"m": text, **{f"m {each}": each for each in TEXTS[i : i + 3]}, text: i / 8}
+        run.tell(i + 0.125, at={"kind": text, "x=": 0.5}, note=text, operator=text)
+        run.annotate(i + 1, measured=measured)
+    for level in levels[-2:]:
+        run.tell(0.0, at={"kind": level, "x=": 0.25})
+    assert again(run, tmp_path, ending, noise=0.1).history() == run.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("answer", ["", "x", "number", "status", "notebook number"])
+def test_names_of_columns_may_be_those_of_a_notebook(tmp_path, ending, answer):
+    sides = dict.fromkeys(CLASHES, (0, 16))
+    run = Experiment.create(tmp_path / "run.skgpb", sides, noise=0.1, answer=answer)
+    values = {name: i for i, name in enumerate(CLASHES)}
+    measured = {name: f"{name} too" for name in [*CLASHES, "measured measured x", "pH"]}
+    run.tell(0.5, at=values, noise=0.25, note="a", operator="b", date="2026-01-31")
+    run.annotate(1, measured=measured)
+    header = next(csv.reader(io.StringIO(as_csv(run).decode("utf-8-sig"))))
+    assert len(set(header)) == len(header)
+    for label in {answer, ""}:
+        assert again(run, tmp_path, ending, noise=0.1, answer=label).history() == run.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_values_that_only_python_can_give_come_back(tmp_path, ending):
+    bounds = {"any": [None, True, False, (1, 2), "None at all"], "third": (0.0, 1 / 3)}
+    optimizer = GPUCBOptimizer(bounds=bounds, random_state=0)
+    for value in (None, True, (1, 2), False):
+        optimizer.tell({"any": value, "third": 1 / 7}, 1.0)
+    optimizer.save(tmp_path / "run.skgpb")
+    run = Experiment(tmp_path / "run.skgpb")
+    found = again(run, tmp_path, ending)
+    assert [e["params"]["any"] for e in found.history()] == [None, True, [1, 2], False]
+    thirds = [e["params"]["third"] for e in found.history()]
+    assert_allclose(thirds, 1 / 7, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_notebook_is_added_to_another(tmp_path, ending):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")
+    asked = [each["query"] for each in run.ask(4)]
+    run.tell(1.0, asked[0], noise=0.1, note="a", operator="b", date="2026-01-31")
+    run.annotate(asked[0], measured={"pH": 7.0})
+    run.fail(asked[1])
+    run.skip(asked[2], note="no time")
+    again(run, tmp_path, ending)
+    mine = Experiment.create(tmp_path / "mine.skgpb", ["x=0:1"], answer="yield")
+    mine.tell(0.5, at={"x": 0.5})
+    told = mine.add_table(tmp_path / f"table.{ending}")
+    assert [entry["query"] for entry in told] == [2, 3, 4] and told == mine.history()[1:]
+    for one, two in zip(run.history(), told, strict=False):
+        assert one | {"query": 0} == two | {"query": 0}
+    assert not mine.pending()  # what others have to do is theirs
+
+
+def test_what_is_filled_in_at_a_spreadsheet_is_taken(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "y=0:1"])
+    for _ in range(3):
+        run.tell(1.0, run.ask()[0]["query"])
+    run.fail(run.ask()[0]["query"])
+    run.ask(2)
+    rows = list(csv.DictReader(io.StringIO(as_csv(run).decode("utf-8-sig"))))
+    rows[0]["note"], rows[1]["result"] = "better", ""
+    rows[2][ERROR], rows[3]["result"], rows[4]["result"] = "0.5", "2.5", "3"
+    rows[4] |= {"date": "31.01.2026", "operator": "Ada"}
+    # The columns may be in another order, and no answers before their standard errors.
+    columns = ["comment", *sorted(rows[0], key=lambda name: (name == ERROR, name))]
+
+    def saved(name, change=None):
+        with open(tmp_path / name, "w", newline="") as file:
+            writer = csv.DictWriter(file, columns, restval="c")
+            writer.writeheader()
+            writer.writerows(row | (change or {}) for row in rows)
+        return tmp_path / name
+
+    given = {"data": saved("filled.csv"), "answer": "result"}
+    with pytest.raises(ValueError, match="the one of answers must be named; it has 'comment', 're"):
+        Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], data=given["data"])
+    history = Experiment.create(tmp_path / "again.skgpb", ["x=0:1", "y=0:1"], **given).history()
+    assert [(e["query"], e["status"], e["answer"], e["noise"]) for e in history] == [
+        (1, "answered", 1.0, None),
+        (3, "answered", 1.0, 0.5),
+        (4, "answered", 2.5, None),
+        (5, "answered", 3.0, None),
+        (6, "pending", None, None),
+    ]
+    assert history[0]["note"] == "better" and history[0]["measured"] == {"comment": "c"}
+    assert (history[3]["operator"], history[3]["measured"]) == ("Ada", {"comment": "c"})
+    for change, says in (
+        ({ERROR: "-1"}, "line 2, column 'status': noise must be a standard deviation >= 0, got -1"),
+        ({ERROR: "low"}, f"column '{ERROR}': 'low' is not a number"),
+        ({"date": "soon"}, "line 2, column 'status': date must be like 2026-01-31, got 'soon'"),
+        ({"note": "a" * 10_001}, "line 2, column 'status': note must be a text of at most"),
+    ):
+        given["data"] = saved("wrong.csv", change)
+        with pytest.raises(ValueError, match=says):
+            Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], **given)
+
+
+def test_another_column_is_the_answer_and_the_first_one_is_kept(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"], answer="yield")
+    run.tell(1.0, at={"x": 0.5, "kind": "A"}, noise=0.1, measured={"cost": 3.0})
+    found = again(run, tmp_path, "csv", ["x=0:1"], answer="cost").history()[0]
+    assert (found["answer"], found["noise"]) == (3.0, None)
+    assert found["measured"] == {"yield": 1.0, "kind": "A", ERROR: 0.1}
+
+
+def test_nobody_waits_while_a_table_is_read(tmp_path, monkeypatch):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"])
+    table = tmp_path / "more.csv"
+    table.write_text("x,kind,y\n0.5,A,1\n0.25,C,2\n")
+    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
+    others, n_reads = Experiment(run.path), []
+
+    def reading(*arguments, **options):
+        with ThreadPoolExecutor(1) as pool:  # a thread that holds a lock takes it again
+            if not n_reads:  # C is a value from now on
+                pool.submit(others.change, {"kind": ["A", "B", "C"]}).result()
+            pool.submit(others.tell, 3.0, at={"x": 0.125, "kind": "A"}).result()
+        n_reads.append(1)
+        return read_answers(*arguments, **options)
+
+    monkeypatch.setattr("skgpb.experiments.experiment.read_answers", reading)
+    with pytest.raises(ValueError, match="kind must be A or B, got 'C'"):
+        run.add_table(table)  # what is wrong is said of what was known when it was read
+    n_reads[:] = []
+    others.change({"kind": ["A", "B", "C"]})
+    assert [entry["answer"] for entry in run.add_table(table)] == [1.0, 2.0]
+    assert [entry["answer"] for entry in run.history()] == [3.0, 3.0, 1.0, 2.0]
+
+
+def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatch):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"])
+    (tmp_path / "more.csv").write_text("x,kind,y\n0.5,A,1\n")
+    others, seen = Experiment(run.path), []
+
+    def reading(path, sides, *arguments, **options):
+        seen.append(sides[0].ends)
+        if len(seen) == 1:
+            others.change(["x=0:2"], constraints="x <= 1.5")
+        return read_answers(path, sides, *arguments, **options)
+
+    monkeypatch.setattr("skgpb.experiments.experiment.read_answers", reading)
+    run.add_table(tmp_path / "more.csv")
+    assert seen == [(0.0, 1.0), (0.0, 2.0)]
+    assert [entry["params"]["x"] for entry in run.history()] == [0.5]
+
+
+def test_regions_are_refused_by_name(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], regions=True)
+    run.tell(1.0, run.ask()[0]["query"])
+    with pytest.raises(ValueError, match="x must be a number, got '0 to 1'"):
+        again(run, tmp_path, "csv", ["x=0:1"], regions=True)
