@@ -1,3 +1,5 @@
 import numpy as np
 
-def additive_covariances(x: np.ndarray, y: np.ndarray, kind: int, share: float) -> np.ndarray: ...
+def additive_covariances(
+    x: np.ndarray, y: np.ndarray, starts: np.ndarray, kind: int, share: float
+) -> np.ndarray: ...

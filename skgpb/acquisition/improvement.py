@@ -64,3 +64,35 @@ def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float
         log_h = np.where(z > NEAR, near, -0.5 * z**2 - 0.5 * np.log(2 * np.pi) + tail)
         known = np.log(np.maximum(mean - threshold, 0.0))
         return np.where(std > 0.0, np.log(std) + log_h, known)
+
+
+def log_own_gain(mean: np.ndarray, var: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Logarithm of the expected rise of the largest mean by an answer to each query.
+
+    It is the knowledge gradient if an answer teaches nothing about other queries: that to the best
+    query is worth something if another may then be the best.
+
+    Parameters
+    ----------
+    mean, var : ndarray of shape (n,)
+        Posterior of the queries.
+    noise : ndarray of shape (n,)
+        Noise variance of an answer.
+
+    Returns
+    -------
+    log_gain : ndarray of shape (n,)
+        -inf for a query whose answer cannot change which is the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_own_gain(np.array([2.0, 0.0]), np.array([0.01, 1.0]), np.full(2, 0.1)).round(1)
+    array([-234.3,   -5.0])
+    """
+    best = int(np.argmax(mean))
+    rival = np.max(np.delete(mean, best), initial=-np.inf)
+    behind = np.where(np.arange(len(mean)) == best, rival, mean) - mean[best]
+    total = var + noise
+    change = np.divide(var, np.sqrt(total), out=np.zeros_like(total), where=total > 0.0)
+    return log_expected_improvement(behind, change, 0.0)

@@ -34,6 +34,8 @@ from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.utils import check_inside
 
+# One in this number of candidates follows the posterior where settings are separate (D-H49).
+LOCAL_SHARE_OF_SETTINGS = 2
 # Assumption 1 with a = 1; number of points at which the slope is probed, and the step.
 N_PROBES, PROBE_STEP = 16, 1e-4
 
@@ -258,9 +260,11 @@ class BoxCandidates(ArmSet):
 
     def _n_local(self) -> int:
         """Number of candidates that follow the posterior."""
-        settings = self.space is not None and self.space.discrete
-        fills = settings or len(self.bounds) <= GRID_DIMENSIONS
-        n = self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
+        n = self.n_candidates
+        if self.space is not None and self.space.discrete:
+            n //= LOCAL_SHARE_OF_SETTINGS
+        elif len(self.bounds) <= GRID_DIMENSIONS:
+            n //= LOCAL_SHARE
         return min(n, self.n_candidates - len(self._vertices))
 
     @property
@@ -303,7 +307,10 @@ class BoxCandidates(ArmSet):
             rows, which = np.nonzero(places[:, :1] == centers[:, 0])
             known = which[(places[rows] == centers[which]).all(axis=1)]
             new = np.delete(centers, known, axis=0)[:n_moved]
-        around = points_near(self.bounds, centers, n_moved - len(new), rng)
+        if self.space is not None and self.space.discrete:
+            around = self.space.beside(centers, n_moved - len(new), rng)
+        else:
+            around = points_near(self.bounds, centers, n_moved - len(new), rng)
         if self.space is not None and self.space.feasible is not None:
             starts = centers[np.arange(len(around)) % len(centers)]
             around = self.space.feasible.beside(starts, around, rng)

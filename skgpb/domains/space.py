@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from skgpb.domains.box import Box
+from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils import Real, check_bounds
 
@@ -728,6 +729,22 @@ class ParameterSpace:
         return (
             self.discrete or self.feasible is not None or any(axis.stepped for _, axis in self.axes)
         )
+
+    def beside(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """N points (n, d) that differ from centers (k, d) in turn on one side, or on several.
+
+        Any other value of a list is as near; numbers move by every order of magnitude, integers in
+        one of these two ways.
+        """
+        starts, d = centers[np.arange(n) % len(centers)], self.n_axes
+        near = points_near(self.bounds, starts, n, rng)
+        lower, upper = self.bounds.T
+        anywhere = lower + rng.random((n, d)) * (upper - lower)
+        chance = [0.5 * axis.discrete + 0.5 * (not axis.ordered) for _, axis in self.axes]
+        moved = rng.random((n, d)) < rng.choice([1.0 / d, 2.0 / d, 0.5], size=(n, 1))
+        moved[np.arange(n), rng.integers(d, size=n)] = True
+        other = np.where(rng.random((n, d)) < chance, anywhere, near)
+        return np.where(moved, other, starts)
 
     def settable(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""

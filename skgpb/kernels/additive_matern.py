@@ -43,7 +43,8 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     the main effects in the whole domain, and not only nearby. The length scales are shared, as in
     [Duvenaud2011]_. Those of d features together are longer by sqrt(d), as distances are
     [Hvarfner2024]_. It is the default of searches for points in several dimensions
-    (decision D-H48).
+    (decision D-H48). A feature may have several columns, as a category has that is one-hot encoded;
+    then :math:`(x_i - x'_i)^2` is a sum over these columns.
 
     Parameters
     ----------
@@ -58,6 +59,9 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         Variance w of the main effects together, as a multiple of that of the other part.
     main_effects_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
         Bounds between which it is learned.
+    groups : array-like of shape (n_columns,), default=None
+        Number of the feature to which each column belongs, ascending from 0. None means that every
+        column is a feature.
 
     Examples
     --------
@@ -69,6 +73,12 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     array([[3.  , 1.34, 0.35],
            [1.34, 3.  , 1.47],
            [0.35, 1.47, 3.  ]])
+
+    A category in two columns, and a number:
+
+    >>> kernel = AdditiveMatern([1.0, 0.5], groups=[0, 0, 1])
+    >>> kernel([[1.0, 0.0, 0.2]], [[0.0, 1.0, 0.2]]).round(2)
+    array([[0.46]])
     """
 
     def __init__(
@@ -78,12 +88,14 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         nu: float = 2.5,
         main_effects: float = 0.5,
         main_effects_bounds: Any = (1e-5, 1e5),
+        groups: Any = None,
     ) -> None:
         self.length_scale = length_scale
         self.length_scale_bounds = length_scale_bounds
         self.nu = nu
         self.main_effects = main_effects
         self.main_effects_bounds = main_effects_bounds
+        self.groups = groups
 
     @property
     def hyperparameter_length_scale(self) -> Hyperparameter:
@@ -108,8 +120,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         """
         # Their bounds are never asked for, only whether length scales are free.
         bounds = "fixed" if isinstance(self.length_scale_bounds, str) else (1e-5, 1e5)
-        scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,)) / sqrt(d)
-        axes = [Matern(float(scale), bounds, nu=self.nu) for scale in scales]
+        axes = [Matern(float(scale), bounds, nu=self.nu) for scale in self._scales(d) / sqrt(d)]
         return Matern(self.length_scale, bounds, nu=self.nu), axes
 
     def __call__(
@@ -132,22 +143,29 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
         """
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        d = self._checked(X)
+        starts = self._checked(X)
         if not eval_gradient:
             other = X if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64))
-            if other.shape[1] != d:
-                raise ValueError(f"Y must have the {d} features of X, got {other.shape[1]}")
-            return self._values(X, other)
+            if other.shape[1] != X.shape[1]:
+                raise ValueError(f"Y must have the {X.shape[1]} columns of X, got {other.shape[1]}")
+            return self._values(X, other, starts)
         if Y is not None:
             raise ValueError("the gradient is known for Y=None alone")
+        d = len(starts)
         whole, axes = self.parts(d)
-        share = self.main_effects / d
+        share, widths = self.main_effects / d, np.diff(starts, append=X.shape[1])
+        whole.length_scale = np.repeat(self._scales(d), widths)
         K, gradient = whole(X, eval_gradient=True)
         slopes = np.zeros((*K.shape, self.n_dims))
-        slopes[..., : gradient.shape[2]] = gradient
+        if not self.hyperparameter_length_scale.fixed:
+            by_axes = np.add.reduceat(np.atleast_3d(gradient), starts, axis=2)
+            one = np.size(self.length_scale) == 1
+            slopes[..., : 1 if one else d] = by_axes.sum(axis=2)[..., None] if one else by_axes
         effects = np.zeros_like(K)
-        for i, axis in enumerate(axes):
-            effect, gradient = axis(X[:, i : i + 1], eval_gradient=True)
+        for i, (axis, columns) in enumerate(
+            zip(axes, np.split(X, starts[1:], axis=1), strict=True)
+        ):
+            effect, gradient = axis(columns, eval_gradient=True)
             effects += share * effect
             if gradient.shape[2]:
                 slopes[..., i if np.size(self.length_scale) > 1 else 0] += share * gradient[..., 0]
@@ -155,15 +173,19 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
             slopes[..., -1] = effects
         return K + effects, slopes
 
-    def _values(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def _scales(self, d: int) -> np.ndarray:
+        """Return the length scales (d,)."""
+        return np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,))
+
+    def _values(self, X: np.ndarray, Y: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return the covariances (n, m)."""
-        d = X.shape[1]
-        scale = sqrt(d) / np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,))
+        d = len(starts)
+        scale = np.repeat(sqrt(d) / self._scales(d), np.diff(starts, append=X.shape[1]))
         x, y = (np.ascontiguousarray((Z * scale).T) for Z in (X, Y))
         kind, share = MATERN[self.nu], self.main_effects / d
         if len(Y) < FEW < len(X):  # rows are computed one by one
-            return np.ascontiguousarray(additive_covariances(y, x, kind, share).T)
-        return additive_covariances(x, y, kind, share)
+            return np.ascontiguousarray(additive_covariances(y, x, starts, kind, share).T)
+        return additive_covariances(x, y, starts, kind, share)
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""
@@ -174,9 +196,30 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         inside = repr(whole).removeprefix("Matern(").removesuffix(")")
         return f"{type(self).__name__}({inside}, main_effects={self.main_effects:.3g})"
 
-    def _checked(self, X: np.ndarray) -> int:
-        """Return the number of features; raise ValueError for parameters of no use."""
-        d = X.shape[1]
+    def first_columns(self, n_columns: int) -> np.ndarray:
+        """Return the first column of every feature, shape (d,); raise ValueError if there is none.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of columns.
+        """
+        if self.groups is None:
+            return np.arange(n_columns)
+        groups = np.asarray(self.groups)
+        if groups.dtype.kind in "iu" and groups.shape == (n_columns,) and n_columns:
+            steps = np.diff(groups, prepend=-1)
+            if steps[0] == 1 and ((steps == 0) | (steps == 1)).all():
+                return np.flatnonzero(steps)
+        raise ValueError(
+            f"groups must have an integer for each of {n_columns} columns, ascending from 0 in "
+            f"steps of at most 1; got {self.groups!r}"
+        )
+
+    def _checked(self, X: np.ndarray) -> np.ndarray:
+        """Return the first column of every feature; raise ValueError for parameters of no use."""
+        starts = self.first_columns(X.shape[1])
+        d = len(starts)
         for name, shapes in (("length_scale", ((), (1,), (d,))), ("main_effects", ((),))):
             value = getattr(self, name)
             try:
@@ -196,4 +239,4 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
                 ) from None
         if not isinstance(self.nu, Real) or self.nu not in MATERN:
             raise ValueError(f"nu must be one of {(*MATERN,)}, got {self.nu!r}")
-        return d
+        return starts

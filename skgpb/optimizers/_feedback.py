@@ -227,7 +227,7 @@ class Feedback:
             return trend_and_rough(self.bounds, self._asked_sides())
         kernel = None if self.kernel is None else clone(self.kernel)
         if self._mixed:
-            return kernel_on_settings(kernel, self.space)
+            return kernel_on_settings(kernel, self.space, self._has_main_effects)
         if kernel is not None:
             return kernel
         smooth = not self.pulls and self.over_cells
@@ -243,7 +243,7 @@ class Feedback:
         if self.guesses:
             prior = prior_of_trend_and_rough(self.bounds, self._asked_sides())
         elif self._mixed:
-            prior = kernel_on_settings(None, self.space).prior
+            prior = kernel_on_settings(None, self.space, self._has_main_effects).prior
         else:
             prior = default_prior(self.bounds, self._has_main_effects)
         return prior_over_tasks(prior, self.n_tasks) if self.n_tasks else prior

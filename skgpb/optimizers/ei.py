@@ -73,6 +73,8 @@ class EIOptimizer(Search):
     True
     """
 
+    _finds_best = True
+
     _parameter_constraints: dict[str, Any] = {
         "xi": [Interval(Real, 0, None, closed="left")],
     }

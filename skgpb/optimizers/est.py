@@ -70,6 +70,8 @@ class ESTOptimizer(Search):
     True
     """
 
+    _finds_best = True
+
     _parameter_constraints: dict[str, Any] = {
         "optimum": [Real, None],
     }

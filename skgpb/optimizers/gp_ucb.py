@@ -28,6 +28,9 @@ from skgpb.utils import Integral, Interval, StrOptions
 # Last share of a horizon in which queries are chosen by the knowledge gradient, for a small simple
 # regret. It was chosen on one half of ``benchmarks.suite`` (decision D-D9).
 BY_GAIN = 0.2
+# beta where sides have separate values, as a multiple of that of numbers: what is known of one
+# setting says less of the others (decision D-H49).
+OF_SETTINGS = 3.0
 # An answer is known exactly if the deviation is less than KNOWN of the range of the means, and two
 # settings are one if no side differs by more than SAME of its length (decision D-H40).
 SAME, KNOWN = 1e-6, 1e-3
@@ -188,9 +191,15 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if default and self.kernel is not None:
             return self.theory_beta(posterior.t, posterior.n_arms)
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
+        if self.space_ is not None and self.space_.discrete:
+            beta *= OF_SETTINGS
         if self.regret == "simple" and self.kernel is None and self.domain_.stands_for_box:
             return self._beyond_known(beta, posterior)
         return beta
+
+    @property
+    def _is_for_best(self) -> bool:
+        return self.beta is None and self.regret == "simple"
 
     def _beyond_known(self, beta: float, posterior: Round) -> float:
         """Return beta, doubled until the arm of the largest bound repeats no known answer.

@@ -110,6 +110,7 @@ class MESOptimizer(Search):
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
+    _finds_best = True
     _says_worth = True
 
     def __init__(

@@ -75,6 +75,8 @@ class PIOptimizer(Search):
     True
     """
 
+    _finds_best = True
+
     _parameter_constraints: dict[str, Any] = {
         "xi": [Interval(Real, 0, None, closed="left")],
     }

@@ -36,6 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
 from skgpb._docstrings import with_shared_paragraphs
+from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
@@ -157,6 +158,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     _pulls_in_a_box: ClassVar[bool] = True
     #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
     _says_worth: ClassVar[bool] = False
+    #: Whether the rule is to find the best, whatever the answers on the way are worth.
+    _finds_best: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _asks_wanted: ClassVar[bool] = False
 
@@ -329,7 +332,48 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         slot = best_of(values, free)
         if values[slot] == -inf:
             slot = best_of(round.unknown / round.cost, free)
+        elif self._repeats_for_gain:
+            slot = self._not_in_vain(round, values, free, slot)
         return self.domain_.arm(slot)
+
+    @property
+    def _is_for_best(self) -> bool:
+        """Whether only the recommendation matters, and not the answers on the way to it."""
+        return self._finds_best
+
+    @property
+    def _repeats_for_gain(self) -> bool:
+        """Whether a setting is asked again only if that may change the recommendation.
+
+        Where kernel and noise are learned, settings are separate, and the best is to be found. In a
+        box of numbers there is always a new point beside one that was asked.
+        """
+        return (
+            self._is_for_best
+            and self.kernel is None
+            and self._can_be_seen
+            and self.space_ is not None
+            and self.space_.discrete
+        )
+
+    def _not_in_vain(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> int:
+        """Return the slot of a new query if another answer to the one of ``slot`` teaches less.
+
+        What an answer teaches is by how much the largest mean is expected to rise by it, each
+        query by itself. Of the queries that were asked the one that teaches most is compared with
+        the new one of the best score.
+        """
+        asked = {row.tobytes() for row in self._rows_with(self._record.pending) + 0.0}
+        known = np.array([row.tobytes() in asked for row in self.domain_.rows + 0.0])
+        free = np.arange(len(values)) if free is None else free
+        new, again = free[~known[free]], free[known[free]]
+        if not (known[slot] and len(new)):
+            return slot
+        both = np.append(again, best_of(values, new))
+        gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
+        return best_of(gains, both[::-1])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the numbers of the queries that may be asked, None for all of them."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Product
 
+from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.surrogate.likelihood import NOISE_LIMITS, Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
@@ -57,12 +58,14 @@ class ExactModel:
 def is_of_matern(kernel: Kernel) -> bool:
     """Return whether a kernel is a constant times Matérn, whose smoothness may be changed.
 
-    The Matérn kernel may have main effects.
+    The Matérn kernel may have main effects, and be one of settings.
     """
+    if type(kernel) is OnSettings:
+        return is_of_matern(kernel.base)
     return (
         isinstance(kernel, Product)
         and isinstance(kernel.k1, ConstantKernel)
-        and type(kernel.k2) in (Matern, AdditiveMatern)
+        and type(kernel.k2) in (Matern, AxisMatern, AdditiveMatern)
     )
 
 
@@ -75,6 +78,8 @@ def of_smoothness(kernel: Any, nu: float) -> Kernel:
     >>> of_smoothness(ConstantKernel(2.0) * Matern(0.3, nu=2.5), 0.5)
     1.41**2 * Matern(length_scale=0.3, nu=0.5)
     """
+    if type(kernel) is OnSettings:
+        return OnSettings(of_smoothness(kernel.base, nu), kernel.columns, kernel.prior)
     base = type(kernel.k2)(**{**kernel.k2.get_params(deep=False), "nu": nu})
     return ConstantKernel(kernel.k1.constant_value, kernel.k1.constant_value_bounds) * base
 

@@ -44,6 +44,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.kernels._cell import CellKernel
+from skgpb.kernels._settings import AxisMatern, OnSettings, starts_of
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.tasks import Tasks
@@ -92,8 +93,12 @@ def part_of(kernel: Kernel, X: np.ndarray) -> Part:
         return _White(kernel.noise_level, kernel.hyperparameter_noise_level.fixed)
     if kind in SHAPES or (kind is Matern and kernel.nu in MATERN):
         return _Radial(kernel, X)
+    if kind is AxisMatern and kernel.nu in MATERN:
+        return _Radial(kernel, X, starts_of(np.asarray(kernel.groups)))
     if kind is AdditiveMatern:
         return _Additive(kernel, X)
+    if kind is OnSettings:
+        return part_of(kernel.base, kernel.columns(X))
     if kind is Tasks:
         x, tasks = kernel.split(X)
         return _Product(_Mixture(kernel, tasks), part_of(kernel.base, x))
@@ -240,25 +245,38 @@ class _Mixture:
 
 
 class _Radial:
-    """A kernel of distances in units of length scales, for which there is a formula."""
+    """A kernel of distances in units of length scales, for which there is a formula.
 
-    def __init__(self, kernel: Any, X: np.ndarray) -> None:
+    An axis, which has a length scale, begins at each of the columns ``starts``; None for every one.
+    """
+
+    def __init__(self, kernel: Any, X: np.ndarray, starts: np.ndarray | None = None) -> None:
         # Only differences matter, and squares of coordinates far from zero would cancel.
         self.X = X - X.mean(axis=0)
+        self.starts = np.arange(X.shape[1]) if starts is None else starts
+        self.widths = np.diff(self.starts, append=X.shape[1])
         self.mixture, self.learns_mixture = None, False
         if type(kernel) is RationalQuadratic:
             self.mixture = kernel.alpha
             self.learns_mixture = not kernel.hyperparameter_alpha.fixed
-        self.shape = MATERN[kernel.nu] if type(kernel) is Matern else SHAPES[type(kernel)]
+        nu = getattr(kernel, "nu", None)
+        self.shape = SHAPES[type(kernel)] if nu is None else MATERN[nu]
         self.scale = np.asarray(kernel.length_scale, dtype=np.float64)
         self.learns_scale = not kernel.hyperparameter_length_scale.fixed
         self.size = int(self.learns_mixture) + int(self.learns_scale) * self.scale.size
-        if self.scale.size not in (1, X.shape[1]):
+        if self.scale.size not in (1, len(self.starts)):
             kernel(X[:1])  # raises an error that says what is wrong
         self.gaps = None
         if X.size * len(X) <= AT_ONCE:
             columns = self.X.T
-            self.gaps = ((columns[:, :, None] - columns[:, None]) ** 2).reshape(X.shape[1], -1)
+            gaps = ((columns[:, :, None] - columns[:, None]) ** 2).reshape(X.shape[1], -1)
+            self.gaps = self._by_axes(gaps)
+
+    def _by_axes(self, by_columns: np.ndarray) -> np.ndarray:
+        """Return sums over the columns of every axis, along the first axis of an array."""
+        if len(self.starts) == len(by_columns):
+            return by_columns
+        return np.add.reduceat(by_columns, self.starts, axis=0)
 
     def at(self, theta: np.ndarray, slopes: bool) -> Block:
         mixture, scale = self.mixture, self.scale
@@ -292,24 +310,25 @@ class _Radial:
             n, weights = len(self.X), np.broadcast_to(scale**-2.0, len(gaps))
             s = (weights @ gaps).reshape(n, n)
             return lambda rows, stop: (s, lambda M: weights * (gaps @ M.ravel()))
-        Z = self.X / scale
+        Z = self.X / (scale if scale.size == 1 else np.repeat(scale, self.widths))
         shares = _shares if np.abs(Z).max(initial=0.0) < WIDE else _shares_one_by_one
 
         def of_block(rows: slice, stop: int) -> tuple[np.ndarray, Callable]:
             x, y = Z[rows], Z[:stop]
-            return cdist(x, y, "sqeuclidean"), lambda M: shares(M, x, y)
+            return cdist(x, y, "sqeuclidean"), lambda M: self._by_axes(shares(M, x, y))
 
         return of_block
 
 
 class _Additive:
-    """A Matérn kernel of all columns, and of every column by itself."""
+    """A Matérn kernel of all axes, and of every axis by itself."""
 
     def __init__(self, kernel: AdditiveMatern, X: np.ndarray) -> None:
-        d = X.shape[1]
-        whole, axes = kernel.parts(d)
-        self.whole = _Radial(whole, X)
-        self.axes = [_Radial(each, X[:, i : i + 1]) for i, each in enumerate(axes)]
+        starts = kernel.first_columns(X.shape[1])
+        whole, axes = kernel.parts(len(starts))
+        self.whole = _Radial(whole, X, starts)
+        columns = np.split(X, starts[1:], axis=1)
+        self.axes = [_Radial(each, x, starts[:1]) for each, x in zip(axes, columns, strict=True)]
         self.effects, fixed = kernel.main_effects, kernel.hyperparameter_main_effects.fixed
         self.learns_effects = not fixed
         self.size = self.whole.size + int(self.learns_effects)

@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
+from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.columns import Columns
-from skgpb.surrogate.likelihood import Prior
+from skgpb.surrogate.likelihood import (
+    LENGTH_SPREAD,
+    MAIN_EFFECTS_LIMITS,
+    MAIN_EFFECTS_SPREAD,
+    Prior,
+)
 
 # Expected length scale, in units of a side; and how sure this is, as standard
 # deviations of logarithms.
 LENGTH_SCALE, LENGTH_LIMITS = 0.5, (1e-1, 1e1)
 SPREAD_LENGTH, SPREAD_VARIANCE = 0.8, 1.0
+# With main effects (decision D-H49): length scales of lists and of ordered axes, which grow with
+# sqrt(n), and the variance of the main effects in units of that of the other part.
+OF_LISTS, OF_NUMBERS, LIMITS, MAIN_EFFECTS = 0.5, 0.3, (0.05, 50.0), 2.0
 
 
-def default_kernel(space: Any, smooth: bool = False) -> Kernel:
+def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False) -> Kernel:
     """Matérn-5/2 with an amplitude and a length scale for every axis of a ParameterSpace.
 
-    With ``smooth`` an RBF kernel, whose averages over cells have a closed form.
+    With ``smooth`` an RBF kernel, whose averages over cells have a closed form. With
+    ``main_effects`` single axes have an effect of their own, if there are several.
     """
-    side = np.diff(space.bounds)[:, 0]
+    side, n, amplitude = np.diff(space.bounds)[:, 0], space.n_axes, ConstantKernel(1.0, (1e-2, 1e2))
+    if main_effects and n > 1:
+        each = np.where([axis.ordered for _, axis in space.axes], OF_NUMBERS, OF_LISTS)
+        return amplitude * AdditiveMatern(
+            each * sqrt(n) * side,
+            np.outer(side, LIMITS),
+            main_effects=MAIN_EFFECTS,
+            main_effects_bounds=MAIN_EFFECTS_LIMITS,
+            groups=space.groups,
+        )
     scales: Any = LENGTH_SCALE * side
     limits: Any = np.outer(side, LENGTH_LIMITS)
-    if space.n_axes == 1:
+    if n == 1:
         scales, limits = float(scales[0]), tuple(limits[0])
     shape = AxisRBF if smooth else AxisMatern
-    return ConstantKernel(1.0, (1e-2, 1e2)) * shape(scales, limits, groups=space.groups)
+    return amplitude * shape(scales, limits, groups=space.groups)
 
 
-def kernel_on_settings(kernel: Kernel | None, space: Any) -> OnSettings:
+def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
     """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
     if kernel is not None:
         return OnSettings(kernel, space.columns)
-    kernel = default_kernel(space)
-    spread = np.array([SPREAD_VARIANCE, *[SPREAD_LENGTH] * space.n_axes])
-    return OnSettings(kernel, space.columns, Prior(kernel.theta, spread))
+    kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
+    spread = [SPREAD_VARIANCE, *[SPREAD_LENGTH] * n]
+    if main_effects and n > 1:
+        spread = [SPREAD_VARIANCE, *[LENGTH_SPREAD] * n, MAIN_EFFECTS_SPREAD]
+    return OnSettings(kernel, space.columns, Prior(kernel.theta, np.array(spread)))
 
 
 def kernel_of_cells(space: Any) -> Kernel:

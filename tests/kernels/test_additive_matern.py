@@ -61,7 +61,7 @@ def test_parameters_that_cannot_be_used_are_named():
         AdditiveMatern(length_scale_bounds=[[1.0], [2.0, 3.0]])(X)
     with pytest.raises(ValueError, match="main_effects must be a positive number; got"):
         AdditiveMatern(main_effects=(1, 2))(X)
-    with pytest.raises(ValueError, match="Y must have the 3 features of X, got 2"):
+    with pytest.raises(ValueError, match="Y must have the 3 columns of X, got 2"):
         AdditiveMatern()(X, X[:, :2])
     with pytest.raises(ValueError, match="Y=None"):
         AdditiveMatern()(X, X, eval_gradient=True)
