@@ -31,6 +31,10 @@ LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # What texts of truth values stand for in tables, in lower case.
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 YES_OR_NO = {"yes": 1.0, "no": 0.0}
+# Numbers of an array, and characters of anything else, that messages repeat.
+MOST_SHOWN, LONGEST_SHOWN = 20, 200
+# Coordinates that differ by less than this share of a side are one.
+SAME = 1e-9
 # Squares of MOST_ROUNDS numbers of this size add up to a number.
 LARGEST_REWARD = 1e150
 
@@ -201,6 +205,19 @@ def check_rows(X: Any, y: Any) -> None:
         )
 
 
+def in_row(i: int, n: int, error: Any) -> str:
+    """Message of an error in one of n rows, which says in which."""
+    return f"row {i} of {n}, counted from 0: {error}" if n > 1 else str(error)
+
+
+def shortened(values: Any) -> str:
+    """Write what was given, for a message: of an array its shape, of a long list its beginning."""
+    if isinstance(values, np.ndarray) and values.size > MOST_SHOWN:
+        return f"an array of shape {values.shape}"
+    text = repr(values)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 def check_unmasked(values: Any, name: str) -> None:
     """Raise ValueError for masked entries, whose values NumPy and scikit-learn would take."""
     if np.ma.is_masked(values):
@@ -254,12 +271,24 @@ def box_around(X: np.ndarray) -> np.ndarray:
     return np.column_stack([lower - pad, upper + pad])
 
 
-def check_inside(points: np.ndarray, bounds: np.ndarray, hint: str = "") -> None:
-    """Raise ValueError, with a hint of what to do, unless points (n, d) lie in bounds (d, 2)."""
-    outside = ~((points >= bounds[:, 0]) & (points <= bounds[:, 1])).all(axis=1)
-    if outside.any():
-        first = points[outside][0]
-        raise ValueError(f"point {first} is outside the bounds {bounds.tolist()}{hint}")
+def check_inside(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Return points (n, d) of a box (d, 2), moved onto it where rounding takes them out.
+
+    Raises
+    ------
+    ValueError
+        If a point is farther outside, naming its row.
+    """
+    lower, upper = bounds.T
+    if ((points >= lower) & (points <= upper)).all():
+        return points
+    inside = np.clip(points, lower, upper)
+    outside = np.flatnonzero(~(np.abs(points - inside) <= SAME * (upper - lower)).all(axis=1))
+    if len(outside):
+        i = outside[0]
+        message = f"point {points[i]} is outside the bounds {bounds.tolist()}"
+        raise ValueError(in_row(i, len(points), message))
+    return inside
 
 
 def check_reward(reward: Any) -> float:

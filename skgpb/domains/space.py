@@ -16,15 +16,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import product
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
+from joblib import hash as joblib_hash
 
 from skgpb.domains.box import Box
 from skgpb.domains.constraints import FeasibleSet
-from skgpb.utils import Real, check_bounds
+from skgpb.utils import SAME as SAME
+from skgpb.utils import Real, check_bounds, check_unmasked, in_row, shortened
 
 # Infinite ends of a distribution are cut off at this quantile.
 TAIL = 1.0 / 1024
@@ -36,8 +40,8 @@ WITHIN = 1e-12
 MOST_TABLED = 10_000
 # Coordinates of more values are not told apart.
 MOST_VALUES = 2**50
-# Coordinates that differ by less than this share of a side are one.
-SAME = 1e-9
+# Values of a list that messages show.
+MOST_SHOWN = 20
 # What other libraries write as the third entry of a range.
 WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")
 
@@ -164,10 +168,7 @@ class Span(Axis):
 
     def coordinate(self, value: Any) -> float:
         """Coordinate of a value: the same number."""
-        value = checked_number(value)
-        if not self.ends[0] <= value <= self.ends[1]:
-            raise ValueError(f"must be between {self.ends[0]} and {self.ends[1]}")
-        return value
+        return within_rounding(checked_number(value), *self.ends)
 
 
 class Choice(SeparateAxis):
@@ -179,11 +180,12 @@ class Choice(SeparateAxis):
             self.values = values if values.step > 0 else values[::-1]
             self.ordered: bool = True
         else:
-            self.values = list(values)
-            self.ordered = all(
-                isinstance(v, (Real, np.number)) and not isinstance(v, (bool, np.bool_))
-                for v in self.values
-            )
+            # A repeated value would have several coordinates, as if it were several.
+            distinct: dict[Any, Any] = {}
+            for value in values:
+                distinct.setdefault(_key(value), value)
+            self.values = list(distinct.values())
+            self.ordered = all(_is_number(v) and v == v for v in self.values)
         if not self.values:
             raise ValueError(f"{name} is an empty list")
         if self.ordered and isinstance(self.values, list):
@@ -208,9 +210,23 @@ class Choice(SeparateAxis):
             if isinstance(self.values, range):
                 # It compares anything but an int with each of its values.
                 value = int(value) if checked_number(value).is_integer() else self.values.stop
-            return (self.values.index(value) + 0.5) / self.n
+            number = None if isinstance(self.values, range) else self._places.get(_key(value))
+            return ((self.values.index(value) if number is None else number) + 0.5) / self.n
         except ValueError:
-            raise ValueError(f"must be one of {self.values}") from None
+            raise ValueError(f"must be one of {self._shown}") from None
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """Number of each value."""
+        return {_key(value): number for number, value in enumerate(self.values)}
+
+    @property
+    def _shown(self) -> str:
+        """The values, for messages; of many the first."""
+        if isinstance(self.values, range) or self.n <= MOST_SHOWN:
+            return str(self.values)
+        first = ", ".join(map(repr, self.values[:MOST_SHOWN]))
+        return f"{self.n} values: {first}, ..."
 
     def snapped(self, u: np.ndarray) -> np.ndarray:
         """Coordinates (n,), each moved to the middle of its value's."""
@@ -258,7 +274,9 @@ class Choice(SeparateAxis):
         if self.ordered:
             return (number / max(1, self.n - 1))[:, None]
         # Any two categories are at distance 1.
-        return np.eye(self.n)[number] / np.sqrt(2.0)
+        columns = np.zeros((len(number), self.n))
+        columns[np.arange(len(number)), number] = 1.0 / np.sqrt(2.0)
+        return columns
 
     def same_as(self, other: object) -> bool:
         """Return whether another axis has the same values."""
@@ -302,9 +320,7 @@ class Quantile(Axis):
 
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
-        value = checked_number(value)
-        if not self.low <= value <= self.high:
-            raise ValueError(f"must be a number from {self.low:g} to {self.high:g}")
+        value = within_rounding(checked_number(value), self.low, self.high)
         return float(self.distribution.cdf(value))
 
     def same_as(self, other: object) -> bool:
@@ -346,7 +362,7 @@ class IntegerQuantile(Quantile, SeparateAxis):
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
         value = checked_number(value)
-        if not (value == int(value) and self.low <= value <= self.high):
+        if not (value.is_integer() and self.low <= value <= self.high):
             raise ValueError(f"must be an integer from {self.low:g} to {self.high:g}")
         return float(self._middle(value))
 
@@ -420,15 +436,55 @@ def equal(one: Any, other: Any) -> bool:
         return False
 
 
+def _key(value: Any) -> Any:
+    """Return what two values have in common if one of them is to be left out.
+
+    To an estimator 1, 1.0 and True may mean different things, although they are equal.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    try:
+        hash(value)
+    except TypeError:  # a list, an array, a dict
+        with suppress(PicklingError):
+            return type(value), joblib_hash(value)
+        return id(value)
+    return type(value), value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
 def checked_number(value: Any) -> float:
     """Return a number as a float, raising ValueError for anything else."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+    if not _is_number(value):
         raise ValueError("must be a number")
     return float(value)
 
 
-def _holds_text(X: Any) -> bool:
-    return isinstance(X, str) or (isinstance(X, (list, tuple)) and any(map(_holds_text, X)))
+def within_rounding(value: float, low: float, high: float) -> float:
+    """Return a number, moved to an end of its range if only rounding takes it beyond."""
+    scale = high - low
+    if low > 0.0 or not np.isfinite(scale):
+        scale = min(scale, abs(value))  # on a logarithmic scale 0 is far from 1e-12
+    if not low - SAME * scale <= value <= high + SAME * scale:
+        raise ValueError(f"must be between {low} and {high}")
+    return min(max(value, low), high)
+
+
+class Coordinates(np.ndarray):
+    """Points (n, d) in the coordinates of a box, for methods that otherwise take settings.
+
+    Of the sides of a box with names only some have the user's numbers as their coordinates.
+    """
+
+
+def in_coordinates(points: Any) -> Coordinates:
+    """Say of points that they are in the coordinates of a box."""
+    return np.asarray(points).view(Coordinates)
 
 
 def _is_written_range(values: Any) -> bool:
@@ -457,6 +513,11 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
             f"{name} must be a list of values or a distribution, got {values!r}: write the "
             f"range as loguniform({values[0]!r}, {values[1]!r}), uniform(...) or randint(...) of "
             "scipy.stats"
+        )
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(
+            f"{name} must be a list, got the set {values!r}: its order is another one in every "
+            "process, so that the same random_state would give another run"
         )
     if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
         if isinstance(values, np.ndarray) and values.ndim > 1:
@@ -534,6 +595,8 @@ class ParameterSpace:
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Give every parameter of some dicts an axis."""
         self.parameter = name
+        #: Names of all sides of a box, in the order in which they were given.
+        self.sides: list[str] = list(spaces[0])
         self.axes: list[tuple[str, Any]] = []
         if len(spaces) > 1:
             self.axes.append(("", Choice("", [str(i) for i in range(len(spaces))])))
@@ -569,7 +632,7 @@ class ParameterSpace:
     def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
         """Return the space of given axes, each in use whatever the others are."""
         space = cls.__new__(cls)
-        space.axes = list(axes.items())
+        space.axes, space.sides = list(axes.items()), list(axes)
         space.parameter = "axes"
         space._constants, space._active = [{}], [{name: i for i, name in enumerate(axes)}]
         space._finish()
@@ -666,7 +729,7 @@ class ParameterSpace:
         ValueError
             If a name is missing or unknown, or a value is not on its side.
         """
-        expected, constants = {*self.names, *self._constants[0]}, self._constants[0]
+        expected, constants = set(self.sides), self._constants[0]
         if set(setting) != expected:
             raise ValueError(
                 f"a setting must have a value for each of {sorted(expected)}: "
@@ -684,35 +747,71 @@ class ParameterSpace:
                 raise ValueError(f"{name} must be {value!r}, got {setting[name]!r}")
         return point
 
-    def points(self, X: Any) -> Any:
-        """Return the points (n, d) of settings; what has no names is returned as it is.
+    def points(self, X: Any) -> Coordinates:
+        """Return the points (n, d) of settings.
 
         Parameters
         ----------
-        X : dict, list of dicts, DataFrame or anything else
-            One setting, several, or a table with a column for every side.
+        X : dict, list of dicts, DataFrame or array-like of shape (n, n_sides)
+            One setting, several, a table with a column for every side, or rows of numbers in the
+            order of the sides, which must all be numbers then.
 
         Returns
         -------
-        X : ndarray of shape (n, d), or as given
-        """
-        if isinstance(X, Mapping):
-            return self.point(X)[None]
-        if hasattr(X, "columns") and hasattr(X, "__array__"):
-            table = {name: list(X[name]) for name in X.columns}
-            X = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
-            return np.array([self.point(x) for x in X])
-        self.check_no_values(X)
-        return X
+        X : Coordinates of shape (n, d)
 
-    def check_no_values(self, X: Any) -> None:
-        """Raise ValueError for lists with texts: values without the names of their sides."""
-        if _holds_text(X):
+        Raises
+        ------
+        ValueError
+            If a value is not on its side, a name is missing, or numbers stand for what is none.
+        """
+        if isinstance(X, Coordinates):
+            return X
+        settings = [X] if isinstance(X, Mapping) else self._settings(X)
+        points = np.empty((len(settings), self.n_axes))
+        for i, setting in enumerate(settings):
+            try:
+                points[i] = self.point(setting)
+            except ValueError as error:
+                raise ValueError(in_row(i, len(settings), error)) from None
+        return points.view(Coordinates)
+
+    def _settings(self, X: Any) -> list[Mapping[str, Any]]:
+        """Return rows, in whatever form, as settings."""
+        if hasattr(X, "columns") and hasattr(X, "__array__"):
+            rows = zip(*(list(X[name]) for name in X.columns), strict=True)
+            return [dict(zip(X.columns, row, strict=True)) for row in rows]
+        if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
+            return list(X)
+        check_unmasked(X, "the values of named sides")
+        values, sides = np.asarray(X), self.sides
+        if values.dtype.kind not in "fiu" or not self._is_numeric:
+            raise ValueError(self._give_names(X))
+        if values.ndim < 2:
+            values = values.reshape(-1, 1) if len(sides) == 1 else np.atleast_2d(values)
+        if values.ndim != 2 or values.shape[1] != len(sides):
             raise ValueError(
-                "values of named sides are given by name, as a dict or as a DataFrame with the "
-                f"columns {self.names}; got {X!r}"
+                f"rows must have {len(sides)} numbers, one for each of the sides {sides} in this "
+                f"order and in their units; got shape {np.shape(X)}"
             )
+        return [dict(zip(sides, row, strict=True)) for row in values.tolist()]
+
+    @property
+    def _is_numeric(self) -> bool:
+        """Whether the values of all sides are numbers."""
+        constants = self._constants[0].values()
+        return all(axis.ordered for _, axis in self.axes) and all(map(_is_number, constants))
+
+    def _give_names(self, X: Any) -> str:
+        """Message that asks for the names of sides."""
+        message = (
+            "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "
+            f"with the columns {self.sides}"
+        )
+        for name, axis in self.axes:
+            if not axis.ordered:
+                return f"{message}: {name} is no number, so that rows of numbers have no meaning"
+        return f"{message}, or as rows of numbers in this order; got {shortened(X)}"
 
     def snapped(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), each moved to the middle of the box of its setting."""

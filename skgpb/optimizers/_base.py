@@ -22,14 +22,14 @@ from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
-from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
+from skgpb.optimizers._inputs import Numbers, query_at, rows_told
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
 from skgpb.optimizers._result import Found, RunResult
 from skgpb.optimizers._run import Evaluations, Play, check_run
@@ -319,6 +319,7 @@ class BaseBanditOptimizer(
             if y is not None:
                 check_squares(y, "y")
             self._start(X)
+            X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
                 self._condition(X, self._signed(np.asarray(y, dtype=np.float64)))
@@ -358,7 +359,7 @@ class BaseBanditOptimizer(
                     f"X has {X.shape[1]} features, but the domain given to the constructor has "
                     f"{len(bounds)} dimensions"
                 )
-            check_inside(X, bounds, self._in_coordinates)
+            check_inside(X, bounds)
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
@@ -1041,7 +1042,7 @@ class BaseBanditOptimizer(
 
     def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
         """Repeat ``fit`` with the data of a log."""
-        self.fit(X, y)
+        self.fit(in_coordinates(X), y)
 
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         """Return the function, and its arguments, by which a query was chosen."""
@@ -1090,20 +1091,10 @@ class BaseBanditOptimizer(
 
     def _as_query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
-        if self.space_ is not None and isinstance(points, Mapping):
-            return self._query_of(self.space_, points)
-        if self.space_ is not None:
-            self.space_.check_no_values(points)
-        query = query_at(points, self.n_features_in_, self._record.pending)
+        query = query_at(points, self.space_, self.n_features_in_, self._record.pending)
         if isinstance(query, Query):
             return query
-        check_inside(query, self.bounds_, self._in_coordinates)
-        return self._named(PointsQuery(query))
-
-    def _query_of(self, space: ParameterSpace, setting: Mapping[str, Any]) -> Any:
-        """Return the pending query that a setting or ``params`` stand for, or else its point."""
-        query = query_of(space, setting, self._record.pending)
-        return self._named(PointsQuery(space.point(setting)[None])) if query is None else query
+        return self._named(PointsQuery(check_inside(query, self.bounds_)))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
@@ -1149,11 +1140,21 @@ class BaseBanditOptimizer(
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
-        queries = [queries] if isinstance(queries, Query) else self._points_of(queries)
-        every = [q if isinstance(q, Query) else self._as_query(q) for q in queries]
+        every = [
+            each if isinstance(each, Query) else self._as_query(each)
+            for each in self._each_query(queries)
+        ]
         for query in every:
             self._resolve(query)
         return every
+
+    def _each_query(self, queries: Any) -> Any:
+        """Return the argument of ``predict_query`` as a sequence."""
+        if isinstance(queries, Query):
+            return [queries]
+        if isinstance(queries, list | tuple) and any(isinstance(q, Query) for q in queries):
+            return queries
+        return self._rows_asked(queries)
 
     def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
         """Close the round; ``mean`` and ``std`` are those of the query before its answer."""

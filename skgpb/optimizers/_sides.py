@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from skgpb.domains.query import Query
-from skgpb.domains.space import ParameterSpace, Span, named_box
-from skgpb.utils import check_bounds
+from skgpb.domains.space import ParameterSpace, named_box
+from skgpb.utils import check_bounds, check_unmasked
 
 
 class NamedSides:
@@ -82,18 +82,9 @@ class NamedSides:
             return validate_data(self, X, dtype=np.float64, reset=False)
         return self._points_of(X)
 
-    @property
-    def _in_coordinates(self) -> str:
-        """Advice for an array that is not in the coordinates of named sides."""
-        if self.space_ is None or all(isinstance(axis, Span) for _, axis in self.space_.axes):
-            return ""
-        return (
-            ". Arrays hold coordinates, from 0 to 1 along every side that is not a pair: give "
-            f"values by name, as dicts or as a DataFrame with the columns {self.space_.names}"
-        )
-
     def _checked_points_of(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
+        check_unmasked(X, "X")
         return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
 
     def _named(self, query: Query) -> Query:

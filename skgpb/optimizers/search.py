@@ -39,6 +39,7 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
@@ -74,6 +75,7 @@ from skgpb.utils import (
     check_bounds,
     check_draws,
     check_numbers,
+    is_sequence,
 )
 
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
@@ -764,10 +766,12 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         if self.context_bounds is None:
             return (self._choose,)
-        return self._choose_in, self._contexts.checked(query.context)
+        return self._choose_in, self._contexts.checked(in_coordinates(query.context))
 
     def _result(self, last: Any) -> Any:
-        return self.recommend(context=None if self.context_bounds is None else last.context)
+        if self.context_bounds is None:
+            return self.recommend()
+        return self.recommend(context=in_coordinates(last.context))
 
     # -- what is told -------------------------------------------------------------------------
 
@@ -792,6 +796,17 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             return None
         return super()._rows_told(query, rewards)
 
+    def _rows_asked(self, X: Any) -> Any:
+        of_tasks = self.space_ is not None and self.domain_.layout.tail == 0.0
+        if of_tasks and not isinstance(X, Coordinates) and is_sequence(X):
+            values = np.asarray(X)
+            if values.dtype.kind in "fiu" and values.shape[-1] == len(self.space_.sides) + 1:
+                # The last number is that of the function.
+                points = self._points_of(values[..., :-1])
+                rows = np.hstack([points, values[..., -1:].reshape(-1, 1)])
+                return in_coordinates(rows if values.ndim > 1 else rows[0])
+        return super()._rows_asked(X)
+
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if self.domain_.names is not None and not isinstance(query, str):
             names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
@@ -812,7 +827,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if isinstance(points, str) and self.domain_.names is not None:
             return self._named_arm(points)
         if self.domain_.layout.tail == 0.0 and not isinstance(points, Mapping):
-            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
+            found = self.domain_.told(
+                check_numbers(self._rows_asked(points), "query", ensure_2d=False)
+            )
             if found is not None:
                 return found
         return super()._as_query(points)
@@ -822,7 +839,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if self._pulls:
             return super()._checked_queries(queries)
         checked: list[Any] = []
-        for query in [queries] if isinstance(queries, Query) else self._points_of(queries):
+        for query in self._each_query(queries):
             if query in self.targets_:
                 checked.append(query)
             elif isinstance(query, Arm) and query.has_parts:

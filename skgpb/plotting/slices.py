@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
+from skgpb.domains.space import Axis, in_coordinates
 from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
     ABOVE,
@@ -172,7 +172,7 @@ class SliceDisplay:
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
             X, possible = possible_of(optimizer, X, [i])
-            mean, std = optimizer.predict(X, return_std=True)
+            mean, std = optimizer.predict(in_coordinates(X), return_std=True)
             if possible is not None:
                 mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
             means.append(mean)

@@ -116,7 +116,7 @@ def test_a_pending_query_is_told_by_what_was_asked():
         (SETTING | {"temperature": 91}, "temperature must be between 20.0 and 90.0, got 91"),
         (SETTING | {"temperature": "30"}, "temperature must be a number, got '30'"),
         (SETTING | {"temperature": np.nan}, "temperature must be between"),
-        (SETTING | {"salt": 1.0}, "salt must be a number from 0.0001 to 0.1, got 1.0"),
+        (SETTING | {"salt": 1.0}, "salt must be between 0.0001 and 0.1, got 1.0"),
         (SETTING | {"cycles": 2.5}, "cycles must be one of"),
         (SETTING | {"catalyst": "D"}, r"catalyst must be one of \['A', 'B', 'C'\], got 'D'"),
         ({}, "missing"),
