@@ -6,6 +6,7 @@ All else may change in any version.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from traceback import walk_tb
@@ -23,6 +24,7 @@ from sklearn.model_selection._validation import (
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array
+from sklearn.utils.validation import validate_data as _validate_data
 
 # Searches take steps of a hundred thousandth of a side.
 LEAST_RESOLUTION = 10**6
@@ -124,17 +126,20 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
                 "'kind': ['a', 'b']}"
             )
     array = check_numbers(bounds, name, ensure_2d=False)
+    transposed = array.ndim == 2 and len(array) == 2 and (array[0] < array[1]).all()
+    hint = f". Is it transposed? Pass np.transpose({name})" if transposed else ""
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"{name} must have shape (d, 2), one (lower, upper) pair per dimension; got an array "
-            f"of shape {array.shape}"
+            f"of shape {array.shape}{hint}"
         )
     wrong = np.flatnonzero(~(array[:, 0] < array[:, 1]))
     if len(wrong):
         a = wrong[0]
+        lower, upper = array[a].tolist()
         raise ValueError(
             f"{name} must satisfy lower < upper in every dimension; dimension {a} has "
-            f"lower={array[a, 0]!r}, upper={array[a, 1]!r}"
+            f"lower={lower!r}, upper={upper!r}{hint}"
         )
     check_resolution(array, name)
     return array
@@ -183,7 +188,8 @@ def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
                 return array
         return check_array(values, dtype=np.float64, ensure_2d=ensure_2d, input_name=name)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} must be an array of finite numbers: {error}") from error
+        where = _where_wrong(error, values, name) if isinstance(error, ValueError) else ""
+        raise ValueError(f"{name} must be an array of finite numbers: {error}{where}") from error
 
 
 def as_labels(values: Any) -> np.ndarray:
@@ -216,6 +222,31 @@ def shortened(values: Any) -> str:
         return f"an array of shape {values.shape}"
     text = repr(values)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+    """Check data as scikit-learn does; masked entries are refused, and a row that is wrong named."""
+    for name, values in (("X", X), ("y", y)):
+        check_unmasked(values, name)
+    try:
+        return _validate_data(estimator, X, y, **checks)
+    except ValueError as error:
+        where = _where_wrong(error, X, "X") or _where_wrong(error, y, "y")
+        if not where:
+            raise
+        raise ValueError(f"{error}{where}") from None
+
+
+def _where_wrong(error: ValueError, values: Any, name: str) -> str:
+    """Say in which row data are not finite, if that is the error; otherwise nothing."""
+    if not re.search("NaN|infinity", str(error)):
+        return ""
+    try:
+        finite = np.isfinite(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        return ""
+    rows = np.unique(np.nonzero(~finite)[0]) if finite.ndim else []
+    return f" In {name} this is row {rows[0]}, counted from 0." if len(rows) else ""
 
 
 def check_unmasked(values: Any, name: str) -> None:
@@ -299,7 +330,10 @@ def check_reward(reward: Any) -> float:
     ValueError, TypeError
         For anything else, naming what was given.
     """
-    value = check_real(reward, "reward")
+    try:
+        value = check_real(reward, "reward")
+    except ValueError as error:
+        raise ValueError(f"{error}: None says that an evaluation failed") from None
     check_squares(value, "reward")
     return value
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
@@ -51,8 +51,9 @@ from skgpb.utils import (
     check_reward,
     check_rows,
     check_squares,
-    check_unmasked,
+    in_row,
     unchanged_by_errors,
+    validate_data,
     validate_params,
 )
 
@@ -312,8 +313,6 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._prepare()
-            check_unmasked(X, "X")
-            check_unmasked(y, "y")
             check_rows(X, y)
             X, y = self._checked_data(self._points_of(X), y)
             if y is not None:
@@ -1087,7 +1086,14 @@ class BaseBanditOptimizer(
         n = len(queries)
         rewards = check_one_each(rewards, n, "reward", "queries")
         alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
-        return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
+        checked = []
+        for i, each in enumerate(zip(queries, rewards, alphas, strict=True)):
+            try:
+                checked.append(self._checked(*each))
+            except (TypeError, ValueError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(in_row(i, n, error)) from None
+        return checked
 
     def _as_query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
@@ -1415,10 +1421,16 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
 def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") -> np.ndarray:
     """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
     values = np.asarray(values)
-    one_each = values.ndim == 1 and len(values) in sizes
-    if not one_each or values.dtype.kind not in "fiub" or has_nan(values):
+    got = ""
+    if values.ndim != 1 or len(values) not in sizes:
+        got = f"shape {values.shape}" if values.ndim else repr(values.item())
+    elif values.dtype.kind not in "fiub":
+        got = f"an array of {values.dtype}"
+    elif has_nan(values):
+        wrong = np.flatnonzero(np.isnan(values))
+        got = f"{len(wrong)} NaN, the first at place {wrong[0]}"
+    if got:
         raise ValueError(
-            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got "
-            f"{values if one_each or not values.ndim else f'shape {values.shape}'}"
+            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got {got}"
         )
     return values.astype(np.float64, copy=False)

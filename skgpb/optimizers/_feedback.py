@@ -449,7 +449,9 @@ def _rows_in_units(given: Any, actions: ParameterSpace) -> Any:
     n = len(actions.sides)
     if hasattr(given, "columns") or np.shape(given)[1:] != (2 * n,):
         return actions.points(given)
-    return np.hstack([actions.points(corners) for corners in np.split(np.asarray(given), 2, axis=1)])
+    return np.hstack(
+        [actions.points(corners) for corners in np.split(np.asarray(given), 2, axis=1)]
+    )
 
 
 def as_districts(given: Mapping[str, Any]) -> list[Districts]:

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import beats, tied
 from skgpb._core._tree import TIE_TOLERANCE
@@ -64,6 +64,7 @@ from skgpb.utils import (
     check_squares,
     check_unmasked,
     unchanged_by_errors,
+    validate_data,
 )
 
 # Points that a recommendation is compared with.
@@ -209,7 +210,6 @@ class BaseIndirectOptimizer(
         self.fit(in_coordinates(X), y, queries=A)
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
-        check_unmasked(X, "X")
         check_unmasked(y, "y")
         if y is None:
             return validate_data(self, X, dtype=np.float64), None

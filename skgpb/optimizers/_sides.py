@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from skgpb.domains.query import Query
 from skgpb.domains.space import ParameterSpace, named_box
-from skgpb.utils import check_bounds, check_unmasked
+from skgpb.utils import check_bounds, validate_data
 
 
 class NamedSides:
@@ -84,7 +83,6 @@ class NamedSides:
 
     def _checked_points_of(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
-        check_unmasked(X, "X")
         return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
 
     def _named(self, query: Query) -> Query:

@@ -156,7 +156,9 @@ class PosteriorDisplay:
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
         X, possible = possible_of(optimizer, X, drawn)
-        mean, std = (a.reshape(shape) for a in optimizer.predict(in_coordinates(X), return_std=True))
+        mean, std = (
+            a.reshape(shape) for a in optimizer.predict(in_coordinates(X), return_std=True)
+        )
         if possible is not None:
             mean, std = (np.where(possible.reshape(shape), a, np.nan) for a in (mean, std))
         asked, rewards = asked_of(optimizer)
