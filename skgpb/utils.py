@@ -225,7 +225,7 @@ def shortened(values: Any) -> str:
 
 
 def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-    """Check data as scikit-learn does; masked entries are refused, and a row that is wrong named."""
+    """Check data as scikit-learn does; refuse masked entries, and say which row is wrong."""
     for name, values in (("X", X), ("y", y)):
         check_unmasked(values, name)
     try:

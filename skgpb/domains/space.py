@@ -595,8 +595,7 @@ class ParameterSpace:
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Give every parameter of some dicts an axis."""
         self.parameter = name
-        #: Names of all sides of a box, in the order in which they were given.
-        self.sides: list[str] = list(spaces[0])
+        self._orders: list[list[str]] = [list(space) for space in spaces]
         self.axes: list[tuple[str, Any]] = []
         if len(spaces) > 1:
             self.axes.append(("", Choice("", [str(i) for i in range(len(spaces))])))
@@ -632,7 +631,7 @@ class ParameterSpace:
     def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
         """Return the space of given axes, each in use whatever the others are."""
         space = cls.__new__(cls)
-        space.axes, space.sides = list(axes.items()), list(axes)
+        space.axes, space._orders = list(axes.items()), [list(axes)]
         space.parameter = "axes"
         space._constants, space._active = [{}], [{name: i for i, name in enumerate(axes)}]
         space._finish()
@@ -675,6 +674,11 @@ class ParameterSpace:
         return [name for name, _ in self.axes]
 
     @property
+    def sides(self) -> list[str]:
+        """Names of all sides of a box as they were given, also of those that have one value."""
+        return self._orders[0]
+
+    @property
     def discrete(self) -> bool:
         """True if several points may stand for one setting."""
         return any(axis.discrete for _, axis in self.axes)
@@ -696,7 +700,8 @@ class ParameterSpace:
         which = int(self._which(point[None])[0])
         active = self._active[which]
         values = {name: self.axes[i][1].value(point[i]) for name, i in active.items()}
-        return {**self._constants[which], **values}
+        values |= self._constants[which]
+        return {name: values[name] for name in self._orders[which]}
 
     def columns(self, points: np.ndarray) -> np.ndarray:
         """Return what distinguishes settings, shape (n, n_columns); points have shape (n, d)."""
@@ -804,14 +809,12 @@ class ParameterSpace:
 
     def _give_names(self, X: Any) -> str:
         """Message that asks for the names of sides."""
-        message = (
+        words = [f"{name!r} is no number" for name, axis in self.axes if not axis.ordered]
+        rows = f", because {words[0]}" if words else ", or as rows of numbers in this order"
+        return (
             "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "
-            f"with the columns {self.sides}"
+            f"with the columns {self.sides}{rows}; got {shortened(X)}"
         )
-        for name, axis in self.axes:
-            if not axis.ordered:
-                return f"{message}: {name} is no number, so that rows of numbers have no meaning"
-        return f"{message}, or as rows of numbers in this order; got {shortened(X)}"
 
     def snapped(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), each moved to the middle of the box of its setting."""
@@ -854,7 +857,8 @@ class ParameterSpace:
             name: axis.value(a) if a == b else axis.values_between(a, b)
             for (name, axis), a, b in zip(self.axes, lower, upper, strict=True)
         }
-        return {**self._constants[0], **sides}
+        sides |= self._constants[0]
+        return {name: sides[name] for name in self.sides}
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""
