@@ -734,17 +734,29 @@ class ParameterSpace:
         ValueError
             If a name is missing or unknown, or a value is not on its side.
         """
-        expected, constants = set(self.sides), self._constants[0]
+        errors = []
+        for which in range(len(self._active)):
+            try:
+                return self._point_of(which, setting)
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
+
+    def _point_of(self, which: int, setting: Mapping[str, Any]) -> np.ndarray:
+        """Return the point (d,) of a setting of one of the dicts."""
+        expected, constants = set(self._orders[which]), self._constants[which]
         if set(setting) != expected:
             raise ValueError(
                 f"a setting must have a value for each of {sorted(expected)}: "
                 f"missing {sorted(expected - set(setting))}, "
                 f"unknown {sorted(set(setting) - expected, key=str)}"
             )
-        point = np.empty(self.n_axes)
-        for i, (name, axis) in enumerate(self.axes):
+        point = np.full(self.n_axes, NEUTRAL)
+        if len(self._active) > 1:
+            point[0] = self.axes[0][1].coordinate(str(which))
+        for name, i in self._active[which].items():
             try:
-                point[i] = axis.coordinate(setting[name])
+                point[i] = self.axes[i][1].coordinate(setting[name])
             except ValueError as error:
                 raise ValueError(f"{name} {error}, got {setting[name]!r}") from None
         for name, value in constants.items():
@@ -862,9 +874,14 @@ class ParameterSpace:
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""
+        if len(self._active) > 1:
+            point, other = (self.columns(np.atleast_2d(each)) for each in (point, other))
+            return bool((np.abs(point - other) <= SAME).all())
         return bool((np.abs(point - other) <= SAME * np.diff(self.bounds)[:, 0]).all())
 
 
 def named_box(bounds: Any, name: str = "bounds") -> ParameterSpace | None:
     """Return the space of a box with named sides, None for one whose sides have no names."""
+    if isinstance(bounds, ParameterSpace):
+        return bounds
     return ParameterSpace.of_bounds(bounds, name) if isinstance(bounds, Mapping) else None
