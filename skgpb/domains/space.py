@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from itertools import product
 from pickle import PicklingError
@@ -589,6 +590,15 @@ class ParameterSpace:
             )
         return space
 
+    #: Whether all points of the cube are searched as if each were another setting.
+    _is_cube: bool = False
+
+    def as_cube(self) -> ParameterSpace:
+        """Return the same settings for a search whose kernel knows which points are one setting."""
+        out = copy(self)
+        out._is_cube = True
+        return out
+
     #: Possible settings, if constraints exclude some; None if all of the box are possible.
     feasible: FeasibleSet | None = None
 
@@ -598,7 +608,7 @@ class ParameterSpace:
         self._orders: list[list[str]] = [list(space) for space in spaces]
         self.axes: list[tuple[str, Any]] = []
         if len(spaces) > 1:
-            self.axes.append(("", Choice("", [str(i) for i in range(len(spaces))])))
+            self.axes.append((name, Choice("", [str(i) for i in range(len(spaces))])))
         self._constants: list[dict[str, Any]] = []
         #: For each dict, which axis its parameters are on.
         self._active: list[dict[str, int]] = []
@@ -638,6 +648,9 @@ class ParameterSpace:
         space.n_settings = float(np.prod([axis.n_settings for axis in axes.values()]))
         return space
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.names})"
+
     def __deepcopy__(self, memo: dict[int, Any]) -> ParameterSpace:
         """Return itself: nothing in it changes, and kernels are copied often."""
         return self
@@ -666,6 +679,8 @@ class ParameterSpace:
     @property
     def column_bounds(self) -> np.ndarray:
         """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
+        if self._is_cube:
+            return self.bounds
         return np.sort(self.columns(self.bounds.T), axis=0).T
 
     @property
@@ -680,8 +695,8 @@ class ParameterSpace:
 
     @property
     def discrete(self) -> bool:
-        """True if several points may stand for one setting."""
-        return any(axis.discrete for _, axis in self.axes)
+        """True if several points may stand for one setting, and a search has to mind it."""
+        return not self._is_cube and any(axis.discrete for _, axis in self.axes)
 
     @property
     def ordered(self) -> bool:
@@ -865,12 +880,12 @@ class ParameterSpace:
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
         """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""
-        sides = {
-            name: axis.value(a) if a == b else axis.values_between(a, b)
-            for (name, axis), a, b in zip(self.axes, lower, upper, strict=True)
-        }
-        sides |= self._constants[0]
-        return {name: sides[name] for name in self.sides}
+        which = int(self._which(0.5 * (lower + upper)[np.newaxis])[0])
+        sides = dict(self._constants[which])
+        for name, i in self._active[which].items():
+            axis, a, b = self.axes[i][1], lower[i], upper[i]
+            sides[name] = axis.value(a) if a == b else axis.values_between(a, b)
+        return {name: sides[name] for name in self._orders[which]}
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""

@@ -77,7 +77,7 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
     lower = [query.ranges(low, low) for query, (low, _) in zip(queries, corners, strict=True)]
     sides = [query.ranges(*ends) for query, ends in zip(queries, corners, strict=True)]
     if queries:
-        keys = list(sides[0])
+        keys = list(dict.fromkeys(key for side in sides for key in side))
     elif optimizer.space_ is None:
         keys = [f"x{i}" for i in range(optimizer.n_features_in_)]
     else:
@@ -90,16 +90,17 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
         raise ValueError(f"feature_names must hold {len(keys)} names, got {names!r}")
     columns: dict[str, Any] = {}
     for key, name in zip(keys, names, strict=True):
-        values = [side[key] for side in sides]
+        # Of several spaces each has parameters of its own.
+        values = [side.get(key) for side in sides]
         wide = [
-            v is not low[key] and not equal(v, low[key])
-            for v, low in zip(values, lower, strict=True)
+            value is not low.get(key) and not equal(value, low.get(key))
+            for value, low in zip(values, lower, strict=True)
         ]
         if not any(wide):
             columns[str(name)] = values
             continue
         ends = [list(v) if w else [v] for v, w in zip(values, wide, strict=True)]
-        if all(isinstance(end[0], Real) for end in ends):
+        if all(end[0] is None or isinstance(end[0], Real) for end in ends):
             columns[f"lower_{name}"] = [end[0] for end in ends]
             columns[f"upper_{name}"] = [end[-1] for end in ends]
         else:

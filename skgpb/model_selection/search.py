@@ -89,8 +89,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "gamma": g}]``. What is learned about a parameter of the same distribution in two
         dicts is shared.
     optimizer : BaseBanditOptimizer, default=None
-        The engine: any optimizer of skgpb that takes ``bounds``, which become the unit cube
-        with one axis per parameter. Its kernel, if it has one, is applied to settings and not
+        The engine: any optimizer of skgpb that takes ``bounds``, which become the parameters.
+        Its kernel, if it has one, is applied to settings and not
         to the cube, so that integers and categories are known for what they are; where
         ``kernel`` is None a Matérn-5/2 kernel with a length scale for every parameter is learned
         from the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
@@ -156,9 +156,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Mean score of each setting that the engine's model expects, without the noise of the
         folds. NaN for one that failed, and for all where the engine has no Gaussian process.
     optimizer_ : BaseBanditOptimizer
-        The engine after the search.
+        The engine after the search, over the parameters: ``optimizer_.recommend().params``,
+        its warnings and its pictures have their names and values.
     space_ : ParameterSpace
-        Maps points of the engine's unit cube to settings.
+        The parameters and their values.
 
     Notes
     -----
@@ -342,7 +343,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             )
         if engine.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': scores are maximised")
-        settings: dict[str, Any] = {"bounds": space}
+        settings: dict[str, Any] = {"bounds": space.as_cube()}
         if "kernel" in parameters:
             settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):

@@ -34,7 +34,7 @@ def default_kernel(space: Any, smooth: bool = False) -> Kernel:
 def kernel_on_settings(kernel: Kernel | None, space: Any) -> OnSettings:
     """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
     if kernel is not None:
-        return kernel if isinstance(kernel, OnSettings) else OnSettings(kernel, space.columns)
+        return OnSettings(kernel, space.columns)
     kernel = default_kernel(space)
     spread = np.array([SPREAD_VARIANCE, *[SPREAD_LENGTH] * space.n_axes])
     return OnSettings(kernel, space.columns, Prior(kernel.theta, spread))
