@@ -836,8 +836,11 @@ class ParameterSpace:
 
     def _give_names(self, X: Any) -> str:
         """Message that asks for the names of sides."""
-        words = [f"{name!r} is no number" for name, axis in self.axes if not axis.ordered]
-        rows = f", because {words[0]}" if words else ", or as rows of numbers in this order"
+        wrong = [name for name, axis in self.axes if not axis.ordered]
+        wrong += [name for name, value in self._constants[0].items() if not _is_number(value)]
+        rows = ", or as rows of numbers in this order"
+        if wrong:
+            rows = f", because {wrong[0]!r} is no number"
         return (
             "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "
             f"with the columns {self.sides}{rows}; got {shortened(X)}"
