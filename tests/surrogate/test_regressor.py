@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor, SubgroupRegressor
+from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.kernels.evaluator import Functionals
@@ -551,9 +551,7 @@ def test_covariances_evaluated_in_parts_are_whole(kernel, monkeypatch):
     assert np.abs(exact.predict(X[:40]) - y[:40]).max() < 1e-3
 
 
-@pytest.mark.parametrize(
-    "make", [OnlineGaussianProcessRegressor, GPUCBOptimizer, SubgroupRegressor]
-)
+@pytest.mark.parametrize("make", [OnlineGaussianProcessRegressor, GPUCBOptimizer, GPOOOptimizer])
 def test_masked_entries_are_refused_wherever_data_are_taken(make):
     X, y = np.linspace(0, 1, 8)[:, None], np.arange(8.0)
     masked = np.ma.masked_array(X, mask=X > 0.9)
