@@ -245,8 +245,9 @@ def _where_wrong(error: ValueError, values: Any, name: str) -> str:
         finite = np.isfinite(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
         return ""
-    rows = np.unique(np.nonzero(~finite)[0]) if finite.ndim else []
-    return f" In {name} this is row {rows[0]}, counted from 0." if len(rows) else ""
+    if finite.all() or not finite.ndim:
+        return ""
+    return f" In {name} this is row {np.nonzero(~finite)[0].min()}, counted from 0."
 
 
 def check_unmasked(values: Any, name: str) -> None:

@@ -302,7 +302,8 @@ class BaseBanditOptimizer(
         ----------
         X : array-like of shape (n_samples, n_features)
             Points. They give the bounds where the parameters give no domain. Where sides have
-            names: a DataFrame with these columns, or a list of dicts.
+            names: a DataFrame with these columns, a list of dicts, or, if all sides are numbers,
+            rows of numbers in their order, all in the user's units.
         y : array-like of shape (n_samples,), default=None
             Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
 
@@ -505,8 +506,9 @@ class BaseBanditOptimizer(
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            The present context, where there are ``context_bounds``; a dict where their sides have
-            names. The query then knows it, as ``query.context``.
+            The present context, where there are ``context_bounds``; in the user's units, and as a
+            dict if a side is no number, where their sides have names. The query then knows it, as
+            ``query.context``.
         another : bool, default=False
             Whether they are to be others than all that are pending, as for workers that take a
             query each, whenever one is free.
@@ -638,8 +640,9 @@ class BaseBanditOptimizer(
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             The evaluated query: from :meth:`ask` (in any order, also after pickling), or
-            points, if the reward is the average of f over them. If the sides have names, also a
-            dict with a value for each of them, or the ``params`` of a query. With n rewards, n of
+            points, if the reward is the average of f over them. If the sides have names, a dict
+            with a value for each of them, the ``params`` of a query, or, if all sides are numbers,
+            rows of numbers in their order, in the user's units. With n rewards, n of
             these: a list, the rows of an array (n, d), or a table with a column for each side. So
             a run takes existing data, before it begins or later; see also :meth:`fit`.
         reward : float or None, or array-like of shape (n,) for n queries
@@ -789,7 +792,8 @@ class BaseBanditOptimizer(
             ``contexts`` say how many there are.
         contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
             With ``context_bounds``, the contexts in the order in which they arrive, instead of
-            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts.
+            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts,
+            all in the user's units.
             The recommendation is for the last one.
         max_cost : float, default=None
             Maximum cost of all queries, > 0, if queries have prices. The last query may overshoot

@@ -260,7 +260,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
-            Points. Where sides have names also a DataFrame with these columns, or dicts.
+            Points. Where sides have names a DataFrame with these columns, dicts, or, if all sides
+            are numbers, rows of numbers in their order, in the user's units.
         return_std, return_cov : bool, default=False
             At most one of them.
 

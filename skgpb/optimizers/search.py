@@ -797,10 +797,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         return super()._rows_told(query, rewards)
 
     def _rows_asked(self, X: Any) -> Any:
-        of_tasks = self.space_ is not None and self.domain_.layout.tail == 0.0
-        if of_tasks and not isinstance(X, Coordinates) and is_sequence(X):
+        space, of_tasks = self.space_, self.domain_.layout.tail == 0.0
+        if space is not None and of_tasks and not isinstance(X, Coordinates) and is_sequence(X):
             values = np.asarray(X)
-            if values.dtype.kind in "fiu" and values.shape[-1] == len(self.space_.sides) + 1:
+            if values.dtype.kind in "fiu" and values.shape[-1] == len(space.sides) + 1:
                 # The last number is that of the function.
                 points = self._points_of(values[..., :-1])
                 rows = np.hstack([points, values[..., -1:].reshape(-1, 1)])

@@ -232,9 +232,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            mean = self._signed(self.predict(in_coordinates(np.concatenate(cells)))).reshape(
-                len(cells), -1
-            )
+            points = in_coordinates(np.concatenate(cells))
+            mean = self._signed(self.predict(points)).reshape(len(cells), -1)
             return mean.mean(axis=1), np.zeros(len(cells))
 
         sides = checked_sides(side, self.bounds_, self.space_)

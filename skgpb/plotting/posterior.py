@@ -128,8 +128,8 @@ class PosteriorDisplay:
         features : int, str or sequence of one or two of them, default=None
             Features to draw, by number or name; None for the first two, or the only one.
         fixed : array-like of shape (d,) or dict, default=None
-            Point at which the other features are fixed, a dict where sides have names; None for
-            the centre of what is recommended.
+            Point at which the other features are fixed, a dict, or numbers in the units of the
+            sides, where these have names; None for the centre of what is recommended.
         grid_resolution : int, default=100
             Points along a feature.
         feature_names : sequence of d str, default=None
