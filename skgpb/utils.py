@@ -373,6 +373,18 @@ def check_real(reward: Any, name: str) -> float:
     return value
 
 
+def check_reached(moments: Any, X: Any) -> None:
+    """Raise ValueError for points so far away that moments there are no numbers."""
+    for values in moments if isinstance(moments, tuple) else [moments]:
+        wrong = np.flatnonzero(np.isnan(values).reshape(len(values), -1).any(axis=1))
+        if len(wrong):
+            i = wrong[0]
+            raise ValueError(
+                "X is too far from the data: values of the kernel overflow there; row "
+                f"{i}, counted from 0, is {np.asarray(X)[i].tolist()}"
+            )
+
+
 def is_sequence(values: Any) -> bool:
     """Return whether values are several: an array, a list, a column of a table."""
     single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0

@@ -499,6 +499,15 @@ def _is_written_range(values: Any) -> bool:
     )
 
 
+def refuse_set(values: Any, name: str) -> None:
+    """Raise TypeError for a set of choices."""
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(
+            f"{name} must be a list, got the set {values!r}: its order is another one in every "
+            "process, so that the same random_state would give another run"
+        )
+
+
 def _axis(name: str, values: Any, spans: bool) -> Axis:
     """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
     if isinstance(values, Axis):
@@ -515,11 +524,7 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
             f"range as loguniform({values[0]!r}, {values[1]!r}), uniform(...) or randint(...) of "
             "scipy.stats"
         )
-    if isinstance(values, (set, frozenset)):
-        raise TypeError(
-            f"{name} must be a list, got the set {values!r}: its order is another one in every "
-            "process, so that the same random_state would give another run"
-        )
+    refuse_set(values, name)
     if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
         if isinstance(values, np.ndarray) and values.ndim > 1:
             raise ValueError(f"{name} must be one-dimensional")

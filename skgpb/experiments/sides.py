@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.domains import Steps
+from skgpb.domains.space import refuse_set
 from skgpb.utils import Real
 
 # Accepted forms of a side, for messages.
@@ -144,10 +145,15 @@ class Side:
         -------
         side : Side
         """
+        refuse_set(values, name)
         values = list(values)
         if not values or any(value == "" for value in values):
             raise ValueError(f"{name}: a value is missing in the list {values}")
-        if any(value in values[:i] for i, value in enumerate(values)):
+        try:
+            repeated = len(set(values)) < len(values)
+        except TypeError:  # of lists there are few
+            repeated = any(value in values[:i] for i, value in enumerate(values))
+        if repeated:
             raise ValueError(f"{name}: a value is twice in the list {values}")
         return cls(name, "choice", values)
 

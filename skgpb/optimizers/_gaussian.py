@@ -37,6 +37,7 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    check_reached,
     validate_params,
 )
 
@@ -350,7 +351,11 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
             guarantee is lost, or where no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")
-        return self._ends(self._functionals_at(self._checked_points_of(X)))
+        X = self._checked_points_of(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            ends = self._ends(self._functionals_at(X))
+        check_reached(ends, X)
+        return ends
 
     def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self._widths().ends(blocks)

@@ -135,8 +135,8 @@ class SliceDisplay:
             those that matter most by :func:`~skgpb.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
             Point through which the slices go, a dict, or numbers in the units of the sides, where
-            these have names; None for the centre of what is recommended, or of the domain where that needs a context or an
-            answer.
+            these have names; None for the centre of what is recommended, or of the domain where
+            that needs a context or an answer.
         grid_resolution : int, default=100
             Points along a side that has no short list of values.
         feature_names : sequence of d str, default=None

@@ -25,6 +25,7 @@ from skgpb.utils import (
     StrOptions,
     box_around,
     check_noise_variances,
+    check_reached,
     check_size,
     check_squares,
     fit_context,
@@ -280,14 +281,7 @@ class OnlineGaussianProcessRegressor(
         X = validate_data(self, X, dtype=np.float64, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             moments = self._moments(X, return_std, return_cov)
-        for values in moments if return_std or return_cov else [moments]:
-            finite = np.isfinite(values).reshape(len(X), -1).all(axis=1)
-            if not finite.all():
-                i = int(np.argmin(finite))
-                raise ValueError(
-                    f"X is too far from the data for kernel {self.kernel_}, whose values overflow "
-                    f"there; row {i}, counted from 0, is {X[i].tolist()}"
-                )
+        check_reached(moments, X)
         return moments
 
     def _moments(self, X: np.ndarray, return_std: bool, return_cov: bool) -> Any:

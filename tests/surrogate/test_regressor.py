@@ -19,9 +19,9 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
+from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
-from skgpb.kernels import CellAverage, CellIntegral
+from skgpb.kernels import CellAverage, CellIntegral, WindowMean
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate import gaussian_process
 from skgpb.surrogate.likelihood import log_likelihood
@@ -570,6 +570,16 @@ def test_points_are_refused_where_the_kernel_overflows(kernel):
     model = OnlineGaussianProcessRegressor(kernel, optimizer=None).fit([[0.0], [1.0]], [1.0, 2.0])
     far = [[0.5], [1e300]]
     for call in (model.predict, model.sample_y, lambda X: model.predict(X, return_std=True)):
-        with pytest.raises(ValueError, match=r"too far from the data .* row 1, counted from 0"):
+        with pytest.raises(ValueError, match=r"too far from the data.* row 1, counted from 0"):
             call(far)
     assert_allclose(model.predict([[0.5], [1e100]])[0], model.predict([[0.5]])[0])
+
+
+def test_all_that_predicts_refuses_points_that_are_too_far():
+    window = WindowMean(Matern(0.3), scale=0.1)
+    box = {"bounds": [(0, 1)], "alpha": 0.01, "random_state": 0}
+    direct = GPUCBOptimizer(kernel=Matern(0.3), **box).tell([0.5], 1.0)
+    indirect = CMESOptimizer(query_bounds=[(0, 1)], conditional=window, **box).tell([0.5], 1.0)
+    for method in (direct.predict, direct.interval, indirect.predict):
+        with pytest.raises(ValueError, match=r"too far from the data.* is \[1e\+300\]"):
+            method([[0.5], [1e300]])
