@@ -813,6 +813,13 @@ class ParameterSpace:
                 raise ValueError(in_row(i, len(settings), error)) from None
         return points.view(Coordinates)
 
+    def rows(self, X: Any) -> Coordinates:
+        """Return points (n, d) of settings; a number behind those of the sides stays as it is."""
+        values = np.asarray(X) if isinstance(X, (list, tuple, np.ndarray)) else np.empty(0)
+        if isinstance(X, Coordinates) or values.shape[1:] != (len(self.sides) + 1,):
+            return self.points(X)
+        return in_coordinates(np.hstack([self.points(values[:, :-1]), values[:, -1:]]))
+
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
         """Return rows, in whatever form, as settings."""
         if hasattr(X, "columns") and hasattr(X, "__array__"):

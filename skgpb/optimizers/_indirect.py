@@ -192,7 +192,7 @@ class BaseIndirectOptimizer(
             check_rows(X, y)
             X, y = self._checked_points(self._points_of(X), y, queries is not None)
             if self._query_space is not None and queries is not None:
-                queries = self._query_space.points(queries)
+                queries = self._query_space.rows(queries)
             A = None if queries is None else check_numbers(queries, "queries")
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")

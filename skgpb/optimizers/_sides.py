@@ -119,7 +119,7 @@ class NamedQueries(NamedSides):
 
     def _rows_asked(self, A: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        return A if self._queries.space is None else self._queries.space.points(A)
+        return A if self._queries.space is None else self._queries.space.rows(A)
 
     def _named(self, query: Query) -> Query:
         return query.named(self._queries.space)

@@ -75,7 +75,6 @@ from skgpb.utils import (
     check_bounds,
     check_draws,
     check_numbers,
-    is_sequence,
 )
 
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
@@ -797,15 +796,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         return super()._rows_told(query, rewards)
 
     def _rows_asked(self, X: Any) -> Any:
-        space, of_tasks = self.space_, self.domain_.layout.tail == 0.0
-        if space is not None and of_tasks and not isinstance(X, Coordinates) and is_sequence(X):
-            values = np.asarray(X)
-            if values.dtype.kind in "fiu" and values.shape[-1] == len(space.sides) + 1:
-                # The last number is that of the function.
-                points = self._points_of(values[..., :-1])
-                rows = np.hstack([points, values[..., -1:].reshape(-1, 1)])
-                return in_coordinates(rows if values.ndim > 1 else rows[0])
-        return super()._rows_asked(X)
+        if self.space_ is None or self.domain_.layout.tail != 0.0:
+            return super()._rows_asked(X)
+        return self.space_.rows(X)  # the last number may be that of the function
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if self.domain_.names is not None and not isinstance(query, str):
@@ -827,9 +820,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if isinstance(points, str) and self.domain_.names is not None:
             return self._named_arm(points)
         if self.domain_.layout.tail == 0.0 and not isinstance(points, Mapping):
-            found = self.domain_.told(
-                check_numbers(self._rows_asked(points), "query", ensure_2d=False)
-            )
+            if self.space_ is not None and not isinstance(points, Coordinates):
+                rows = self.space_.rows(np.atleast_2d(points))
+                points = rows[0] if np.ndim(points) == 1 else rows
+            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
                 return found
         return super()._as_query(points)
@@ -846,7 +840,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
                 self._resolve(query)
                 checked += query.parts
             else:
-                checked += super()._checked_queries([query])
+                checked.append(query if isinstance(query, Query) else self._as_query(query))
+                self._resolve(checked[-1])
         return checked
 
     def _places_seen(self) -> np.ndarray:

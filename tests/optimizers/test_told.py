@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 import skgpb.optimizers
 from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.domains import Fidelities
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 OPTIMIZERS = [
@@ -259,3 +260,23 @@ def test_the_row_of_a_wrong_value_is_named_and_what_None_means(named):
         for call in (make().tell, make().fit):
             with pytest.raises(ValueError, match=words):
                 call(bad, answers)
+
+
+def test_what_stands_behind_the_sides_is_no_side():
+    """The number of a function, and the width of a window."""
+    box = {"dose": loguniform(1e-2, 1e2)}
+    settings = {"queries": Fidelities(2), "cost": [1.0, 0.1], "alpha": 0.1, "random_state": 0}
+    named = EIOptimizer(bounds=box, **settings)
+    named.tell([1.0, 1], 2.0).tell([[10.0, 0], [100.0, 1]], [1.0, 2.0]).tell([0.1], 3.0)
+    told = [event[1] for event in named.events_ if event[0] == "tell"]
+    assert_allclose([query.params["dose"] for query in told], [1.0, 10.0, 100.0, 0.1])
+    assert named.history_["task"].tolist() == [1, 0, 1, 0]
+    assert_allclose(
+        named.predict_query([[1.0, 1], [10.0, 0]]), named.predict_query([told[0], told[1]])
+    )
+    windows = {"bounds": {"x": (0.0, 1.0)}, "query_bounds": {"place": (0.0, 1.0)}}
+    cmets = CMETSOptimizer(**windows, random_state=0)
+    query = cmets.ask()
+    cmets.tell(query, 1.0)
+    assert_allclose(cmets.predict_query([query.a]), cmets.predict_query([query]))
+    assert_allclose(cmets.predict_query(query), cmets.predict_query([query]))
