@@ -869,12 +869,13 @@ class ParameterSpace:
     @property
     def has_settings(self) -> bool:
         """True if some points are infeasible, so that candidates are drawn from the others."""
-        return (
-            self.discrete or self.feasible is not None or any(axis.stepped for _, axis in self.axes)
-        )
+        stepped = not self._is_cube and any(axis.stepped for _, axis in self.axes)
+        return self.discrete or self.feasible is not None or stepped
 
     def settable(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
+        if self._is_cube:
+            return points
         return np.column_stack(
             [axis.settable(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
         )
