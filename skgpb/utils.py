@@ -6,6 +6,7 @@ All else may change in any version.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from traceback import walk_tb
@@ -23,6 +24,7 @@ from sklearn.model_selection._validation import (
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array
+from sklearn.utils.validation import validate_data as _validate_data
 
 # Searches take steps of a hundred thousandth of a side.
 LEAST_RESOLUTION = 10**6
@@ -31,6 +33,10 @@ LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # What texts of truth values stand for in tables, in lower case.
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 YES_OR_NO = {"yes": 1.0, "no": 0.0}
+# Numbers of an array, and characters of anything else, that messages repeat.
+MOST_SHOWN, LONGEST_SHOWN = 20, 200
+# Coordinates that differ by less than this share of a side are one.
+SAME = 1e-9
 # Squares of MOST_ROUNDS numbers of this size add up to a number.
 LARGEST_REWARD = 1e150
 
@@ -120,17 +126,20 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
                 "'kind': ['a', 'b']}"
             )
     array = check_numbers(bounds, name, ensure_2d=False)
+    transposed = array.ndim == 2 and len(array) == 2 and (array[0] < array[1]).all()
+    hint = f". Is it transposed? Pass np.transpose({name})" if transposed else ""
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"{name} must have shape (d, 2), one (lower, upper) pair per dimension; got an array "
-            f"of shape {array.shape}"
+            f"of shape {array.shape}{hint}"
         )
     wrong = np.flatnonzero(~(array[:, 0] < array[:, 1]))
     if len(wrong):
         a = wrong[0]
+        lower, upper = array[a].tolist()
         raise ValueError(
             f"{name} must satisfy lower < upper in every dimension; dimension {a} has "
-            f"lower={array[a, 0]!r}, upper={array[a, 1]!r}"
+            f"lower={lower!r}, upper={upper!r}{hint}"
         )
     check_resolution(array, name)
     return array
@@ -179,7 +188,8 @@ def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
                 return array
         return check_array(values, dtype=np.float64, ensure_2d=ensure_2d, input_name=name)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} must be an array of finite numbers: {error}") from error
+        where = _where_wrong(error, values, name) if isinstance(error, ValueError) else ""
+        raise ValueError(f"{name} must be an array of finite numbers: {error}{where}") from error
 
 
 def as_labels(values: Any) -> np.ndarray:
@@ -199,6 +209,45 @@ def check_rows(X: Any, y: Any) -> None:
             "X must have one row for each y, shapes (n, n_features) and (n,); got "
             f"{getattr(X, 'shape', len(X))} and {getattr(y, 'shape', len(y))}"
         )
+
+
+def in_row(i: int, n: int, error: Any) -> str:
+    """Message of an error in one of n rows, which says in which."""
+    return f"row {i} of {n}, counted from 0: {error}" if n > 1 else str(error)
+
+
+def shortened(values: Any) -> str:
+    """Write what was given, for a message: of an array its shape, of a long list its beginning."""
+    if isinstance(values, np.ndarray) and values.size > MOST_SHOWN:
+        return f"an array of shape {values.shape}"
+    text = repr(values)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+    """Check data as scikit-learn does; refuse masked entries, and say which row is wrong."""
+    for name, values in (("X", X), ("y", y)):
+        check_unmasked(values, name)
+    try:
+        return _validate_data(estimator, X, y, **checks)
+    except ValueError as error:
+        where = _where_wrong(error, X, "X") or _where_wrong(error, y, "y")
+        if not where:
+            raise
+        raise ValueError(f"{error}{where}") from None
+
+
+def _where_wrong(error: ValueError, values: Any, name: str) -> str:
+    """Say in which row data are not finite, if that is the error; otherwise nothing."""
+    if not re.search("NaN|infinity", str(error)):
+        return ""
+    try:
+        finite = np.isfinite(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        return ""
+    if finite.all() or not finite.ndim:
+        return ""
+    return f" In {name} this is row {np.nonzero(~finite)[0].min()}, counted from 0."
 
 
 def check_unmasked(values: Any, name: str) -> None:
@@ -254,12 +303,24 @@ def box_around(X: np.ndarray) -> np.ndarray:
     return np.column_stack([lower - pad, upper + pad])
 
 
-def check_inside(points: np.ndarray, bounds: np.ndarray, hint: str = "") -> None:
-    """Raise ValueError, with a hint of what to do, unless points (n, d) lie in bounds (d, 2)."""
-    outside = ~((points >= bounds[:, 0]) & (points <= bounds[:, 1])).all(axis=1)
-    if outside.any():
-        first = points[outside][0]
-        raise ValueError(f"point {first} is outside the bounds {bounds.tolist()}{hint}")
+def check_inside(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Return points (n, d) of a box (d, 2), moved onto it where rounding takes them out.
+
+    Raises
+    ------
+    ValueError
+        If a point is farther outside, naming its row.
+    """
+    lower, upper = bounds.T
+    if ((points >= lower) & (points <= upper)).all():
+        return points
+    inside = np.clip(points, lower, upper)
+    outside = np.flatnonzero(~(np.abs(points - inside) <= SAME * (upper - lower)).all(axis=1))
+    if len(outside):
+        i = outside[0]
+        message = f"point {points[i]} is outside the bounds {bounds.tolist()}"
+        raise ValueError(in_row(i, len(points), message))
+    return inside
 
 
 def check_reward(reward: Any) -> float:
@@ -270,7 +331,10 @@ def check_reward(reward: Any) -> float:
     ValueError, TypeError
         For anything else, naming what was given.
     """
-    value = check_real(reward, "reward")
+    try:
+        value = check_real(reward, "reward")
+    except ValueError as error:
+        raise ValueError(f"{error}: None says that an evaluation failed") from None
     check_squares(value, "reward")
     return value
 
@@ -307,6 +371,18 @@ def check_real(reward: Any, name: str) -> float:
     if not -np.inf < value < np.inf:
         raise ValueError(f"{name} must be finite, got {value!r}")
     return value
+
+
+def check_reached(moments: Any, X: Any) -> None:
+    """Raise ValueError for points so far away that moments there are no numbers."""
+    for values in moments if isinstance(moments, tuple) else [moments]:
+        wrong = np.flatnonzero(np.isnan(values).reshape(len(values), -1).any(axis=1))
+        if len(wrong):
+            i = wrong[0]
+            raise ValueError(
+                "X is too far from the data: values of the kernel overflow there; row "
+                f"{i}, counted from 0, is {np.asarray(X)[i].tolist()}"
+            )
 
 
 def is_sequence(values: Any) -> bool:

@@ -331,7 +331,19 @@ def test_answers_on_a_slice_are_dots_and_replicates_have_a_bar():
         assert_allclose(
             bars[-1], [[[bars[-1][0][0][0], 1.25 - s] for s in (0.125**0.5, -(0.125**0.5))]]
         )
-    assert len(SliceDisplay.from_optimizer(opt, fixed=[7.0, 0.25]).here[1].nonzero()[0]) == 0
+    away = SliceDisplay.from_optimizer(opt, fixed={"heat": 7.0, "kind": "A"})
+    assert len(away.here[1].nonzero()[0]) == 0
+
+
+def test_a_fixed_point_is_in_the_units_of_its_sides():
+    opt = GPUCBOptimizer(bounds={"dose": loguniform(1e-2, 1e2), "heat": (0, 10)}, random_state=0)
+    opt.tell({"dose": 1.0, "heat": 2.0}, 1.0)
+    for cls in (SliceDisplay, PosteriorDisplay):
+        one, other = (
+            cls.from_optimizer(opt, features="heat", fixed=fixed)
+            for fixed in ([10.0, 5.0], {"dose": 10.0, "heat": 5.0})
+        )
+        assert "dose = 10" in one.title and one.title == other.title
 
 
 def test_bad_input_to_the_posterior():

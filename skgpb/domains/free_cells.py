@@ -297,10 +297,8 @@ class FreeCells(ArmSet):
                 f"the last of {n_sides - n + 1} numbers of a point is its fidelity, an integer "
                 f"from 0 to {self.n_tasks - 1}; got {float(task)!r}"
             )
-        check_inside(values[None, n:-1], self.bounds)
-        if n:
-            check_inside(values[None, :n], self.context_bounds)
-        row = self.rows_of(values[None, :-1])[0]
+        bounds = np.concatenate([self.context_bounds, self.bounds])
+        row = self.rows_of(check_inside(values[None, :-1], bounds))[0]
         row[-1] = task
         return self.query_of(-1, row)
 

@@ -255,6 +255,7 @@ class QuerySet:
         a = check_numbers(points, "query", ensure_2d=False)
         a = a[0] if a.ndim == 2 and len(a) == 1 else a
         self._check(a)
+        a = a if self.box is None else check_inside(a[np.newaxis], self.box)[0]
         for query in pending:
             if np.array_equal(query.a, a):
                 return query

@@ -23,8 +23,9 @@ class Query(ABC):
     Attributes
     ----------
     points : ndarray of shape (S, d)
-        Points at which f is evaluated; the reward is the average there. A side that is not a pair
-        ``(lower, upper)`` has coordinates from 0 to 1.
+        Points at which f is evaluated; the reward is the average there. Of a box with names these
+        are coordinates, which no method takes: see ``params`` and ``settings``. A side that is
+        not a pair ``(lower, upper)`` has coordinates from 0 to 1.
     params : dict
         The query by the names of the sides, in the user's units and types: values;
         for an average over a region what ``bounds`` would have for it, a pair (lower, upper), a

@@ -16,16 +16,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from itertools import product
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
+from joblib import hash as joblib_hash
 
 from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
-from skgpb.utils import Real, check_bounds
+from skgpb.utils import SAME as SAME
+from skgpb.utils import Real, check_bounds, check_unmasked, in_row, shortened
 
 # Infinite ends of a distribution are cut off at this quantile.
 TAIL = 1.0 / 1024
@@ -37,8 +42,8 @@ WITHIN = 1e-12
 MOST_TABLED = 10_000
 # Coordinates of more values are not told apart.
 MOST_VALUES = 2**50
-# Coordinates that differ by less than this share of a side are one.
-SAME = 1e-9
+# Values of a list that messages show.
+MOST_SHOWN = 20
 # What other libraries write as the third entry of a range.
 WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")
 
@@ -165,10 +170,7 @@ class Span(Axis):
 
     def coordinate(self, value: Any) -> float:
         """Coordinate of a value: the same number."""
-        value = checked_number(value)
-        if not self.ends[0] <= value <= self.ends[1]:
-            raise ValueError(f"must be between {self.ends[0]} and {self.ends[1]}")
-        return value
+        return within_rounding(checked_number(value), *self.ends)
 
 
 class Choice(SeparateAxis):
@@ -180,11 +182,12 @@ class Choice(SeparateAxis):
             self.values = values if values.step > 0 else values[::-1]
             self.ordered: bool = True
         else:
-            self.values = list(values)
-            self.ordered = all(
-                isinstance(v, (Real, np.number)) and not isinstance(v, (bool, np.bool_))
-                for v in self.values
-            )
+            # A repeated value would have several coordinates, as if it were several.
+            distinct: dict[Any, Any] = {}
+            for value in values:
+                distinct.setdefault(_key(value), value)
+            self.values = list(distinct.values())
+            self.ordered = all(_is_number(v) and v == v for v in self.values)
         if not self.values:
             raise ValueError(f"{name} is an empty list")
         if self.ordered and isinstance(self.values, list):
@@ -209,9 +212,23 @@ class Choice(SeparateAxis):
             if isinstance(self.values, range):
                 # It compares anything but an int with each of its values.
                 value = int(value) if checked_number(value).is_integer() else self.values.stop
-            return (self.values.index(value) + 0.5) / self.n
+            number = None if isinstance(self.values, range) else self._places.get(_key(value))
+            return ((self.values.index(value) if number is None else number) + 0.5) / self.n
         except ValueError:
-            raise ValueError(f"must be one of {self.values}") from None
+            raise ValueError(f"must be one of {self._shown}") from None
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """Number of each value."""
+        return {_key(value): number for number, value in enumerate(self.values)}
+
+    @property
+    def _shown(self) -> str:
+        """The values, for messages; of many the first."""
+        if isinstance(self.values, range) or self.n <= MOST_SHOWN:
+            return str(self.values)
+        first = ", ".join(map(repr, self.values[:MOST_SHOWN]))
+        return f"{self.n} values: {first}, ..."
 
     def snapped(self, u: np.ndarray) -> np.ndarray:
         """Coordinates (n,), each moved to the middle of its value's."""
@@ -259,7 +276,9 @@ class Choice(SeparateAxis):
         if self.ordered:
             return (number / max(1, self.n - 1))[:, None]
         # Any two categories are at distance 1.
-        return np.eye(self.n)[number] / np.sqrt(2.0)
+        columns = np.zeros((len(number), self.n))
+        columns[np.arange(len(number)), number] = 1.0 / np.sqrt(2.0)
+        return columns
 
     def same_as(self, other: object) -> bool:
         """Return whether another axis has the same values."""
@@ -303,9 +322,7 @@ class Quantile(Axis):
 
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
-        value = checked_number(value)
-        if not self.low <= value <= self.high:
-            raise ValueError(f"must be a number from {self.low:g} to {self.high:g}")
+        value = within_rounding(checked_number(value), self.low, self.high)
         return float(self.distribution.cdf(value))
 
     def same_as(self, other: object) -> bool:
@@ -347,7 +364,7 @@ class IntegerQuantile(Quantile, SeparateAxis):
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
         value = checked_number(value)
-        if not (value == int(value) and self.low <= value <= self.high):
+        if not (value.is_integer() and self.low <= value <= self.high):
             raise ValueError(f"must be an integer from {self.low:g} to {self.high:g}")
         return float(self._middle(value))
 
@@ -421,15 +438,55 @@ def equal(one: Any, other: Any) -> bool:
         return False
 
 
+def _key(value: Any) -> Any:
+    """Return what two values have in common if one of them is to be left out.
+
+    To an estimator 1, 1.0 and True may mean different things, although they are equal.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    try:
+        hash(value)
+    except TypeError:  # a list, an array, a dict
+        with suppress(PicklingError):
+            return type(value), joblib_hash(value)
+        return id(value)
+    return type(value), value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
 def checked_number(value: Any) -> float:
     """Return a number as a float, raising ValueError for anything else."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+    if not _is_number(value):
         raise ValueError("must be a number")
     return float(value)
 
 
-def _holds_text(X: Any) -> bool:
-    return isinstance(X, str) or (isinstance(X, (list, tuple)) and any(map(_holds_text, X)))
+def within_rounding(value: float, low: float, high: float) -> float:
+    """Return a number, moved to an end of its range if only rounding takes it beyond."""
+    scale = high - low
+    if low > 0.0 or not np.isfinite(scale):
+        scale = min(scale, abs(value))  # on a logarithmic scale 0 is far from 1e-12
+    if not low - SAME * scale <= value <= high + SAME * scale:
+        raise ValueError(f"must be between {low} and {high}")
+    return min(max(value, low), high)
+
+
+class Coordinates(np.ndarray):
+    """Points (n, d) in the coordinates of a box, for methods that otherwise take settings.
+
+    Of the sides of a box with names only some have the user's numbers as their coordinates.
+    """
+
+
+def in_coordinates(points: Any) -> Coordinates:
+    """Say of points that they are in the coordinates of a box."""
+    return np.asarray(points).view(Coordinates)
 
 
 def _is_written_range(values: Any) -> bool:
@@ -441,6 +498,15 @@ def _is_written_range(values: Any) -> bool:
         and isinstance(values[2], str)
         and values[2] in WRITTEN_SCALES
     )
+
+
+def refuse_set(values: Any, name: str) -> None:
+    """Raise TypeError for a set of choices."""
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(
+            f"{name} must be a list, got the set {values!r}: its order is another one in every "
+            "process, so that the same random_state would give another run"
+        )
 
 
 def _axis(name: str, values: Any, spans: bool) -> Axis:
@@ -459,6 +525,7 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
             f"range as loguniform({values[0]!r}, {values[1]!r}), uniform(...) or randint(...) of "
             "scipy.stats"
         )
+    refuse_set(values, name)
     if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
         if isinstance(values, np.ndarray) and values.ndim > 1:
             raise ValueError(f"{name} must be one-dimensional")
@@ -529,15 +596,25 @@ class ParameterSpace:
             )
         return space
 
+    #: Whether all points of the cube are searched as if each were another setting.
+    _is_cube: bool = False
+
+    def as_cube(self) -> ParameterSpace:
+        """Return the same settings for a search whose kernel knows which points are one setting."""
+        out = copy(self)
+        out._is_cube = True
+        return out
+
     #: Possible settings, if constraints exclude some; None if all of the box are possible.
     feasible: FeasibleSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Give every parameter of some dicts an axis."""
         self.parameter = name
+        self._orders: list[list[str]] = [list(space) for space in spaces]
         self.axes: list[tuple[str, Any]] = []
         if len(spaces) > 1:
-            self.axes.append(("", Choice("", [str(i) for i in range(len(spaces))])))
+            self.axes.append((name, Choice("", [str(i) for i in range(len(spaces))])))
         self._constants: list[dict[str, Any]] = []
         #: For each dict, which axis its parameters are on.
         self._active: list[dict[str, int]] = []
@@ -570,12 +647,15 @@ class ParameterSpace:
     def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
         """Return the space of given axes, each in use whatever the others are."""
         space = cls.__new__(cls)
-        space.axes = list(axes.items())
+        space.axes, space._orders = list(axes.items()), [list(axes)]
         space.parameter = "axes"
         space._constants, space._active = [{}], [{name: i for i, name in enumerate(axes)}]
         space._finish()
         space.n_settings = float(np.prod([axis.n_settings for axis in axes.values()]))
         return space
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.names})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ParameterSpace:
         """Return itself: nothing in it changes, and kernels are copied often."""
@@ -605,6 +685,8 @@ class ParameterSpace:
     @property
     def column_bounds(self) -> np.ndarray:
         """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
+        if self._is_cube:
+            return self.bounds
         return np.sort(self.columns(self.bounds.T), axis=0).T
 
     @property
@@ -613,9 +695,14 @@ class ParameterSpace:
         return [name for name, _ in self.axes]
 
     @property
+    def sides(self) -> list[str]:
+        """Names of all sides of a box as they were given, also of those that have one value."""
+        return self._orders[0]
+
+    @property
     def discrete(self) -> bool:
-        """True if several points may stand for one setting."""
-        return any(axis.discrete for _, axis in self.axes)
+        """True if several points may stand for one setting, and a search has to mind it."""
+        return not self._is_cube and any(axis.discrete for _, axis in self.axes)
 
     @property
     def ordered(self) -> bool:
@@ -634,7 +721,8 @@ class ParameterSpace:
         which = int(self._which(point[None])[0])
         active = self._active[which]
         values = {name: self.axes[i][1].value(point[i]) for name, i in active.items()}
-        return {**self._constants[which], **values}
+        values |= self._constants[which]
+        return {name: values[name] for name in self._orders[which]}
 
     def columns(self, points: np.ndarray) -> np.ndarray:
         """Return what distinguishes settings, shape (n, n_columns); points have shape (n, d)."""
@@ -667,17 +755,29 @@ class ParameterSpace:
         ValueError
             If a name is missing or unknown, or a value is not on its side.
         """
-        expected, constants = {*self.names, *self._constants[0]}, self._constants[0]
+        errors = []
+        for which in range(len(self._active)):
+            try:
+                return self._point_of(which, setting)
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
+
+    def _point_of(self, which: int, setting: Mapping[str, Any]) -> np.ndarray:
+        """Return the point (d,) of a setting of one of the dicts."""
+        expected, constants = set(self._orders[which]), self._constants[which]
         if set(setting) != expected:
             raise ValueError(
                 f"a setting must have a value for each of {sorted(expected)}: "
                 f"missing {sorted(expected - set(setting))}, "
                 f"unknown {sorted(set(setting) - expected, key=str)}"
             )
-        point = np.empty(self.n_axes)
-        for i, (name, axis) in enumerate(self.axes):
+        point = np.full(self.n_axes, NEUTRAL)
+        if len(self._active) > 1:
+            point[0] = self.axes[0][1].coordinate(str(which))
+        for name, i in self._active[which].items():
             try:
-                point[i] = axis.coordinate(setting[name])
+                point[i] = self.axes[i][1].coordinate(setting[name])
             except ValueError as error:
                 raise ValueError(f"{name} {error}, got {setting[name]!r}") from None
         for name, value in constants.items():
@@ -685,35 +785,79 @@ class ParameterSpace:
                 raise ValueError(f"{name} must be {value!r}, got {setting[name]!r}")
         return point
 
-    def points(self, X: Any) -> Any:
-        """Return the points (n, d) of settings; what has no names is returned as it is.
+    def points(self, X: Any) -> Coordinates:
+        """Return the points (n, d) of settings.
 
         Parameters
         ----------
-        X : dict, list of dicts, DataFrame or anything else
-            One setting, several, or a table with a column for every side.
+        X : dict, list of dicts, DataFrame or array-like of shape (n, n_sides)
+            One setting, several, a table with a column for every side, or rows of numbers in the
+            order of the sides, which must all be numbers then.
 
         Returns
         -------
-        X : ndarray of shape (n, d), or as given
-        """
-        if isinstance(X, Mapping):
-            return self.point(X)[None]
-        if hasattr(X, "columns") and hasattr(X, "__array__"):
-            table = {name: list(X[name]) for name in X.columns}
-            X = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
-            return np.array([self.point(x) for x in X])
-        self.check_no_values(X)
-        return X
+        X : Coordinates of shape (n, d)
 
-    def check_no_values(self, X: Any) -> None:
-        """Raise ValueError for lists with texts: values without the names of their sides."""
-        if _holds_text(X):
+        Raises
+        ------
+        ValueError
+            If a value is not on its side, a name is missing, or numbers stand for what is none.
+        """
+        if isinstance(X, Coordinates):
+            return X
+        settings = [X] if isinstance(X, Mapping) else self._settings(X)
+        points = np.empty((len(settings), self.n_axes))
+        for i, setting in enumerate(settings):
+            try:
+                points[i] = self.point(setting)
+            except ValueError as error:
+                raise ValueError(in_row(i, len(settings), error)) from None
+        return points.view(Coordinates)
+
+    def rows(self, X: Any) -> Coordinates:
+        """Return points (n, d) of settings; a number behind those of the sides stays as it is."""
+        values = np.asarray(X) if isinstance(X, (list, tuple, np.ndarray)) else np.empty(0)
+        if isinstance(X, Coordinates) or values.shape[1:] != (len(self.sides) + 1,):
+            return self.points(X)
+        return in_coordinates(np.hstack([self.points(values[:, :-1]), values[:, -1:]]))
+
+    def _settings(self, X: Any) -> list[Mapping[str, Any]]:
+        """Return rows, in whatever form, as settings."""
+        if hasattr(X, "columns") and hasattr(X, "__array__"):
+            rows = zip(*(list(X[name]) for name in X.columns), strict=True)
+            return [dict(zip(X.columns, row, strict=True)) for row in rows]
+        if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
+            return list(X)
+        check_unmasked(X, "the values of named sides")
+        values, sides = np.asarray(X), self.sides
+        if values.dtype.kind not in "fiu" or not self._is_numeric:
+            raise ValueError(self._give_names(X))
+        if values.ndim < 2:
+            values = values.reshape(-1, 1) if len(sides) == 1 else np.atleast_2d(values)
+        if values.ndim != 2 or values.shape[1] != len(sides):
             raise ValueError(
-                "values of named sides are given by name, as a dict or as a DataFrame with the "
-                f"columns {self.names}; got {X!r}"
+                f"rows must have {len(sides)} numbers, one for each of the sides {sides} in this "
+                f"order and in their units; got shape {np.shape(X)}"
             )
+        return [dict(zip(sides, row, strict=True)) for row in values.tolist()]
+
+    @property
+    def _is_numeric(self) -> bool:
+        """Whether the values of all sides are numbers."""
+        constants = self._constants[0].values()
+        return all(axis.ordered for _, axis in self.axes) and all(map(_is_number, constants))
+
+    def _give_names(self, X: Any) -> str:
+        """Message that asks for the names of sides."""
+        wrong = [name for name, axis in self.axes if not axis.ordered]
+        wrong += [name for name, value in self._constants[0].items() if not _is_number(value)]
+        rows = ", or as rows of numbers in this order"
+        if wrong:
+            rows = f", because {wrong[0]!r} is no number"
+        return (
+            "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "
+            f"with the columns {self.sides}{rows}; got {shortened(X)}"
+        )
 
     def snapped(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), each moved to the middle of the box of its setting."""
@@ -726,9 +870,8 @@ class ParameterSpace:
     @property
     def has_settings(self) -> bool:
         """True if some points are infeasible, so that candidates are drawn from the others."""
-        return (
-            self.discrete or self.feasible is not None or any(axis.stepped for _, axis in self.axes)
-        )
+        stepped = not self._is_cube and any(axis.stepped for _, axis in self.axes)
+        return self.discrete or self.feasible is not None or stepped
 
     def beside(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """N points (n, d) that differ from centers (k, d) in turn on one side, or on several.
@@ -748,6 +891,8 @@ class ParameterSpace:
 
     def settable(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
+        if self._is_cube:
+            return points
         return np.column_stack(
             [axis.settable(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
         )
@@ -768,17 +913,23 @@ class ParameterSpace:
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
         """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""
-        sides = {
-            name: axis.value(a) if a == b else axis.values_between(a, b)
-            for (name, axis), a, b in zip(self.axes, lower, upper, strict=True)
-        }
-        return {**self._constants[0], **sides}
+        which = int(self._which(0.5 * (lower + upper)[np.newaxis])[0])
+        sides = dict(self._constants[which])
+        for name, i in self._active[which].items():
+            axis, a, b = self.axes[i][1], lower[i], upper[i]
+            sides[name] = axis.value(a) if a == b else axis.values_between(a, b)
+        return {name: sides[name] for name in self._orders[which]}
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""
+        if len(self._active) > 1:
+            point, other = (self.columns(np.atleast_2d(each)) for each in (point, other))
+            return bool((np.abs(point - other) <= SAME).all())
         return bool((np.abs(point - other) <= SAME * np.diff(self.bounds)[:, 0]).all())
 
 
 def named_box(bounds: Any, name: str = "bounds") -> ParameterSpace | None:
     """Return the space of a box with named sides, None for one whose sides have no names."""
+    if isinstance(bounds, ParameterSpace):
+        return bounds
     return ParameterSpace.of_bounds(bounds, name) if isinstance(bounds, Mapping) else None

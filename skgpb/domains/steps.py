@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.space import SAME, ListedAxis, checked_number
+from skgpb.domains.space import SAME, ListedAxis, checked_number, within_rounding
 from skgpb.utils import check_bounds
 
 # Maximum number of steps; more are taken for a mistake.
@@ -123,9 +123,7 @@ class Steps(ListedAxis):
 
     def coordinate(self, value: Any) -> float:
         """Coordinate of a number, which may lie between two steps."""
-        value = checked_number(value)
-        if not self.low <= value <= self.high:
-            raise ValueError(f"must be between {self.low} and {self.high}")
+        value = within_rounding(checked_number(value), self.low, self.high)
         return float(self._coordinates(np.array([value]))[0])
 
     def _coordinates(self, values: np.ndarray) -> np.ndarray:

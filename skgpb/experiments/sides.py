@@ -10,6 +10,7 @@ from typing import Any
 
 from skgpb._warnings import warn
 from skgpb.domains import Steps
+from skgpb.domains.space import refuse_set
 from skgpb.experiments.texts import check_name, is_quoted, quoted, split_list, split_pair, unquoted
 from skgpb.utils import Real
 
@@ -175,10 +176,15 @@ class Side:
         -------
         side : Side
         """
+        refuse_set(values, name)
         values = list(values)
         if not values or any(value == "" for value in values):
             raise ValueError(f"{name}: a value is missing in the list {values}")
-        if any(value in values[:i] for i, value in enumerate(values)):
+        try:
+            repeated = len(set(values)) < len(values)
+        except TypeError:  # of lists there are few
+            repeated = any(value in values[:i] for i, value in enumerate(values))
+        if repeated:
             raise ValueError(f"{name}: a value is twice in the list {values}")
         for value in values:
             if isinstance(value, str):

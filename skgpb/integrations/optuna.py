@@ -105,8 +105,9 @@ class Numeric(Axis):
 
 def _axis(distribution: Any) -> Choice | Numeric:
     if isinstance(distribution, CategoricalDistribution):
-        # Indices, because choices may compare equal, as 1 and True do.
-        return Choice("", [str(i) for i in range(len(distribution.choices))])
+        # Indices as Optuna keeps them: of choices that it takes for equal, that of the first.
+        indices = map(distribution.to_internal_repr, distribution.choices)
+        return Choice("", [str(int(i)) for i in dict.fromkeys(indices)])
     return Numeric(distribution)
 
 

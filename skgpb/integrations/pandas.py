@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb.domains.space import equal
+from skgpb.utils import Real
+
 try:
     import pandas as pd
 except ImportError as _error:
@@ -17,49 +20,89 @@ except ImportError as _error:
 
 
 def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return ``history_`` as a data frame with one row for each observation.
+    """Return a run as a data frame with one row for each answer and for each failure.
 
     Parameters
     ----------
     optimizer : BaseBanditOptimizer
         After at least one ``ask``, ``tell`` or ``fit``.
     feature_names : sequence of d str, default=None
-        Names of the features; None for those seen by ``fit``, else their numbers.
+        Names of the features; None for the names of the sides, or those seen by ``fit``, else x0,
+        x1 and so on.
 
     Returns
     -------
     frame : pandas.DataFrame
-        Indexed by ``round``, with the columns of ``history_``: ``reward``, ``mean``, ``std`` and
-        so on. The box around what was observed becomes ``lower_<name>`` and ``upper_<name>``
-        for every feature, an indirect query ``a_0``, ``a_1``, ...
+        In the order in which they were told, with numbers from 1 as the index. A column for every
+        feature has what was set, in the user's units. Where regions were observed, a feature
+        that is a number has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the
+        column of any other feature holds lists. Then come ``reward``, ``mean``, ``std`` and so on,
+        as in ``history_``; ``noise``, the noise variance of the answer, NaN where it is learned;
+        and ``failure``, the reason why there is no answer.
 
     Examples
     --------
-    >>> from skgpb import GPOOOptimizer
+    >>> from skgpb import GPUCBOptimizer
     >>> from skgpb.integrations.pandas import history_frame
-    >>> opt = GPOOOptimizer(bounds=[(0, 1)])
-    >>> _ = opt.run(lambda cell: float(cell.points.mean()), budget=3)
-    >>> history_frame(opt, ["x"])[["lower_x", "upper_x", "expanded"]].shape
+    >>> opt = GPUCBOptimizer(bounds={"heat": (20, 90), "oil": ["A", "B"]}, random_state=0)
+    >>> _ = opt.run(lambda query: query.params["heat"], budget=3)
+    >>> history_frame(opt)[["heat", "oil", "reward"]].shape
     (3, 3)
     """
     check_is_fitted(optimizer, "bounds_")
-    history, d = optimizer.history_, optimizer.n_features_in_
-    given: Any = feature_names
-    if given is None:
-        given = getattr(optimizer, "feature_names_in_", range(d))
-    names = [str(name) for name in given]
-    if len(names) != d:
-        raise ValueError(f"feature_names must hold {d} names, got {feature_names!r}")
-    columns: dict[str, np.ndarray] = {}
-    for field in history.dtype.names:
-        values = history[field]
-        if field == "descriptor":
-            # Queries may live in a space of their own, where features have no names.
-            axes = names if "a" not in history.dtype.names else range(values.shape[1] // 2)
-            labels = [f"{side}_{name}" for side in ("lower", "upper") for name in axes]
-        elif values.ndim > 1:
-            labels = [f"{field}_{i}" for i in range(values.shape[1])]
+    events = [event for event in optimizer.events_ if event[0] in ("tell", "fail")]
+    answers = [event for event in events if event[0] == "tell"]
+    frame = pd.DataFrame(_settings(optimizer, [event[1] for event in events], feature_names))
+    frame.index = pd.RangeIndex(1, len(events) + 1)
+    told = frame.index[[event[0] == "tell" for event in events]]
+    history = optimizer.history_
+    columns = {name: history[name] for name in history.dtype.names[2:]}
+    columns["noise"] = np.full(history["reward"].shape, np.nan)
+    for row, event in zip(np.atleast_2d(columns["noise"].T).T, answers, strict=True):
+        noise = np.array(event[3], dtype=np.float64)
+        noise = np.diag(noise) if noise.ndim == 2 else np.ravel(noise)
+        row[: len(noise)] = noise  # NaN behind fewer numbers
+    for name, values in columns.items():
+        several = [name] if values.ndim == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
+        nothing = False if values.dtype == bool else np.nan
+        for label, column in zip(several, np.atleast_2d(values.T), strict=True):
+            frame[label] = pd.Series(column, told).reindex(frame.index, fill_value=nothing)
+    frame["failure"] = [None if event[0] == "tell" else event[2] for event in events]
+    return frame
+
+
+def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -> dict[str, Any]:
+    """Return what was set, by the names of the columns."""
+    corners = [np.split(query.box, 2) for query in queries]
+    lower = [query.ranges(low, low) for query, (low, _) in zip(queries, corners, strict=True)]
+    sides = [query.ranges(*ends) for query, ends in zip(queries, corners, strict=True)]
+    if queries:
+        keys = list(dict.fromkeys(key for side in sides for key in side))
+    elif optimizer.space_ is None:
+        keys = [f"x{i}" for i in range(optimizer.n_features_in_)]
+    else:
+        keys = optimizer.space_.sides
+    if names is None:
+        # Indirect queries are in a space of their own.
+        seen = getattr(optimizer, "feature_names_in_", ())
+        names = seen if len(seen) == len(keys) else keys
+    if len(names) != len(keys):
+        raise ValueError(f"feature_names must hold {len(keys)} names, got {names!r}")
+    columns: dict[str, Any] = {}
+    for key, name in zip(keys, names, strict=True):
+        # Of several spaces each has parameters of its own.
+        values = [side.get(key) for side in sides]
+        wide = [
+            value is not low.get(key) and not equal(value, low.get(key))
+            for value, low in zip(values, lower, strict=True)
+        ]
+        if not any(wide):
+            columns[str(name)] = values
+            continue
+        ends = [list(v) if w else [v] for v, w in zip(values, wide, strict=True)]
+        if all(end[0] is None or isinstance(end[0], Real) for end in ends):
+            columns[f"lower_{name}"] = [end[0] for end in ends]
+            columns[f"upper_{name}"] = [end[-1] for end in ends]
         else:
-            labels, values = [field], values[:, None]
-        columns.update(zip(labels, values.T, strict=True))
-    return pd.DataFrame(columns).set_index("round")
+            columns[str(name)] = ends
+    return columns

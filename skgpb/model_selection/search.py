@@ -23,7 +23,7 @@ from skgpb._core._ties import first_best
 from skgpb._documentation import DocumentedMixin
 from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers._stop import Stop
@@ -89,8 +89,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "gamma": g}]``. What is learned about a parameter of the same distribution in two
         dicts is shared.
     optimizer : BaseBanditOptimizer, default=None
-        The engine: any optimizer of skgpb that takes ``bounds``, which become the unit cube
-        with one axis per parameter. Its kernel, if it has one, is applied to settings and not
+        The engine: any optimizer of skgpb that takes ``bounds``, which become the parameters.
+        Its kernel, if it has one, is applied to settings and not
         to the cube, so that integers and categories are known for what they are; where
         ``kernel`` is None a Matérn-5/2 kernel with a length scale for every parameter is learned
         from the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
@@ -156,9 +156,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Mean score of each setting that the engine's model expects, without the noise of the
         folds. NaN for one that failed, and for all where the engine has no Gaussian process.
     optimizer_ : BaseBanditOptimizer
-        The engine after the search.
+        The engine after the search, over the parameters: ``optimizer_.recommend().params``,
+        its warnings and its pictures have their names and values.
     space_ : ParameterSpace
-        Maps points of the engine's unit cube to settings.
+        The parameters and their values.
 
     Notes
     -----
@@ -342,7 +343,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             )
         if engine.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': scores are maximised")
-        settings: dict[str, Any] = {"bounds": space.bounds}
+        settings: dict[str, Any] = {"bounds": space.as_cube()}
         if "kernel" in parameters:
             settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
@@ -369,7 +370,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
         shift = rng.uniform(size=space.n_axes)
         _ = self.stop and engine.may_stop(self.stop)  # raises before a fit where it cannot say
-        first = spread_points(space.bounds, min(n_initial, self.n_iter), shift)
+        first = in_coordinates(spread_points(space.bounds, min(n_initial, self.n_iter), shift))
         for start in range(0, len(first), batch_size):
             scores.evaluate(list(first[start : start + batch_size]))
         scores.tell_waiting()
@@ -610,13 +611,13 @@ class Scores:
         finite = np.isfinite(self._mean)
         expected = np.full(self.n_settings, np.nan)
         if self.learns and self._told:
-            expected[finite] = self._engine.predict(np.array(self._points)[finite])
+            expected[finite] = self._engine.predict(in_coordinates(self._points)[finite])
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""
         for _ in range(MOST_DRAWS // 1000):
-            points = rng.uniform(size=(1000, self._space.n_axes))
+            points = in_coordinates(rng.uniform(size=(1000, self._space.n_axes)))
             for point, row in zip(points, self._space.columns(points), strict=True):
                 if row.tobytes() not in self._row:
                     return [point]

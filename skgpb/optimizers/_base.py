@@ -16,20 +16,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
-from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
+from skgpb.optimizers._inputs import Numbers, query_at, rows_told
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
 from skgpb.optimizers._result import Found, RunResult
 from skgpb.optimizers._run import Evaluations, Play, check_run
@@ -52,8 +52,9 @@ from skgpb.utils import (
     check_reward,
     check_rows,
     check_squares,
-    check_unmasked,
+    in_row,
     unchanged_by_errors,
+    validate_data,
     validate_params,
 )
 
@@ -302,7 +303,8 @@ class BaseBanditOptimizer(
         ----------
         X : array-like of shape (n_samples, n_features)
             Points. They give the bounds where the parameters give no domain. Where sides have
-            names: a DataFrame with these columns, or a list of dicts.
+            names: a DataFrame with these columns, a list of dicts, or, if all sides are numbers,
+            rows of numbers in their order, all in the user's units.
         y : array-like of shape (n_samples,), default=None
             Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
 
@@ -313,13 +315,12 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._prepare()
-            check_unmasked(X, "X")
-            check_unmasked(y, "y")
             check_rows(X, y)
             X, y = self._checked_data(self._points_of(X), y)
             if y is not None:
                 check_squares(y, "y")
             self._start(X)
+            X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
                 self._condition(X, self._signed(np.asarray(y, dtype=np.float64)))
@@ -359,7 +360,7 @@ class BaseBanditOptimizer(
                     f"X has {X.shape[1]} features, but the domain given to the constructor has "
                     f"{len(bounds)} dimensions"
                 )
-            check_inside(X, bounds, self._in_coordinates)
+            check_inside(X, bounds)
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
@@ -506,8 +507,9 @@ class BaseBanditOptimizer(
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            The present context, where there are ``context_bounds``; a dict where their sides have
-            names. The query then knows it, as ``query.context``.
+            The present context, where there are ``context_bounds``; in the user's units, and as a
+            dict if a side is no number, where their sides have names. The query then knows it, as
+            ``query.context``.
         another : bool, default=False
             Whether they are to be others than all that are pending, as for workers that take a
             query each, whenever one is free.
@@ -639,8 +641,9 @@ class BaseBanditOptimizer(
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             The evaluated query: from :meth:`ask` (in any order, also after pickling), or
-            points, if the reward is the average of f over them. If the sides have names, also a
-            dict with a value for each of them, or the ``params`` of a query. With n rewards, n of
+            points, if the reward is the average of f over them. If the sides have names, a dict
+            with a value for each of them, the ``params`` of a query, or, if all sides are numbers,
+            rows of numbers in their order, in the user's units. With n rewards, n of
             these: a list, the rows of an array (n, d), or a table with a column for each side. So
             a run takes existing data, before it begins or later; see also :meth:`fit`.
         reward : float or None, or array-like of shape (n,) for n queries
@@ -791,7 +794,8 @@ class BaseBanditOptimizer(
             ``contexts`` say how many there are.
         contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
             With ``context_bounds``, the contexts in the order in which they arrive, instead of
-            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts.
+            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts,
+            all in the user's units.
             The recommendation is for the last one.
         max_cost : float, default=None
             Maximum cost of all queries, > 0, if queries have prices. The last query may overshoot
@@ -1091,7 +1095,7 @@ class BaseBanditOptimizer(
 
     def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
         """Repeat ``fit`` with the data of a log."""
-        self.fit(X, y)
+        self.fit(in_coordinates(X), y)
 
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         """Return the function, and its arguments, by which a query was chosen."""
@@ -1136,24 +1140,21 @@ class BaseBanditOptimizer(
         n = len(queries)
         rewards = check_one_each(rewards, n, "reward", "queries")
         alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
-        return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
+        checked = []
+        for i, each in enumerate(zip(queries, rewards, alphas, strict=True)):
+            try:
+                checked.append(self._checked(*each))
+            except (TypeError, ValueError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(in_row(i, n, error)) from None
+        return checked
 
     def _as_query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
-        if self.space_ is not None and isinstance(points, Mapping):
-            return self._query_of(self.space_, points)
-        if self.space_ is not None:
-            self.space_.check_no_values(points)
-        query = query_at(points, self.n_features_in_, self._record.pending)
+        query = query_at(points, self.space_, self.n_features_in_, self._record.pending)
         if isinstance(query, Query):
             return query
-        check_inside(query, self.bounds_, self._in_coordinates)
-        return self._named(PointsQuery(query))
-
-    def _query_of(self, space: ParameterSpace, setting: Mapping[str, Any]) -> Any:
-        """Return the pending query that a setting or ``params`` stand for, or else its point."""
-        query = query_of(space, setting, self._record.pending)
-        return self._named(PointsQuery(space.point(setting)[None])) if query is None else query
+        return self._named(PointsQuery(check_inside(query, self.bounds_)))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
@@ -1199,11 +1200,21 @@ class BaseBanditOptimizer(
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
-        queries = [queries] if isinstance(queries, Query) else self._points_of(queries)
-        every = [q if isinstance(q, Query) else self._as_query(q) for q in queries]
+        every = [
+            each if isinstance(each, Query) else self._as_query(each)
+            for each in self._each_query(queries)
+        ]
         for query in every:
             self._resolve(query)
         return every
+
+    def _each_query(self, queries: Any) -> Any:
+        """Return the argument of ``predict_query`` as a sequence."""
+        if isinstance(queries, Query):
+            return [queries]
+        if isinstance(queries, list | tuple) and any(isinstance(q, Query) for q in queries):
+            return queries
+        return self._rows_asked(queries)
 
     def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
         """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
@@ -1464,10 +1475,16 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
 def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") -> np.ndarray:
     """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
     values = np.asarray(values)
-    one_each = values.ndim == 1 and len(values) in sizes
-    if not one_each or values.dtype.kind not in "fiub" or has_nan(values):
+    got = ""
+    if values.ndim != 1 or len(values) not in sizes:
+        got = f"shape {values.shape}" if values.ndim else repr(values.item())
+    elif values.dtype.kind not in "fiub":
+        got = f"an array of {values.dtype}"
+    elif has_nan(values):
+        wrong = np.flatnonzero(np.isnan(values))
+        got = f"{len(wrong)} NaN, the first at place {wrong[0]}"
+    if got:
         raise ValueError(
-            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got "
-            f"{values if one_each or not values.ndim else f'shape {values.shape}'}"
+            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got {got}"
         )
     return values.astype(np.float64, copy=False)

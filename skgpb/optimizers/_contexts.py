@@ -12,12 +12,11 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.utils import check_inside, check_numbers
 
 
@@ -37,27 +36,33 @@ class Contexts:
         self.space = space
 
     def checked(self, context: Any) -> np.ndarray:
-        """Return the point (d_c,) that a context stands for, or raise ValueError."""
+        """Return the point (d_c,) that a context stands for, or raise ValueError.
+
+        A context that the library has kept is Coordinates.
+        """
         if context is None:
             raise ValueError(
                 "context must be given if there are context_bounds, got None: pass context=..."
             )
-        if self.space is not None and isinstance(context, Mapping):
-            context = self.space.point(context)
+        if self.space is not None:
+            rows = np.atleast_2d(self.space.points(context))
+            if len(rows) != 1:
+                raise ValueError(f"context must be a single context, got {len(rows)}")
+            context = rows[0]
         context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))
         if context.shape != (len(self.bounds),):
             raise ValueError(f"context must have shape ({len(self.bounds)},), got {context.shape}")
-        check_inside(context[None], self.bounds)
+        context = check_inside(context[None], self.bounds)[0]
         if self.space is not None:
             context = self.space.snapped(context[None])[0]
         return context + 0.0  # -0.0 and 0.0 are one context
 
     def all_checked(self, contexts: Any) -> list[np.ndarray]:
-        """Check the contexts of a run, in the order in which they arrive."""
+        """Check the contexts of a run, in the order in which they arrive: Coordinates."""
         if self.space is not None:
             contexts = self.space.points(contexts)
         given = check_numbers(contexts, "contexts", ensure_2d=False)
-        rows = [self.checked(row) for row in given]
+        rows = [self.checked(in_coordinates(np.atleast_1d(row))) for row in given]
         if not rows:
             raise ValueError("contexts must hold at least one context")
-        return rows
+        return [in_coordinates(row) for row in rows]

@@ -439,7 +439,19 @@ def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> di
     given = {"queries": queries, "targets": targets}
     if actions is None or isinstance(queries, Blocks):
         return given
-    return {name: actions.points(each) for name, each in given.items()}
+    return {name: _rows_in_units(each, actions) for name, each in given.items()}
+
+
+def _rows_in_units(given: Any, actions: ParameterSpace) -> Any:
+    """Return rows of points, or of lower and upper corners, in coordinates; other sets as given."""
+    if given is None or is_free(given) or isinstance(given, Districts):
+        return given
+    n = len(actions.sides)
+    if hasattr(given, "columns") or np.shape(given)[1:] != (2 * n,):
+        return actions.points(given)
+    return np.hstack(
+        [actions.points(corners) for corners in np.split(np.asarray(given), 2, axis=1)]
+    )
 
 
 def as_districts(given: Mapping[str, Any]) -> list[Districts]:

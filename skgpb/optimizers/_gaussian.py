@@ -37,6 +37,7 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    check_reached,
     validate_params,
 )
 
@@ -260,7 +261,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
-            Points. Where sides have names also a DataFrame with these columns, or dicts.
+            Points. Where sides have names a DataFrame with these columns, dicts, or, if all sides
+            are numbers, rows of numbers in their order, in the user's units.
         return_std, return_cov : bool, default=False
             At most one of them.
 
@@ -349,7 +351,11 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
             guarantee is lost, or where no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")
-        return self._ends(self._functionals_at(self._checked_points_of(X)))
+        X = self._checked_points_of(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            ends = self._ends(self._functionals_at(X))
+        check_reached(ends, X)
+        return ends
 
     def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self._widths().ends(blocks)

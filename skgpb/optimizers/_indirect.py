@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import beats, tied
 from skgpb._core._tree import TIE_TOLERANCE
@@ -31,6 +31,7 @@ from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.domains.query import PointsQuery, Region
+from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
@@ -38,7 +39,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._gap import AtPoints
 from skgpb.optimizers._indirect_intervals import IndirectIntervals
-from skgpb.optimizers._inputs import check_unnamed
+from skgpb.optimizers._inputs import check_unnamed, query_at
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._targets import PointTargets
@@ -63,6 +64,7 @@ from skgpb.utils import (
     check_squares,
     check_unmasked,
     unchanged_by_errors,
+    validate_data,
 )
 
 # Points that a recommendation is compared with.
@@ -189,8 +191,8 @@ class BaseIndirectOptimizer(
             self._prepare()
             check_rows(X, y)
             X, y = self._checked_points(self._points_of(X), y, queries is not None)
-            if self._query_space is not None:
-                queries = self._query_space.points(queries)
+            if self._query_space is not None and queries is not None:
+                queries = self._query_space.rows(queries)
             A = None if queries is None else check_numbers(queries, "queries")
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
@@ -204,10 +206,10 @@ class BaseIndirectOptimizer(
     def _refit(
         self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None = None
     ) -> None:
-        self.fit(X, y, queries=queries)
+        A = None if queries is None else in_coordinates(queries)
+        self.fit(in_coordinates(X), y, queries=A)
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
-        check_unmasked(X, "X")
         check_unmasked(y, "y")
         if y is None:
             return validate_data(self, X, dtype=np.float64), None
@@ -387,13 +389,14 @@ class BaseIndirectOptimizer(
     # -- telling ----------------------------------------------------------------------------
 
     def _as_query(self, points: Any) -> IndirectQuery:
-        if self._queries.space is not None and isinstance(points, Mapping):
-            points = self._query_of(self._queries.space, points)
+        space, pending = self._queries.space, self._record.pending
+        if space is None:
+            check_unnamed(points)
+        else:
+            points = query_at(points, space, space.n_axes, pending)
             if isinstance(points, IndirectQuery):
                 return points
-            points = points.points
-        check_unnamed(points)
-        return self._queries.find(points, self._record.pending)
+        return self._queries.find(points, pending)
 
     def _check_query(self, query: IndirectQuery) -> None:
         self._queries.check(query)
@@ -476,7 +479,7 @@ class BaseIndirectOptimizer(
         return PointsQuery(x[np.newaxis]).named(self.space_)
 
     def _value_of(self, query: np.ndarray) -> float:
-        return float(self.predict(np.atleast_2d(query)).mean())
+        return float(self.predict(in_coordinates(np.atleast_2d(query))).mean())
 
     @property
     @locked

@@ -81,6 +81,6 @@ class IndirectIntervals(LearningOptimizer[Q]):
     def _checked_rows_asked(self, A: Any) -> np.ndarray:
         """Rows (n, q) of queries, or of rows."""
         check_is_fitted(self, "bounds_")
-        A = self._rows_asked(A)
+        A = self._each_query(A)
         rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
         return check_numbers(rows if len(rows) else A, "A")

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, TypeAlias
 import numpy as np
 
 from skgpb.domains.query import Query
-from skgpb.domains.space import ParameterSpace, equal
+from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates
 from skgpb.utils import check_numbers, is_sequence
 
 #: Rewards and their noise, for type checkers: a number, which a text is not, one for each of
@@ -29,17 +29,32 @@ def rows_told(
         reward = next(iter(reward), None) if is_sequence(reward) else None
     if not is_sequence(reward) or isinstance(query, (Query, Mapping)):
         return None
-    rows = check_numbers(rows_asked(query), "query", ensure_2d=False)
+    asked = rows_asked(query)
+    rows = check_numbers(asked, "query", ensure_2d=False)
     if rows.ndim == 1 and len(rows) == len(rewards):
         rows = rows[:, np.newaxis]
     if rows.ndim == 2 and len(rows) > 1 == len(rewards):
         return None  # the average over all of them, in an array
+    if isinstance(asked, Coordinates):
+        rows = in_coordinates(rows)
     return list(rows) if rows.ndim == 2 else [rows]
 
 
-def query_at(points: Any, d: int, pending: Iterable[Query]) -> Query | np.ndarray:
-    """Return the pending query with these points, or else the points, checked."""
-    check_unnamed(points)
+def query_at(
+    points: Any, space: ParameterSpace | None, d: int, pending: Iterable[Query]
+) -> Query | np.ndarray:
+    """Return the pending query with these points, or else the points, checked.
+
+    Where sides have names these are settings, or the ``params`` of a query.
+    """
+    if space is None:
+        check_unnamed(points)
+        same: Callable[[Any, Any], bool] = np.array_equal
+    else:
+        for query in pending if isinstance(points, Mapping) else ():
+            if equal(query.params, points):
+                return query
+        points, same = space.points(points), space.is_at
     points = np.atleast_2d(check_numbers(points, "query", ensure_2d=False))
     if points.ndim != 2 or points.shape[1] != d:
         raise ValueError(
@@ -49,23 +64,9 @@ def query_at(points: Any, d: int, pending: Iterable[Query]) -> Query | np.ndarra
             f"(n, {d}) and one y for each row"
         )
     for query in pending:
-        if np.array_equal(query.points, points):
+        if query.points.shape == points.shape and same(query.points, points):
             return query
     return points
-
-
-def query_of(
-    space: ParameterSpace, setting: Mapping[str, Any], pending: Iterable[Query]
-) -> Query | None:
-    """Return the pending query that a setting or ``params`` stand for; None if there is none."""
-    for query in pending:
-        if equal(query.params, setting):
-            return query
-    point = space.point(setting)
-    for query in pending:
-        if len(query.points) == 1 and space.is_at(query.points[0], point):
-            return query
-    return None
 
 
 def check_unnamed(query: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from skgpb.domains.query import Query
+from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
 from skgpb.optimizers._run import Event, RunRecord
 
@@ -282,7 +283,7 @@ def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -
         except ValueError:
             # Not what this version asks: but it is known which points were averaged.
             pass
-    return optimizer._checked(query.points, reward, alpha)
+    return optimizer._checked(in_coordinates(query.points), reward, alpha)
 
 
 def _none_for_nan(alpha: Any) -> Any:

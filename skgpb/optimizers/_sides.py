@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from skgpb.domains.query import Query
-from skgpb.domains.space import ParameterSpace, Span, named_box
-from skgpb.utils import check_bounds
+from skgpb.domains.space import ParameterSpace, named_box
+from skgpb.utils import check_bounds, validate_data
 
 
 class NamedSides:
@@ -82,16 +81,6 @@ class NamedSides:
             return validate_data(self, X, dtype=np.float64, reset=False)
         return self._points_of(X)
 
-    @property
-    def _in_coordinates(self) -> str:
-        """Advice for an array that is not in the coordinates of named sides."""
-        if self.space_ is None or all(isinstance(axis, Span) for _, axis in self.space_.axes):
-            return ""
-        return (
-            ". Arrays hold coordinates, from 0 to 1 along every side that is not a pair: give "
-            f"values by name, as dicts or as a DataFrame with the columns {self.space_.names}"
-        )
-
     def _checked_points_of(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
         return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
@@ -130,7 +119,7 @@ class NamedQueries(NamedSides):
 
     def _rows_asked(self, A: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        return A if self._queries.space is None else self._queries.space.points(A)
+        return A if self._queries.space is None else self._queries.space.rows(A)
 
     def _named(self, query: Query) -> Query:
         return query.named(self._queries.space)

@@ -235,8 +235,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
             rows = check_numbers(self._points_of(self.targets), "targets")
             if rows.shape[1] != len(bounds):
                 raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
-            check_inside(rows, bounds, self._in_coordinates)
-            self._arms = rows
+            self._arms = check_inside(rows, bounds)
         return bounds
 
     def _make_targets(self) -> PointTargets:

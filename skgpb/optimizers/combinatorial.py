@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import first_maximum
 from skgpb._warnings import warn
@@ -48,6 +48,7 @@ from skgpb.utils import (
     check_noise_variance,
     check_one_each,
     check_reward,
+    validate_data,
 )
 
 __all__ = ["CombinatorialBandit", "knapsack"]

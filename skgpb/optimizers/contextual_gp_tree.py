@@ -35,6 +35,7 @@ from skgpb.domains import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
+from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.kernels.evaluator import Functionals
@@ -283,7 +284,7 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
 
     def _result(self, last: ContextCell) -> ContextCell:
-        return self.recommend(context=last.context)
+        return self.recommend(context=in_coordinates(last.context))
 
     # -- Algorithm 3 ------------------------------------------------------------------------
 
@@ -332,7 +333,7 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         )
 
     def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose_in, self._contexts.checked(query.context)
+        return self._choose_in, self._contexts.checked(in_coordinates(query.context))
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""

@@ -40,6 +40,7 @@ from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
@@ -808,10 +809,12 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         if self.context_bounds is None:
             return (self._choose,)
-        return self._choose_in, self._contexts.checked(query.context)
+        return self._choose_in, self._contexts.checked(in_coordinates(query.context))
 
     def _result(self, last: Any) -> Any:
-        return self.recommend(context=None if self.context_bounds is None else last.context)
+        if self.context_bounds is None:
+            return self.recommend()
+        return self.recommend(context=in_coordinates(last.context))
 
     # -- what is told -------------------------------------------------------------------------
 
@@ -836,6 +839,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             return None
         return super()._rows_told(query, rewards)
 
+    def _rows_asked(self, X: Any) -> Any:
+        if self.space_ is None or self.domain_.layout.tail != 0.0:
+            return super()._rows_asked(X)
+        return self.space_.rows(X)  # the last number may be that of the function
+
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if self.domain_.names is not None and not isinstance(query, str):
             names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
@@ -856,6 +864,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if isinstance(points, str) and self.domain_.names is not None:
             return self._named_arm(points)
         if self.domain_.layout.tail == 0.0 and not isinstance(points, Mapping):
+            if self.space_ is not None and not isinstance(points, Coordinates):
+                rows = self.space_.rows(np.atleast_2d(points))
+                points = rows[0] if np.ndim(points) == 1 else rows
             found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
                 return found
@@ -866,14 +877,15 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if self._pulls:
             return super()._checked_queries(queries)
         checked: list[Any] = []
-        for query in [queries] if isinstance(queries, Query) else self._points_of(queries):
+        for query in self._each_query(queries):
             if query in self.targets_:
                 checked.append(query)
             elif isinstance(query, Arm) and query.has_parts:
                 self._resolve(query)
                 checked += query.parts
             else:
-                checked += super()._checked_queries([query])
+                checked.append(query if isinstance(query, Query) else self._as_query(query))
+                self._resolve(checked[-1])
         return checked
 
     def _places_seen(self) -> np.ndarray:

@@ -27,6 +27,7 @@ from skgpb._core._tree import Tree
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
+from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._cutting import (
@@ -231,7 +232,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            mean = self._signed(self.predict(np.concatenate(cells))).reshape(len(cells), -1)
+            points = in_coordinates(np.concatenate(cells))
+            mean = self._signed(self.predict(points)).reshape(len(cells), -1)
             return mean.mean(axis=1), np.zeros(len(cells))
 
         sides = checked_sides(side, self.bounds_, self.space_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -106,8 +106,8 @@ def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
     if fixed is None:
         return (optimizer.bounds_.T if corners is None else corners).mean(axis=0), corners
-    if isinstance(fixed, Mapping) and optimizer.space_ is not None:
-        fixed = optimizer.space_.point(fixed)
+    if optimizer.space_ is not None:
+        fixed = optimizer.space_.points(fixed)[0]
     fixed = check_numbers(fixed, "fixed", ensure_2d=False)
     if fixed.shape != (d,):
         raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")

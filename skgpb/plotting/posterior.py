@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
+from skgpb.domains.space import Axis, in_coordinates
 from skgpb.plotting._axes import (
     BELOW,
     QUANTILE_95,
@@ -128,8 +128,8 @@ class PosteriorDisplay:
         features : int, str or sequence of one or two of them, default=None
             Features to draw, by number or name; None for the first two, or the only one.
         fixed : array-like of shape (d,) or dict, default=None
-            Point at which the other features are fixed, a dict where sides have names; None for
-            the centre of what is recommended.
+            Point at which the other features are fixed, a dict, or numbers in the units of the
+            sides, where these have names; None for the centre of what is recommended.
         grid_resolution : int, default=100
             Points along a feature.
         feature_names : sequence of d str, default=None
@@ -156,7 +156,9 @@ class PosteriorDisplay:
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
         X, possible = possible_of(optimizer, X, drawn)
-        mean, std = (a.reshape(shape) for a in optimizer.predict(X, return_std=True))
+        mean, std = (
+            a.reshape(shape) for a in optimizer.predict(in_coordinates(X), return_std=True)
+        )
         if possible is not None:
             mean, std = (np.where(possible.reshape(shape), a, np.nan) for a in (mean, std))
         asked, rewards = asked_of(optimizer)

@@ -264,7 +264,4 @@ def _estimated_optimum(optimizer: Any) -> float:
     if in_contexts(optimizer):
         raise ValueError("optimum must be given, because the maximum depends on the context")
     best = optimizer.recommend()
-    # Indirect optimizers recommend a point, not a query.
-    indirect = "query_bounds" in optimizer.get_params(deep=False)
-    mean = optimizer.predict(np.atleast_2d(best)) if indirect else optimizer.predict_query([best])
-    return float(np.sum(mean))
+    return float(optimizer._value_of(best))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
+from skgpb.domains.space import Axis, in_coordinates
 from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
     ABOVE,
@@ -134,9 +134,9 @@ class SliceDisplay:
             Sides to draw, by number or name; None for all, or of more than twelve for
             those that matter most by :func:`~skgpb.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
-            Point through which the slices go, a dict where sides have names; None for the
-            centre of what is recommended, or of the domain where that needs a context or an
-            answer.
+            Point through which the slices go, a dict, or numbers in the units of the sides, where
+            these have names; None for the centre of what is recommended, or of the domain where
+            that needs a context or an answer.
         grid_resolution : int, default=100
             Points along a side that has no short list of values.
         feature_names : sequence of d str, default=None
@@ -172,7 +172,7 @@ class SliceDisplay:
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
             X, possible = possible_of(optimizer, X, [i])
-            mean, std = optimizer.predict(X, return_std=True)
+            mean, std = optimizer.predict(in_coordinates(X), return_std=True)
             if possible is not None:
                 mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
             means.append(mean)

@@ -41,6 +41,7 @@ from skgpb.utils import (
     StrOptions,
     check_noise_variances,
     check_numbers,
+    check_reached,
     check_squares,
     validate_params,
 )
@@ -264,7 +265,11 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         std : ndarray of shape (n,), only if ``return_std``
         cov : ndarray of shape (n, n), only if ``return_cov``
         """
-        return self.moments(self._prepared().points(X), return_std, return_cov)
+        points = self._prepared().points(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = self.moments(points, return_std, return_cov)
+        check_reached(moments, X)
+        return moments
 
     @overload
     def predict_query(

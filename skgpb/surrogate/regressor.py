@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from skgpb._documentation import DocumentedMixin
 from skgpb.kernels.evaluator import Functionals, numbered, origin_of
@@ -26,10 +25,12 @@ from skgpb.utils import (
     StrOptions,
     box_around,
     check_noise_variances,
+    check_reached,
     check_size,
     check_squares,
     fit_context,
     unchanged_by_errors,
+    validate_data,
     warn_at_bounds,
 )
 
@@ -277,9 +278,15 @@ class OnlineGaussianProcessRegressor(
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
-        fitted = hasattr(self, "process_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        if not fitted:
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = self._moments(X, return_std, return_cov)
+        check_reached(moments, X)
+        return moments
+
+    def _moments(self, X: np.ndarray, return_std: bool, return_cov: bool) -> Any:
+        """Mean at points, and what else is asked for."""
+        if not hasattr(self, "process_"):
             kernel = self.kernel if self.kernel is not None else default_kernel()
             q = check_size(self.n_targets or 1, "n_targets", most=MOST_QUERIES)
             mean = np.zeros((len(X), q) if q > 1 else len(X))

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skgpb.tables.boxes import Box
 from skgpb.tables.finding import find_and_judge
@@ -24,6 +24,7 @@ from skgpb.utils import (
     StrOptions,
     check_numbers,
     fit_context,
+    validate_data,
 )
 
 FEWEST_ROWS = 4

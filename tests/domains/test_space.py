@@ -16,9 +16,12 @@ from scipy.optimize import approx_fprime
 from scipy.stats import loguniform, norm, poisson, randint, uniform
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.model_selection import ParameterSpace
+from skgpb.domains import Box
+from skgpb.exceptions import AllPendingError
+from skgpb.model_selection import BanditSearchCV, ParameterSpace
 from skgpb.surrogate.settings import (
     SPREAD_LENGTH,
     SPREAD_VARIANCE,
@@ -245,3 +248,90 @@ def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
         assert density(learned.theta) > max(
             density(learned.theta + step), density(learned.theta - step)
         )
+
+
+# Lists of choices --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([1, 1, 3, 3, 5], [1, 3, 5]),
+        (["b", "a", "b"], ["b", "a"]),
+        ([2, np.int64(2), 1], [1, 2]),
+        ([[1, 2], [1, 2], (1, 2)], [[1, 2], (1, 2)]),
+        ([None, None, float("nan"), np.nan], [None, float("nan")]),
+        # To an estimator these are different: one feature, all of them, and a switch.
+        ([1, 1.0, True], [1, 1.0, True]),
+    ],
+    ids=["numbers", "texts", "NumPy", "lists", "nothing", "equal"],
+)
+def test_equal_values_are_one(given, expected):
+    for space in (ParameterSpace({"p": given}), ParameterSpace.of_bounds({"p": given})):
+        assert list(map(repr, space.axes[0][1].values)) == list(map(repr, expected))
+        assert space.n_settings == len(expected)
+        for value in expected:
+            found = space.setting(space.point({"p": value}))["p"]
+            assert type(found) is type(value) and repr(found) == repr(value)
+
+
+def test_settings_with_equal_values_are_asked_once():
+    opt = GPUCBOptimizer(bounds={"a": [1, 1, 2], "b": ["x", "y", "x"]}, alpha=0.0, random_state=0)
+    assert len({tuple(query.params.items()) for query in opt.ask(4)}) == 4
+    with pytest.raises(AllPendingError):
+        opt.ask(5)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_has_no_order_to_choose_from(kind):
+    choices = kind(["a", "b", "c"])
+    words = r"must be a list, got the set .* another one in every process"
+    for make in (
+        lambda: ParameterSpace({"p": choices}),
+        GPUCBOptimizer(bounds={"p": choices}).start,
+        GPOOOptimizer(bounds={"p": choices}).start,
+        GPUCBOptimizer(bounds=Box({"p": choices, "x": (0, 1)}, feasible=bool)).start,
+        GPUCBOptimizer(bounds={"x": (0, 1)}, context_bounds={"p": choices}).start,
+        lambda: BanditSearchCV(Ridge(), {"alpha": choices}).fit(np.eye(9), np.arange(9)),
+    ):
+        with pytest.raises(TypeError, match=words):
+            make()
+
+
+def test_many_categories_take_no_square_of_memory():
+    space = ParameterSpace({"p": [str(i) for i in range(20_000)]})
+    tracemalloc.start()
+    columns = space.columns(space.every_point()[:3])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6
+    assert_allclose(columns @ columns.T, 0.5 * np.eye(3))
+    assert space.point({"p": "19999"}) == 1.0 - 0.5 / 20_000
+    with pytest.raises(ValueError, match=r"p must be one of 20000 values: '0', .*\.\.\., got 'x'"):
+        space.point({"p": "x"})
+
+
+def test_values_that_are_no_finite_numbers_are_refused():
+    space = ParameterSpace({"n": randint(1, 9), "m": range(20_000), "x": uniform(0, 1)})
+    for name in "nmx":
+        for value in (np.nan, np.inf, -np.inf):
+            with pytest.raises(ValueError, match=f"{name} must be"):
+                space.point({"n": 1, "m": 1, "x": 0.5} | {name: value})
+
+
+def test_settings_have_the_order_in_which_sides_are_given():
+    space = ParameterSpace({"c": ["only"], "x": uniform(0, 1), "d": [3], "n": [1, 2]})
+    assert list(space.setting(np.array([0.5, 0.5]))) == ["c", "x", "d", "n"]
+    assert list(space.ranges(np.zeros(2), np.ones(2))) == ["c", "x", "d", "n"]
+
+
+def test_settings_of_several_spaces_have_points():
+    space = ParameterSpace(MIXED)
+    for point in RNG.uniform(size=(50, space.n_axes)):
+        found = space.points(space.setting(point))[0]
+        assert space.is_at(found, point)
+        assert repr(space.setting(found)) == repr(space.setting(point)) or np.isclose(
+            space.setting(found)["x"], space.setting(point)["x"]
+        )
+    with pytest.raises(ValueError, match="must have a value for each of"):
+        space.points({"kind": "b", "x": 0.5})

@@ -728,3 +728,14 @@ def test_errors_of_a_table_name_no_option_that_an_experiment_lacks(tmp_path, tex
     with pytest.raises(ValueError, match=said) as caught:
         run.add_table(table)
     assert "--" not in str(caught.value)
+
+
+def test_choices_are_a_list_of_different_values_however_many():
+    with pytest.raises(TypeError, match="oil must be a list, got the set"):
+        Side.of("oil", {"A", "B"})
+    for values in (["A", "B", "A"], [[1], [2], [1]]):
+        with pytest.raises(ValueError, match="oil: a value is twice"):
+            Side.of("oil", values)
+    began = time.process_time()
+    assert len(Side.of("oil", [str(i) for i in range(20_000)]).bounds) == 20_000
+    assert time.process_time() - began < 1.0

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.stats import loguniform, randint
 from sklearn.exceptions import NotFittedError
 
-from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb import CMESOptimizer, GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer
+from skgpb.domains import Blocks
 
 pd = pytest.importorskip("pandas")
 
@@ -20,7 +22,7 @@ def test_rows_are_observations():
     opt.run(lambda cell: float(cell.points.sum()), 6)
     frame = history_frame(opt, ["east", "north"])
     history = opt.history_
-    assert frame.index.name == "round" and frame.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert frame.index.tolist() == [1, 2, 3, 4, 5, 6]
     corners = ["lower_east", "lower_north", "upper_east", "upper_north"]
     np.testing.assert_array_equal(frame[corners], history["descriptor"])
     for name in ("reward", "mean", "std", "expanded"):
@@ -28,15 +30,58 @@ def test_rows_are_observations():
     assert frame["expanded"].dtype == bool
 
 
+SIDES = {
+    "oil": ["A", "B", "C"],
+    "pressure": loguniform(1e-3, 1e2),
+    "kind": ["only"],
+    "n": randint(1, 9),
+    "heat": (20, 90),
+}
+
+
+def test_settings_are_in_units_with_noise_and_failures():
+    opt = GPUCBOptimizer(bounds=SIDES, random_state=0)
+    settings = [opt.ask().params]
+    opt.tell(opt.ask(), None)
+    settings += [opt.ask().params]
+    opt.tell(opt.ask(), 2.0)
+    settings += [{"oil": "C", "pressure": 1e-3, "kind": "only", "n": 8, "heat": 20.0}]
+    opt.tell(settings[-1], 3.0, alpha=0.25)
+    frame = history_frame(opt)
+    assert list(frame)[:5] == list(SIDES) and not any("lower_" in name for name in frame)
+    for (_, row), setting in zip(frame.iterrows(), settings, strict=True):
+        np.testing.assert_allclose(row["pressure"], setting["pressure"])
+        for name in ("oil", "kind", "n", "heat"):
+            assert row[name] == setting[name]
+    np.testing.assert_array_equal(frame["reward"], [np.nan, 2.0, 3.0])
+    np.testing.assert_array_equal(frame["noise"], [np.nan, np.nan, 0.25])
+    assert frame["failure"].isna().tolist() == [False, True, True]
+    assert frame["failure"][1] == "told as failed"
+    renamed = history_frame(opt, ["a", "b", "c", "d", "e"])
+    np.testing.assert_array_equal(renamed["e"], frame["heat"])
+
+
+def test_regions_have_their_ends_in_units():
+    opt = GPTreeOptimizer(bounds=SIDES, feedback="average", n_representatives=2, random_state=0)
+    opt.run(lambda cell: float(np.mean([each["n"] for each in cell.settings])), 5)
+    frame = history_frame(opt)
+    assert "pressure" not in frame and {"lower_n", "upper_heat", "kind"} <= set(frame)
+    for i, query in enumerate(event[1] for event in opt.events_ if event[0] == "tell"):
+        row, params = frame.iloc[i], query.params
+        assert (row["lower_pressure"], row["upper_pressure"]) == params["pressure"]
+        assert (row["lower_n"], row["upper_n"]) == (params["n"][0], params["n"][-1])
+        assert row["oil"] == list(params["oil"]) and row["kind"] == "only"
+
+
 def test_names_come_from_fit():
     X = pd.DataFrame({"width": [0.0, 1.0, 0.5], "height": [0.0, 2.0, 1.0]})
     opt = GPUCBOptimizer(n_candidates=20).fit(X, [0.0, 1.0, 0.5])
     opt.run(lambda arm: float(arm.points.sum()), 2)
-    assert {"lower_width", "upper_height"} <= set(history_frame(opt))
+    assert list(history_frame(opt))[:2] == ["width", "height"]
     opt = GPUCBOptimizer(bounds=[(0, 1)])
     opt.ask()
     frame = history_frame(opt)
-    assert len(frame) == 0 and "lower_0" in frame
+    assert len(frame) == 0 and "x0" in frame
 
 
 def test_indirect_queries():
@@ -47,9 +92,23 @@ def test_indirect_queries():
         query = opt.ask()
         opt.tell(query, float(query.a.sum()))
     frame = history_frame(opt)
-    np.testing.assert_array_equal(frame[["a_0", "a_1"]], opt.history_["a"])
-    np.testing.assert_array_equal(frame[["lower_0", "upper_1"]], opt.history_["a"])
+    np.testing.assert_array_equal(frame[["x0", "x1"]], opt.history_["a"])
     assert "cost" in frame
+    opt = CMESOptimizer(bounds={"x": (0, 1)}, query_bounds={"dose": loguniform(1e-2, 1e2)})
+    opt.fit(A[:, :1], queries=10.0 ** A[:, 1:])
+    query = opt.ask()
+    opt.tell(query, 1.0)
+    assert history_frame(opt)["dose"].tolist() == [query.params["dose"]]
+
+
+def test_answers_of_several_numbers_have_a_column_each():
+    blocks = Blocks([[[0.0], [0.5]], [[1.0]]])
+    opt = GPUCBOptimizer(queries=blocks, targets=[[0.0], [1.0]], alpha=0.1, random_state=0)
+    for query in opt.ask(2):
+        opt.tell(query, np.ones(len(query.descriptor)), 0.5 * np.ones(len(query.descriptor)))
+    frame = history_frame(opt)
+    np.testing.assert_array_equal(frame[["noise_0", "reward_0"]], [[0.5, 1.0]] * 2)
+    assert frame[["noise_1", "reward_1"]].isna().any().all()
 
 
 def test_bad_input_is_named(monkeypatch):

@@ -35,6 +35,7 @@ from skgpb import (
     Stop,
 )
 from skgpb.model_selection import BanditSearchCV
+from skgpb.plotting import PosteriorDisplay
 
 # stopping ----------------------------------------------------------------------------------------
 
@@ -638,3 +639,27 @@ def test_scores_of_dummies_are_all_the_same():
     with pytest.warns(UserWarning, match="the space has 4 settings"):
         fitted.fit(X, Y)
     assert len(fitted.cv_results_["params"]) == 4
+
+
+# in units ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", [None, GPZoomingOptimizer()])
+@pytest.mark.parametrize("several", [False, True], ids=["one dict", "two dicts"])
+def test_the_engine_speaks_of_settings(engine, several):
+    space = {"C": loguniform(1e-2, 1e3), "kernel": ["linear", "rbf"]}
+    if several:
+        space = [{"C": space["C"], "kernel": ["linear"]}, {**space, "gamma": loguniform(1e-4, 1.0)}]
+    found = search(SVC(), space, optimizer=engine, n_iter=6, cv=2).fit(X, Y)
+    settings = found.cv_results_["params"]
+    engine = found.optimizer_
+    assert engine.recommend().params.keys() in [each.keys() for each in settings]
+    assert_allclose(engine.predict(settings), found.expected_scores_)
+    told = [event[1] for event in engine.events_ if event[0] == "tell"]
+    assert {repr(query.settings[0]) for query in told} == {repr(each) for each in settings}
+    assert all("C=" in repr(query) and "kernel=" in repr(query) for query in told)
+    display = PosteriorDisplay.from_optimizer(engine, features="C")
+    assert display.feature_names == ["C"]
+    display.figure_.canvas.draw()
+    labels = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert "100" in labels and "0.5" not in labels

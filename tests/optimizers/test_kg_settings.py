@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import IDSOptimizer, KGOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.kernels import CellAverage
 from skgpb.surrogate.settings import default_kernel, kernel_of_cells
 
@@ -134,7 +134,7 @@ def test_few_settings_are_all_looked_at_and_told_by_name():
     bounds = {"washes": [1, 2, 4, 8], "soap": ["a", "b"]}
     optimizer = KGOptimizer(0.5 * Matern(0.5), bounds=bounds, alpha=0.01)
     optimizer.tell({"washes": 2, "soap": "a"}, 0.4)
-    optimizer.tell([0.6, 0.1], 0.5)  # coordinates of 4 and "a", not in the middle
+    optimizer.tell(in_coordinates([0.6, 0.1]), 0.5)  # of 4 and "a", not in the middle
     assert len(optimizer.domain_) == len(optimizer.targets_) == 8
     assert optimizer.recommend().params == {"washes": 4, "soap": "a"}
     assert len({str(query.params) for query in optimizer.ask(8)}) == 8
@@ -178,7 +178,11 @@ def test_it_is_saved_with_its_settings(tmp_path):
         ({"queries": Cells({"washes": 2})}, "sizes of queries must have a number for each of"),
         ({"queries": Cells((1.0, 2.5, 1))}, "sides must be integers from 1"),
         ({"queries": Cells((1.0, 9, 1))}, "number of values, .8, 3.; got"),
-        ({"queries": np.tile([30.0, 0.5, 0.5], (2, 2))}, "got rows of boxes"),
+        ({"queries": np.tile([30.0, 2, 1], (2, 2))}, "'soap' is no number"),
+        (
+            {"bounds": {"heat": (20, 90), "n": [1, 2]}, "queries": np.tile([30.0, 2], (2, 2))},
+            "got rows of boxes",
+        ),
         ({"kernel": CellAverage(RBF(), 2)}, "kernel must be over points if bounds has"),
         (
             {"bounds": {"n": range(3), "soap": ["a", "b"]}, "targets": Cells(0.2)},

@@ -22,6 +22,7 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb.domains import Region
+from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.plotting import CellMapDisplay, TreeDisplay
@@ -342,7 +343,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
         assert {name: setting[name] for name in context} == context
     # Any coordinates of a category are the same context.
     point = optimizer._context_space.point(context)
-    assert optimizer.ask(context=point + np.array([0.0, 0.1])) == query
+    assert optimizer.ask(context=in_coordinates(point + np.array([0.0, 0.1]))) == query
     best = optimizer.recommend(context=context)
     assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2
     assert_allclose(

@@ -211,3 +211,13 @@ def test_of_two_humps_behind_a_learned_blur_the_higher_is_found(rule):
 @pytest.mark.parametrize("rule", ["kg", "ids"])
 def test_of_two_humps_the_higher_is_found_in_every_run(rule):
     assert all(abs(humps(rule, seed) - 0.8) < 0.09 for seed in SEEDS)
+
+
+def test_where_an_acquisition_function_is_NaN_is_said_and_not_all_of_it():
+    class Mine(Search):
+        def acquisition(self, posterior):
+            return np.where(np.arange(900) % 400 == 300, np.nan, 1.0)
+
+    optimizer = Mine(RBF(0.2), arms=np.linspace(0, 1, 900)[:, None], alpha=0.01, random_state=0)
+    with pytest.raises(ValueError, match=r"none of them NaN; got 2 NaN, the first at place 300$"):
+        optimizer.ask()

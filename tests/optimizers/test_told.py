@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import loguniform
+from scipy.stats import loguniform, uniform
 from sklearn.base import BaseEstimator
 
 import skgpb.optimizers
 from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.domains import Fidelities
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 OPTIMIZERS = [
@@ -130,19 +132,151 @@ def test_nothing_is_told_where_one_row_is_wrong():
         assert len(opt.history_) == len(Y)
 
 
-def test_an_array_of_values_is_told_from_coordinates():
-    opt = GPUCBOptimizer(bounds={"salt": loguniform(1e-4, 1e-1), "heat": (20.0, 90.0)})
-    for method in (opt.tell, opt.fit):
-        with pytest.raises(ValueError, match=r"by name, as dicts or .*\['salt', 'heat'\]"):
-            method([[1e-2, 100.0], [1e-3, 50.0]], [1.0, 2.0])
-    opt.tell([{"salt": 1e-2, "heat": 30.0}, {"salt": 1e-3, "heat": 50.0}], [1.0, 2.0])
-    assert_allclose(opt.history_["descriptor"][0, :2], [2 / 3, 30.0])
+NAMED = {"salt": loguniform(1e-4, 1e-1), "cycles": range(1, 9), "rare": [7], "step": [10, 1, 5]}
+ROWS = np.array([[1e-3, 4, 7, 5], [1e-2, 2, 7, 10], [2e-3, 8, 7, 1]])
+SETTINGS = [dict(zip(NAMED, row, strict=True)) for row in ROWS.tolist()]
 
 
-def test_columns_in_another_order_than_fitted_are_refused():
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(X, columns=["east", "north"])
-    opt = EIOptimizer(bounds=[(0, 1)] * 2).fit(table, Y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        opt.tell(table[["north", "east"]], Y)
-    assert len(opt.tell(table, Y).history_) == len(Y)
+@pytest.mark.parametrize("rows", [ROWS, ROWS.tolist(), pd.DataFrame(ROWS, columns=list(NAMED))])
+def test_rows_of_numbers_are_in_the_units_of_named_sides(rows):
+    by_name, by_row = (GPUCBOptimizer(bounds=NAMED, random_state=0) for _ in range(2))
+    by_name.fit(SETTINGS, [1.0, 2.0, 3.0]).tell(SETTINGS, [1.0, 2.0, 3.0], alpha=0.1)
+    by_row.fit(rows, [1.0, 2.0, 3.0]).tell(rows, [1.0, 2.0, 3.0], alpha=0.1)
+    first = ROWS[0].tolist()
+    by_name.tell(SETTINGS[0], 2.0), by_row.tell(first, 2.0)
+    by_name.tell(SETTINGS[:2], [2.0, 1.0]), by_row.tell(ROWS[:2], [2.0, 1.0])
+    assert by_row.history_["descriptor"].tolist() == by_name.history_["descriptor"].tolist()
+    told = next(event[1] for event in by_row.events_ if event[0] == "tell").params
+    assert list(told) == list(NAMED)
+    assert_allclose(list(told.values()), ROWS[0])
+    assert_array_equal(by_row.predict(rows), by_name.predict(SETTINGS))
+    assert_array_equal(by_row.predict(first), by_name.predict(SETTINGS[0]))
+    assert_array_equal(by_row.predict_query(rows), by_name.predict_query(SETTINGS))
+    assert_array_equal(by_row.sample_y(rows, 2), by_name.sample_y(SETTINGS, 2))
+    asked = by_row.ask()
+    assert by_row.tell(list(asked.params.values()), 1.0).pending_ == []
+    assert list(asked.params) == list(NAMED)
+    points = [asked, *ROWS.tolist()]
+    assert_array_equal(by_row.predict_query(points)[1:], by_row.predict_query(SETTINGS))
+
+
+@pytest.mark.parametrize("cls", TAKING_POINTS)
+def test_every_class_reads_rows_in_units(cls):
+    plain, box = made(cls), {"east": (0.0, 1.0), "north": uniform(0.0, 2.0)}
+    settings = plain.get_params(deep=False)
+    if "query_bounds" in settings:
+        settings["query_bounds"] = box
+    elif "n_context" in settings:
+        parts = [{name: side} for name, side in box.items()]
+        settings["context_bounds"], settings["bounds"] = parts
+    else:
+        settings["bounds"] = box
+    far = X * [1.0, 2.0]
+    by_row, by_name = cls(**settings), cls(**settings)
+    by_row.tell(far, Y).tell(far[0], 3.0)
+    rows = [{"east": x, "north": y} for x, y in far.tolist()]
+    by_name.tell(rows, Y).tell(rows[0], 3.0)
+    assert_array_equal(by_row.history_["descriptor"], by_name.history_["descriptor"])
+    assert_allclose(by_row.predict_query(far[:3]), by_name.predict_query(rows[:3]))
+    with pytest.raises(ValueError, match="row 1 of 2, counted from 0: north must be between"):
+        by_row.tell([[0.5, 1.0], [0.5, 2.5]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("side", [["a", "b"], ["only"], [True, False]])
+def test_rows_of_numbers_are_refused_where_a_side_is_no_number(side):
+    opt = GPUCBOptimizer(bounds={"heat": (20.0, 90.0), "oil": side}, random_state=0)
+    for call in (opt.tell, opt.fit):
+        with pytest.raises(ValueError, match=r"by name.*\['heat', 'oil'\].*'oil' is no number"):
+            call([[30.0, 0.25], [40.0, 0.25]], [1.0, 2.0])
+    opt.tell({"heat": 30.0, "oil": side[0]}, 1.0)
+    for call in (opt.predict, opt.predict_query):
+        with pytest.raises(ValueError, match="'oil' is no number"):
+            call([[30.0, 0.25]])
+
+
+def test_contexts_are_rows_in_units_too():
+    contexts = {"load": loguniform(1e-3, 1e3)}
+    runs = [
+        EIOptimizer(context_bounds=contexts, bounds={"x": uniform(0, 9)}, random_state=0)
+        for _ in range(2)
+    ]
+    of_load = lambda query: float(np.log10(query.params["load"]) + query.params["x"])  # noqa: E731
+    runs[0].run(of_load, contexts=[0.01, 1.0, 100.0])
+    runs[1].run(of_load, contexts=[{"load": load} for load in (0.01, 1.0, 100.0)])
+    asked, expected = ([e[1] for e in run.events_ if e[0] == "ask"] for run in runs)
+    assert asked == expected and len(asked) == 3
+    assert runs[0].ask(context=10.0) == runs[1].ask(context={"load": 10.0})
+    assert_allclose(runs[0].ask(context=[10.0]).params["load"], 10.0)
+    assert runs[0].recommend(context=0.1) == runs[1].recommend(context={"load": 0.1})
+    with pytest.raises(ValueError, match="load must be between"):
+        runs[0].ask(context=0.0)
+
+
+def test_targets_are_rows_in_units_too():
+    box = {"dose": loguniform(1e-2, 1e2), "heat": (20.0, 90.0)}
+    rows = np.array([[0.1, 30.0], [1.0, 40.0], [50.0, 80.0]])
+    by_row = EIOptimizer(bounds=box, queries=rows, alpha=0.1, random_state=0)
+    by_name = EIOptimizer(
+        bounds=box, queries=pd.DataFrame(rows, columns=list(box)), alpha=0.1, random_state=0
+    )
+    assert_array_equal(by_row.start().domain_.rows, by_name.start().domain_.rows)
+
+
+@pytest.mark.parametrize("cls", TAKING_POINTS)
+@pytest.mark.parametrize("names", [None, ["east", "north"]])
+def test_what_rounding_takes_out_of_the_box_is_moved_onto_it(cls, names):
+    opt = made(cls, names).tell([[1.0 + 1e-12, 0.5], [-1e-12, 0.25]], [1.0, 2.0])
+    corners = opt.history_["a" if "a" in opt.history_.dtype.names else "descriptor"]
+    assert corners[:, 0].tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match=r"row 1 of 2.*(outside the bounds|must be between)"):
+        opt.tell([[0.5, 0.5], [1.0 + 1e-6, 0.5]], [1.0, 2.0])
+    assert len(opt.history_) == 2
+
+
+def test_only_rounding_is_forgiven():
+    opt = GPUCBOptimizer(bounds={"rate": loguniform(1e-12, 1.0)}, random_state=0)
+    opt.tell({"rate": 1.0 + 1e-12}, 1.0)
+    assert opt.recommend().params == {"rate": 1.0}
+    with pytest.raises(ValueError, match=r"rate must be between .* got 0\.0"):
+        opt.tell({"rate": 0.0}, 1.0)
+    fitted = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).fit([[1.0 + 1e-12]], [1.0])
+    assert fitted.events_[0][1].tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_row_of_a_wrong_value_is_named_and_what_None_means(named):
+    table = pd.DataFrame({"T": np.linspace(20.0, 90.0, 200)})
+    answers = np.linspace(0.0, 1.0, 200)
+    make = lambda: GPUCBOptimizer(bounds={"T": (20, 90)} if named else [(20, 90)])  # noqa: E731
+    failed = answers.copy()
+    failed[137] = np.nan
+    with pytest.raises(ValueError, match=r"row 137 of 200.* got nan: None says that an evaluation"):
+        make().tell(table, failed)
+    with pytest.raises(ValueError, match="this is row 137, counted from 0"):
+        make().fit(table, failed)
+    for wrong, words in ((91.0, "row 3 of 200|outside"), (np.nan, "row 3|row is 3")):
+        bad = table.copy()
+        bad.loc[3, "T"] = wrong
+        for call in (make().tell, make().fit):
+            with pytest.raises(ValueError, match=words):
+                call(bad, answers)
+
+
+def test_what_stands_behind_the_sides_is_no_side():
+    """The number of a function, and the width of a window."""
+    box = {"dose": loguniform(1e-2, 1e2)}
+    settings = {"queries": Fidelities(2), "cost": [1.0, 0.1], "alpha": 0.1, "random_state": 0}
+    named = EIOptimizer(bounds=box, **settings)
+    named.tell([1.0, 1], 2.0).tell([[10.0, 0], [100.0, 1]], [1.0, 2.0]).tell([0.1], 3.0)
+    told = [event[1] for event in named.events_ if event[0] == "tell"]
+    assert_allclose([query.params["dose"] for query in told], [1.0, 10.0, 100.0, 0.1])
+    assert named.history_["task"].tolist() == [1, 0, 1, 0]
+    assert_allclose(
+        named.predict_query([[1.0, 1], [10.0, 0]]), named.predict_query([told[0], told[1]])
+    )
+    windows = {"bounds": {"x": (0.0, 1.0)}, "query_bounds": {"place": (0.0, 1.0)}}
+    cmets = CMETSOptimizer(**windows, random_state=0)
+    query = cmets.ask()
+    cmets.tell(query, 1.0)
+    assert_allclose(cmets.predict_query([query.a]), cmets.predict_query([query]))
+    assert_allclose(cmets.predict_query(query), cmets.predict_query([query]))

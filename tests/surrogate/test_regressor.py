@@ -19,9 +19,9 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
+from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
-from skgpb.kernels import CellAverage, CellIntegral
+from skgpb.kernels import CellAverage, CellIntegral, WindowMean
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate import gaussian_process
 from skgpb.surrogate.likelihood import log_likelihood
@@ -549,3 +549,37 @@ def test_covariances_evaluated_in_parts_are_whole(kernel, monkeypatch):
     with pytest.warns(NumericalWarning, match="jitter"):
         exact.fit(near, np.repeat(y[:40], 2))
     assert np.abs(exact.predict(X[:40]) - y[:40]).max() < 1e-3
+
+
+@pytest.mark.parametrize("make", [OnlineGaussianProcessRegressor, GPUCBOptimizer, GPOOOptimizer])
+def test_masked_entries_are_refused_wherever_data_are_taken(make):
+    X, y = np.linspace(0, 1, 8)[:, None], np.arange(8.0)
+    masked = np.ma.masked_array(X, mask=X > 0.9)
+    for data in ((masked, y), (X, np.ma.masked_array(y, mask=y > 6))):
+        with pytest.raises(ValueError, match="must have no masked entries"):
+            make().fit(*data)
+    fitted = make().fit(X, y)
+    for method in ("predict", "partial_fit", "track", "sample_y"):
+        if hasattr(fitted, method):
+            with pytest.raises(ValueError, match="must have no masked entries"):
+                getattr(fitted, method)(masked, *([y] if method == "partial_fit" else []))
+
+
+@pytest.mark.parametrize("kernel", [Matern(nu=1.5), Matern(), RBF() * Matern()])
+def test_points_are_refused_where_the_kernel_overflows(kernel):
+    model = OnlineGaussianProcessRegressor(kernel, optimizer=None).fit([[0.0], [1.0]], [1.0, 2.0])
+    far = [[0.5], [1e300]]
+    for call in (model.predict, model.sample_y, lambda X: model.predict(X, return_std=True)):
+        with pytest.raises(ValueError, match=r"too far from the data.* row 1, counted from 0"):
+            call(far)
+    assert_allclose(model.predict([[0.5], [1e100]])[0], model.predict([[0.5]])[0])
+
+
+def test_all_that_predicts_refuses_points_that_are_too_far():
+    window = WindowMean(Matern(0.3), scale=0.1)
+    box = {"bounds": [(0, 1)], "alpha": 0.01, "random_state": 0}
+    direct = GPUCBOptimizer(kernel=Matern(0.3), **box).tell([0.5], 1.0)
+    indirect = CMESOptimizer(query_bounds=[(0, 1)], conditional=window, **box).tell([0.5], 1.0)
+    for method in (direct.predict, direct.interval, indirect.predict):
+        with pytest.raises(ValueError, match=r"too far from the data.* is \[1e\+300\]"):
+            method([[0.5], [1e300]])
