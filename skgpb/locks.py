@@ -68,14 +68,17 @@ class Guarded:
         """Return the state that is copied and pickled."""
         return super().__getstate__()
 
+    def _unwritten(self) -> list[Any]:
+        """Return what is never written: parameters."""
+        estimator: Any = self
+        return list(estimator.get_params(deep=False).values())
+
     @locked
     def __getstate__(self) -> dict[str, Any]:
         if self._lock.private:
             return self._state()
-        # It is pickled when the lock is free again. Parameters are never written.
-        estimator: Any = self
-        parameters = estimator.get_params(deep=False).values()
-        state = deepcopy(self._state(), {id(value): value for value in parameters})
+        # It is pickled when the lock is free again.
+        state = deepcopy(self._state(), {id(value): value for value in self._unwritten()})
         state["_lock"].private = True
         return state
 

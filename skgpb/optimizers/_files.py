@@ -44,7 +44,7 @@ def write_run(
 ) -> None:
     """Write a run that has begun, see ``save``."""
     writer = Writer()
-    parameters = encode_parameters(writer, optimizer.get_params(deep=False), omit)
+    parameters = encode_parameters(writer, optimizer._record.parameters, omit)
     names = getattr(optimizer, "feature_names_in_", None)
     document = {
         "format": FORMAT,
@@ -55,7 +55,7 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
-        "events": [_encoded(writer, *event) for event in optimizer.events_],
+        "events": [_encoded(writer, *event) for event in _without(omit, optimizer.events_)],
         "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
     }
     if notes is not None:
@@ -98,7 +98,7 @@ def read_run(
         snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
         replay = Replay(
-            [_decoded(reader, *event) for event in document["events"]],
+            _without(given, [_decoded(reader, *event) for event in document["events"]]),
             document["seed"],
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
@@ -119,12 +119,27 @@ def read_run(
     return optimizer
 
 
+def _without(names: Collection[str], events: list[Event]) -> list[Event]:
+    """Return events without what they say of some parameters, which others give."""
+    if not names:
+        return events
+    kept = [
+        (kind, {name: value for name, value in rest[0].items() if name not in names})
+        if kind == "set"
+        else (kind, *rest)
+        for kind, *rest in events
+    ]
+    return [event for event in kept if event[0] != "set" or event[1]]
+
+
 def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:
     """Return an event as the file has it."""
     if kind == "fit":
         return [kind, *(writer.encode(each, "X") for each in rest)]
     if kind == "learned":
         return [kind, writer.encode(rest[0], "hyperparameters")]
+    if kind == "set":
+        return [kind, {name: writer.encode(value, name) for name, value in rest[0].items()}]
     if kind == "unlearned":
         return [kind, *rest]
     query, *numbers = rest
@@ -135,6 +150,8 @@ def _decoded(reader: Reader, kind: str, *rest: Any) -> Event:
     """Return an event as the log has it."""
     if kind in ("fit", "learned"):
         return kind, *(reader.decode(each) for each in rest)
+    if kind == "set":
+        return kind, reader.parameters(rest[0])
     if kind == "unlearned":
         return kind, *rest
     numbers = (each if type(each) is float else reader.decode(each) for each in rest[1:])

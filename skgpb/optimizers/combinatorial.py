@@ -184,7 +184,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         if y is None:
             return super()._checked_data(X, y)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        if len(self.optimizers) == 1:
+        if len(self._own.optimizers) == 1:
             y = column_or_1d(y, warn=True)
         return X, y.reshape(len(X), -1)
 
@@ -212,8 +212,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
-        costs = costs_of_arms(self.costs, [each.rows for each in arms])
-        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self.costs is None)
+        costs = costs_of_arms(self._own.costs, [each.rows for each in arms])
+        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._own.costs is None)
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
