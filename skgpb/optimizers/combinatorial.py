@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isnan
 from typing import Any, Literal, Self, overload
 
@@ -75,6 +75,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     optimizers : list of optimizers, or of (name, optimizer) pairs
         One for each campaign. They are cloned, and may differ in everything; those of the third
         kind must be of one class. Without ``arms`` their arms are what ``fit`` finds in X.
+        ``set_params(name__parameter=...)`` sets their parameters, ``set_params(name=...)`` a whole
+        campaign.
     budget : float
         Maximum cost of an allocation. ``set_params(budget=...)`` between two rounds changes it.
     costs : float, array-like of shape (n_arms,) or list of n_campaigns of them, default=None
@@ -217,6 +219,11 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
+
+    def _notice(self, named: Collection[str] = ()) -> None:
+        # Other names are those of campaigns, whose optimizers are cloned at the start.
+        own = vars(self._own)
+        super()._notice({name if name in own else "optimizers" for name in named})
 
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
