@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from cases import ARMS, POLICY_MEAN
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from trajectories import NAMES, game, numbers_of
 
-from skgpb import GPUCBOptimizer, Guarantee
+from skgpb import CombinatorialBandit, GPUCBOptimizer, Guarantee
 from skgpb._interrupted import interrupted_at
 from skgpb.domains import Cells
 from skgpb.exceptions import ParameterWarning
@@ -99,7 +100,7 @@ def case_of_each_class():
 
 
 CASES = case_of_each_class()
-FAST = {"GPOOOptimizer", "StoOOOptimizer", "GPUCBOptimizer", "KGOptimizer", "CMESOptimizer"}
+FAST = {"GPOOOptimizer", "StoOOOptimizer", "GPUCBOptimizer", "KGOptimizer"}
 EVERY = [cls if cls in FAST else pytest.param(cls, marks=pytest.mark.slow) for cls in CASES]
 
 
