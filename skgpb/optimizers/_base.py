@@ -333,7 +333,7 @@ class BaseBanditOptimizer(
             check_unmasked(X, "X")
             check_unmasked(y, "y")
             check_rows(X, y)
-            X, y = self._checked_data(self._points_of(X), y)
+            X, y = map(own_copy, self._checked_data(self._points_of(X), y))
             if y is not None:
                 check_squares(y, "y")
             self._start(X)
@@ -466,7 +466,7 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._set_params(params)
-            self._notice({name.partition("__")[0] for name in params})
+            self._notice({name.partition("__")[0] for name in params if "__" in name})
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -477,9 +477,10 @@ class BaseBanditOptimizer(
         validate_params(self)
 
     def _notice(self, named: Collection[str] = ()) -> None:
-        """Take notice of parameters that were set since the run last looked, ``named`` ones too.
+        """Take notice of parameters that were set since the run last looked.
 
-        Those that take part are in use from now on, all are events of the run.
+        Those that take part are in use from now on, all are events of the run. ``named`` ones may
+        have changed in place.
         """
         if not hasattr(self, "bounds_"):
             return

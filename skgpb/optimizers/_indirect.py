@@ -39,7 +39,7 @@ from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._gap import AtPoints
 from skgpb.optimizers._indirect_intervals import IndirectIntervals
 from skgpb.optimizers._inputs import check_unnamed
-from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._targets import PointTargets
@@ -196,6 +196,7 @@ class BaseIndirectOptimizer(
             A = None if queries is None else check_numbers(queries, "queries")
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
+            X, y, A = map(own_copy, (X, y, A))
             self._start(X, A)
             self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
