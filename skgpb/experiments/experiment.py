@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 from operator import itemgetter
 from pathlib import Path
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from skgpb.experiments.records import LONGEST, Record, today
 from skgpb.experiments.sides import Side
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
+from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
 
@@ -168,7 +168,7 @@ class Experiment(KeptRun):
             noted = enumerate(past.notes, 1)
             records = {number: Record(note=note[:LONGEST]) for number, note in noted if note}
         self = cls.__new__(cls)
-        self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
+        self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
         self._numbers, self._last, self._lost, self._records = [], 0, {}, records
         self._left_out = [f"{today()}: {text}" for text in left_out]

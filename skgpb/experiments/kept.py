@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side
 from skgpb.file_lock import FileLock
+from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers.search import Search
@@ -41,7 +41,7 @@ class KeptRun:
 
     path: Path
     # Lock of the threads of this process; a FileLock keeps out other processes.
-    _threads: RLock
+    _threads: StateLock
     # Version of the file that the following was read from, None if it has to be read again.
     _seen: bytes | None
     _optimizer: Any
@@ -59,7 +59,7 @@ class KeptRun:
     _records: dict[int, Record]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path, self._threads, self._seen = Path(path), RLock(), None
+        self.path, self._threads, self._seen = Path(path), StateLock(), None
         self._read()
 
     @contextmanager

@@ -30,7 +30,7 @@ from skgpb.exceptions import (
     ParameterWarning,
     PendingWarning,
 )
-from skgpb.locks import Guarded, locked
+from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, write_run
@@ -196,6 +196,15 @@ class Record:
         out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
         return out
 
+    def until(self, n_events: int) -> Self:
+        """Return events, answers and failures of a record whose later events do not count."""
+        out = copy(self)
+        out.events = self.events[:n_events]
+        kinds = [event[0] for event in out.events]
+        out.history = self.history[: kinds.count("tell")]
+        out.failures = self.failures[: kinds.count("fail")]
+        return out
+
     def snapshot(self) -> dict[str, Any]:
         """Return what does not follow from the events at little cost."""
         return {
@@ -311,7 +320,7 @@ class BaseBanditOptimizer(
 
     # -- fitting ----------------------------------------------------------------------------
 
-    @locked
+    @reading_log
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start afresh, learning from X and y what can be learned before the first query.
 
@@ -395,6 +404,7 @@ class BaseBanditOptimizer(
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
         self._minimizes = self._own.direction == "minimize"
+        self._broken = None
         self._record = Record({name: getattr(self._own, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
@@ -448,7 +458,7 @@ class BaseBanditOptimizer(
                 self._prepare()
                 self._start(None)
 
-    @locked
+    @reading_log
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also of a run that has begun, which then checks them at once.
 
@@ -466,7 +476,8 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._set_params(params)
-            self._notice({name.partition("__")[0] for name in params if "__" in name})
+            if self._broken is None:
+                self._notice({name.partition("__")[0] for name in params if "__" in name})
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -730,8 +741,11 @@ class BaseBanditOptimizer(
             For rewards that are not finite real numbers, negative noise variances, queries of
             another optimizer and points outside the bounds.
         KeyboardInterrupt, or any other exception
-            The state is then as before, whenever it comes; of several answers all are taken or
-            none is. Warnings that a filter turns into errors come when all are taken.
+            The state is then as before, or, if it comes when all is done, as if nothing had come:
+            of several answers all are taken or none is. ``query in opt.pending_`` says that the
+            answer to a query that was asked is still to be told; in any case ``history_`` and
+            ``failed_`` have what was taken. Warnings that a filter turns into errors come when
+            all are taken.
 
         Warns
         -----
@@ -1057,7 +1071,7 @@ class BaseBanditOptimizer(
         return read_run(cls, BaseBanditOptimizer, path, verify, parameters)
 
     @property
-    @locked
+    @reading_log
     def events_(self) -> list[Event]:
         """Everything that happened since the start, in its order.
 
@@ -1068,7 +1082,7 @@ class BaseBanditOptimizer(
         :meth:`repeated`.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._record.events)
+        return list(self._log.events)
 
     @locked
     def repeated(self, events: Sequence[Event]) -> Self:
@@ -1115,6 +1129,11 @@ class BaseBanditOptimizer(
 
     def _mended(self) -> Self:
         return mended(self)
+
+    @property
+    def _log(self) -> Record:
+        """The record, as far as it counts."""
+        return self._record if self._broken is None else self._record.until(self._broken)
 
     def _unwritten(self) -> list[Any]:
         return [*super()._unwritten(), *vars(self._own).values()]
@@ -1386,7 +1405,7 @@ class BaseBanditOptimizer(
         return self._record.awaited
 
     @property
-    @locked
+    @reading_log
     def failed_(self) -> np.ndarray:
         """Every failed evaluation since the start, a structured array.
 
@@ -1395,13 +1414,13 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._record.failures]
+        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._log.failures]
         width = len(rows[0][1]) if rows else 2 * self.n_features_in_
         dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
         return np.array(rows, dtype=dtype)
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every observation told since the start, a structured array.
 
@@ -1420,7 +1439,7 @@ class BaseBanditOptimizer(
             ("std", np.float64),
             ("expanded", np.bool_),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._record.history)]
+        rows = [(i + 1, *row) for i, row in enumerate(self._log.history)]
         return self._signed_history(np.array(rows, dtype=dtype))
 
 

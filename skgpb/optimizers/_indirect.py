@@ -34,7 +34,7 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
-from skgpb.locks import locked
+from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._gap import AtPoints
 from skgpb.optimizers._indirect_intervals import IndirectIntervals
@@ -167,7 +167,7 @@ class BaseIndirectOptimizer(
 
     # -- fitting ----------------------------------------------------------------------------
 
-    @locked
+    @reading_log
     def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
 
@@ -492,7 +492,7 @@ class BaseIndirectOptimizer(
         return super().alpha_
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every answer told since the start, a structured array.
 
@@ -508,7 +508,7 @@ class BaseIndirectOptimizer(
             *((name, np.float64) for name in ("reward", "mean", "std")),
             *(("a", np.float64, (queries.typical_rows.shape[1],)), ("cost", np.float64)),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._record.history)]
+        rows = [(i + 1, *row) for i, row in enumerate(self._log.history)]
         return self._signed_history(np.array(rows, dtype=dtype))
 
 

@@ -250,7 +250,14 @@ def mended(optimizer: Optimizer) -> Optimizer:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all has been said
-        replay.rebuild(built)
+        try:
+            replay.rebuild(built)
+        except Exception as error:
+            error.add_note(
+                "So the run cannot be rebuilt after a change that did not come to its end. "
+                "history_, failed_ and events_ have all that was told, and fit starts anew."
+            )
+            raise
     for name, value in optimizer.get_params(deep=False).items():
         setattr(built, name, value)  # its owner's, not the copies of the run
     built._seen = optimizer._seen

@@ -29,7 +29,7 @@ from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
-from skgpb.locks import locked
+from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import KnownOfAllocations
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
@@ -163,7 +163,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     # -- starting -----------------------------------------------------------------------------
 
-    @locked
+    @reading_log
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start a new run from past allocations and their rewards, if there are any.
 
@@ -499,7 +499,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self._played.append(query.points)
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every allocation told since the start, a structured array.
 
@@ -521,14 +521,14 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         nothing = np.full(n, np.nan)
         rows = [
             (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(self._record.history)
+            for i, (box, slots, _) in enumerate(self._log.history)
         ]
         out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in self._record.history], dtype=bool).reshape(-1, n)
+        told = np.array([told for _, _, told in self._log.history], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
             for name in ("reward", "mean", "std"):
-                out[name][told[:, i], i] = history[name]
+                out[name][told[:, i], i] = history[name][: told[:, i].sum()][: told[:, i].sum()]
         return out
 
     # -- a regressor for the campaigns ----------------------------------------------------------

@@ -41,7 +41,7 @@ from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import Guarantee
-from skgpb.locks import locked
+from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import Contexts
@@ -910,7 +910,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     # -- history ------------------------------------------------------------------------------
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every observation told since the start, a structured array.
 
@@ -925,12 +925,12 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if starts is not None:
             k = int(np.diff(starts).max())
             return self._signed_history(
-                history_of_numbers(self._record.history, self.n_features_in_, k)
+                history_of_numbers(self._log.history, self.n_features_in_, k)
             )
         history = super().history_
         if self.domain_.layout.tail != 0.0:
             return history
-        told = self._record.told_queries()
+        told = self._log.told_queries()
         out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
         for name in history.dtype.names or ():
             out[name] = history[name]
