@@ -163,7 +163,7 @@ class KeptRun:
             [*self._numbers, *more],
             self._last,
             optimizer.space_,
-            optimizer.alpha,
+            optimizer._own.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
@@ -172,8 +172,8 @@ class KeptRun:
             entry.record = self._records.get(entry.number, entry.record)
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
-        self._sides = [Side.of(*each) for each in optimizer.bounds.items()]
-        bounds = optimizer.bounds
+        bounds = optimizer._own.bounds
+        self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
     def _repeat(self, events: list[Any], changed: int, optimizer: Any = None) -> None:
