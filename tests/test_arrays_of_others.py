@@ -27,6 +27,14 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 KINDS = [name for name in NAMES if not name.startswith(("even", "indirect-even"))]
 
 
+ONE_OF_EACH = [
+    "uneven:GPOO-center", "uneven:GPOO-pool", "uneven:GP-UCB", "uneven:GP-UCB-box", "uneven:KG",
+    "uneven:zooming", "uneven:StoOO", "contexts:UCB-box-in-contexts", "contextual:tree",
+    "indirect:CMES", "campaigns:three",
+]  # fmt: skip
+MORE = [pytest.param(name, marks=pytest.mark.slow) for name in KINDS if name not in ONE_OF_EACH]
+
+
 def spoil(value):
     """Change a value, and all that it holds, in place."""
     if isinstance(value, pd.DataFrame):
@@ -114,7 +122,7 @@ def spread(query):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [*KINDS, *OTHERS])
+@pytest.mark.parametrize("name", [*ONE_OF_EACH, *OTHERS, *MORE])
 def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path):
     if name in OTHERS:
         run, answer, given = OTHERS[name]().set_params(random_state=0), spread, {}
@@ -141,13 +149,6 @@ def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path)
     for each in (run, whole):
         each.tell(query, answer(query))
     looks_like(run, whole, asked)
-
-
-ONE_OF_EACH = [
-    "uneven:GPOO-center", "uneven:GPOO-pool", "uneven:GP-UCB", "uneven:GP-UCB-box", "uneven:KG",
-    "uneven:zooming", "uneven:StoOO", "contexts:UCB-box-in-contexts", "contextual:tree",
-    "indirect:CMES", "campaigns:three",
-]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")
