@@ -318,3 +318,13 @@ def test_a_child_does_not_wait_for_what_its_parent_evaluates():
     forked.set()
     thread.join()
     assert said == "done"
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_pickle_leaves_the_lock_of_what_was_pickled(started):
+    """A pickled copy is private; the original still shows one moment when it is pickled again."""
+    original = clone(OPTIMIZERS["EI"])
+    if started:
+        original.start()
+    pickle.loads(pickle.dumps(original))
+    assert not original._lock.private

@@ -1136,7 +1136,8 @@ class BaseBanditOptimizer(
         return self._record if self._broken is None else self._record.until(self._broken)
 
     def _unwritten(self) -> list[Any]:
-        return [*super()._unwritten(), *vars(self._own).values()]
+        own = [] if self._own is self else list(vars(self._own).values())
+        return super()._unwritten() + own
 
     def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
         """Repeat ``fit`` with the data of a log."""
