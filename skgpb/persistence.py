@@ -2,7 +2,8 @@
 
 A file holds what a run *is*, not how a version of skgpb represents it: the constructor's
 parameters at the start, and in order every fit, every query asked, every answer, failure, learned
-set of hyperparameters and parameters that were set, all numbers exactly. Loading replays them, so that a later version can as well.
+set of hyperparameters and parameters that were set, all numbers exactly. Loading replays them, so
+that a later version can as well.
 
 The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
 and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is

@@ -81,10 +81,6 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     @locked
     def guarantee_(self) -> Guarantee:
         """Assumptions about f and the noise: ``guarantee``, or the defaults."""
-        return self._assumed
-
-    @property
-    def _assumed(self) -> Guarantee:
         return self._own.guarantee or USUAL
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -309,7 +305,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         several, model = self._is_consistent, self._model
         return Widths(
             model.process,
-            self._assumed,
+            self._own.guarantee or USUAL,
             self._own.alpha,
             lambda: self.alpha_,
             model.standardizes,
@@ -365,7 +361,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         return by_intervals(comparison, self._ends, self._minimizes)
 
     def _check_failures(self, delta: float, name: str) -> None:
-        given = self._assumed.failure_probability
+        given = (self._own.guarantee or USUAL).failure_probability
         if given > delta:
             raise ValueError(
                 f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
@@ -392,11 +388,11 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
-        if not self._has_noise or self._assumed.misspecification > 0.0:
+        if not self._has_noise or (self._own.guarantee or USUAL).misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={self._own.alpha!r} and "
-                f"misspecification={self._assumed.misspecification!r}"
+                f"misspecification={(self._own.guarantee or USUAL).misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 

@@ -17,6 +17,7 @@ from skgpb._core._tree import Tree
 from skgpb._warnings import warn
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.exceptions import RefinementWarning
+from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
@@ -122,7 +123,7 @@ class PartitionSearch(RegionSearch[Cell]):
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        failure_probability = self._assumed.failure_probability
+        failure_probability = (self._own.guarantee or USUAL).failure_probability
         n_children, depth = self._tree.n_children, self.domain_.max_depth
         constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
@@ -277,7 +278,7 @@ class PartitionSearch(RegionSearch[Cell]):
         n = self.max_depth_ + 2
         if self._own.diameter != "kernel":
             return given_diameter(self._own.diameter, n) / self._gp.scale
-        factor = deviations_within(self.beta, self._assumed, self._log_regions)
+        factor = deviations_within(self.beta, (self._own.guarantee or USUAL), self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 
     @property

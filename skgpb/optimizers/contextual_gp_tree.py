@@ -36,7 +36,7 @@ from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
@@ -487,7 +487,7 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._assumed.failure_probability)
+        return self._constants.beta((self._own.guarantee or USUAL).failure_probability)
 
     @property
     @locked
@@ -532,8 +532,12 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self._own.diameter == "kernel":
             cells = self._constants.log_cells
-            self._delta = deviations_within(self.beta, self._assumed, cells) * self._g
+            self._delta = (
+                deviations_within(self.beta, (self._own.guarantee or USUAL), cells) * self._g
+            )
         elif self._own.diameter == "theory":
-            self._delta = self._constants.variation(self._g, self._assumed.failure_probability)
+            self._delta = self._constants.variation(
+                self._g, (self._own.guarantee or USUAL).failure_probability
+            )
         else:
             self._delta = given_diameter(self._own.diameter, n) / self._gp.scale

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._arms import maximum_distribution
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import shares_of_first, union_bound_beta
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
@@ -202,7 +202,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = self._assumed.failure_probability
+        delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5

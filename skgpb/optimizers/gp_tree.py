@@ -29,7 +29,7 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, Cell
 from skgpb.domains.partition import sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
@@ -316,7 +316,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._assumed.failure_probability)
+        return self._constants.beta((self._own.guarantee or USUAL).failure_probability)
 
     @property
     def _log_regions(self) -> float:
@@ -332,7 +332,9 @@ class GPTreeOptimizer(PartitionSearch):
         """V_h for h = 0..max_depth + 1, in normalised units."""
         if self._own.diameter != "theory":
             return super()._diameter()
-        return self._constants.variation(self._deviations(), self._assumed.failure_probability)
+        return self._constants.variation(
+            self._deviations(), (self._own.guarantee or USUAL).failure_probability
+        )
 
     def _deviations(self) -> np.ndarray:
         """g_h of Claim 2 for h = 0..max_depth + 1."""

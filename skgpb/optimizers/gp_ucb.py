@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -235,7 +235,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = self._assumed.failure_probability
+        delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5

@@ -37,7 +37,7 @@ from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -349,7 +349,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        u = log(1.0 / self._assumed.failure_probability)
+        u = log(1.0 / (self._own.guarantee or USUAL).failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -405,9 +405,9 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, self._assumed.failure_probability)
+            return 2.0 * claim_2(g, 4**d, d, (self._own.guarantee or USUAL).failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(self.beta, self._assumed, self._log_regions)
+        factor = deviations_within(self.beta, (self._own.guarantee or USUAL), self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:

@@ -40,7 +40,7 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
@@ -370,7 +370,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = self._assumed.failure_probability
+        theta = (self._own.guarantee or USUAL).failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         self._tracked.refresh(self._record.n_told, theta, self._rng_of_candidates, learned)
 
