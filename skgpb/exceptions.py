@@ -46,6 +46,10 @@ class ModelWarning(UserWarning):
     """Answers contradict the model of f. The message says how, and what skgpb does about it."""
 
 
+class ParameterWarning(UserWarning):
+    """A parameter was set during a run, which it only affects from the next ``fit`` on."""
+
+
 class PendingWarning(UserWarning):
     """``tell`` got several answers to a query that ``ask`` had returned to several workers."""
 

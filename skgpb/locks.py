@@ -8,17 +8,23 @@ not never wait for each other.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from functools import wraps
 from threading import RLock
 from typing import Any, Self, TypeVar, cast
+from weakref import WeakSet
 
 Method = TypeVar("Method", bound=Callable)
 
 
 class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
     """A reentrant lock whose copies and pickles are new, unheld locks."""
+
+    def __init__(self) -> None:
+        _LOCKS.add(self)
 
     #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
     private = False
@@ -30,6 +36,34 @@ class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
         return StateLock, ()
 
 
+class TornLock(StateLock):
+    """In a forked process: the lock of what a thread that is not there was about to change."""
+
+    def __enter__(self) -> bool:
+        raise RuntimeError(
+            "this process was forked while another thread used this object, which may be half "
+            "changed here: copy or save it before the fork, or start processes by 'spawn' or "
+            "'forkserver'"
+        )
+
+
+_LOCKS: WeakSet[StateLock] = WeakSet()
+
+
+def _begin_in_child() -> None:
+    """In a forked process: whoever held a lock in another thread is not there to give it back."""
+    for lock in list(_LOCKS):
+        lock.runs = ()
+        if lock.acquire(blocking=False):
+            lock.release()
+        else:
+            lock.__class__ = TornLock
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
+
+
 def locked(method: Method) -> Method:
     """Let a method, or the function of a property, of a :class:`Guarded` class hold its lock."""
 
@@ -38,6 +72,16 @@ def locked(method: Method) -> Method:
         # In one line: a tracing function that raises at the end of a block, as a debugger may,
         # would leave the lock held for ever.
         with self._lock: return method(self if self._broken is None else self._mended(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
+
+    return cast(Method, holding)
+
+
+def reading_log(method: Method) -> Method:
+    """Let a method hold the lock that also works where the object cannot be put right again."""
+
+    @wraps(method)
+    def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._lock: self._mended_if_possible(); return method(self, *args, **kwargs)  # fmt: skip  # noqa: E501, E701, E702
 
     return cast(Method, holding)
 
@@ -64,18 +108,26 @@ class Guarded:
         """Undo a change that was interrupted half way, and return the object."""
         return self
 
+    def _mended_if_possible(self) -> None:
+        if self._broken is not None:
+            with suppress(Exception):
+                self._mended()
+
     def _state(self) -> Any:
         """Return the state that is copied and pickled."""
         return super().__getstate__()
+
+    def _unwritten(self) -> list[Any]:
+        """Return what is never written: parameters."""
+        estimator: Any = self
+        return list(estimator.get_params(deep=False).values())
 
     @locked
     def __getstate__(self) -> dict[str, Any]:
         if self._lock.private:
             return self._state()
-        # It is pickled when the lock is free again. Parameters are never written.
-        estimator: Any = self
-        parameters = estimator.get_params(deep=False).values()
-        state = deepcopy(self._state(), {id(value): value for value in parameters})
+        # It is pickled when the lock is free again.
+        state = deepcopy(self._state(), {id(value): value for value in self._unwritten()})
         state["_lock"].private = True
         return state
 

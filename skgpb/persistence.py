@@ -1,8 +1,9 @@
 """Runs as files: JSON and arrays in a zip archive, written atomically, read without running code.
 
 A file holds what a run *is*, not how a version of skgpb represents it: the constructor's
-parameters, and in order every fit, every query asked, every answer, failure and learned set of
-hyperparameters, all numbers exactly. Loading replays them, so that a later version can as well.
+parameters at the start, and in order every fit, every query asked, every answer, failure, learned
+set of hyperparameters and parameters that were set, all numbers exactly. Loading replays them, so
+that a later version can as well.
 
 The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
 and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is

@@ -230,6 +230,17 @@ def test_a_job_that_is_queued_again_goes_on(tmp_path, fatal):
     assert_array_equal(job(peak, path, 15)[0].history_, whole.history_)
 
 
+def test_what_was_set_during_a_job_is_set_when_it_is_queued_again(tmp_path):
+    path, first = tmp_path / "run", optimizer()
+    first.run(peak, 4, checkpoint=path)
+    first.set_params(relearn=3)
+    first.run(peak, 4, checkpoint=path)
+    second, result = job(peak, path)
+    first.run(peak, 4)
+    assert result.nfev == 12 and second.relearn == 3
+    assert_array_equal(second.history_, first.history_)
+
+
 def test_a_checkpoint_of_another_run_is_not_replaced(tmp_path):
     path = tmp_path / "run"
     optimizer().run(peak, 7, checkpoint=path)

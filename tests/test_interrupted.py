@@ -196,6 +196,28 @@ def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
     assert goes_on_as(optimizer, whole)
 
 
+@pytest.mark.parametrize("make", [arms, cells, campaigns])
+def test_pending_says_whether_an_answer_is_still_to_be_told(make):
+    """Wherever an interruption comes, up to the last line: told by this rule it counts once."""
+    start = make()
+    reward = [0.3, 0.2] if make is campaigns else 0.3
+    start.tell(start.ask(), reward)
+    query = start.ask()
+    whole, unharmed = copy.deepcopy(start), copy.deepcopy(start)
+    whole.tell(query, reward)
+    lines = lines_of(lambda: unharmed.tell(query, reward))
+    taken = 0
+    for line in [*range(0, lines - 20, 31), *range(lines - 20, lines)]:
+        each = copy.deepcopy(start)
+        assert interrupted_at(lambda one=each: one.tell(query, reward), line)
+        if query in each.pending_:
+            each.tell(query, reward)
+        else:
+            taken += 1
+        assert told(each) == told(whole), line
+    assert 0 < taken < 10
+
+
 def test_parameters_that_were_set_in_a_run_are_set_again(monkeypatch):
     """A run that was interrupted is repeated with what was in use at each time."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import pickle
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -246,3 +248,83 @@ def test_copies_of_a_lock_that_is_held_are_free():
         for other in (copy.copy(lock), copy.deepcopy(lock), pickle.loads(pickle.dumps(lock))):
             with ThreadPoolExecutor(1) as pool:
                 assert pool.submit(other.acquire, timeout=5).result()
+
+
+# -- processes that are forked -------------------------------------------------------------------
+
+
+def in_child(call):
+    """Call in a forked process; return what becomes of it, "hangs" after five seconds."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(5)
+        try:
+            call()
+            outcome = "done"
+        except BaseException as error:
+            outcome = f"{type(error).__name__}: {error}"
+        os.write(write, outcome.encode()[:4000])
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as said:
+        return said.read() or "hangs"
+
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("make", [lambda: clone(OPTIMIZERS["EI"]), OnlineGaussianProcessRegressor])
+def test_a_child_that_is_forked_while_a_thread_works_is_told_so(make):
+    """It has a copy that may be half changed, and nobody there to finish it."""
+    guarded, working, forked = make(), threading.Event(), threading.Event()
+
+    def work():
+        with guarded._lock:
+            working.set()
+            forked.wait(20)
+
+    def use():
+        guarded.predict([[0.5, 0.5]])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    working.wait(20)
+    said = in_child(use)
+    forked.set()
+    thread.join()
+    assert said.startswith("RuntimeError: this process was forked while another thread used")
+    assert not in_child(use).startswith("RuntimeError: this process was forked")
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_does_not_wait_for_what_its_parent_evaluates():
+    arms = EIOptimizer(RBF(0.3), arms=[[0.0], [1.0]], alpha=0.1, random_state=0)
+    evaluating, forked = threading.Event(), threading.Event()
+
+    def slow(query):
+        evaluating.set()
+        forked.wait(20)
+        return 1.0
+
+    thread = threading.Thread(target=arms.run, args=(slow, 1))
+    thread.start()
+    evaluating.wait(20)
+    said = in_child(lambda: arms.run(lambda query: 0.5, 2))
+    forked.set()
+    thread.join()
+    assert said == "done"
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_pickle_leaves_the_lock_of_what_was_pickled(started):
+    """A pickled copy is private; the original still shows one moment when it is pickled again."""
+    original = clone(OPTIMIZERS["EI"])
+    if started:
+        original.start()
+    pickle.loads(pickle.dumps(original))
+    assert not original._lock.private

@@ -35,6 +35,7 @@ from skgpb.exceptions import (
     LearningWarning,
     ModelWarning,
     NumericalWarning,
+    ParameterWarning,
     PendingWarning,
     RefinementWarning,
     ReplayWarning,
@@ -69,6 +70,13 @@ def saved(tmp_path):
 
 
 # Preparation, and the call that warns; the line that is named has "# here" behind it.
+
+
+def parameter(tmp_path):
+    optimizer = EIOptimizer(RBF(0.2), arms=ARMS, alpha=0.01).start()
+    optimizer.set_params(direction="minimize")
+    yield ParameterWarning
+    optimizer.run(constant, 1)  # here
 
 
 def numerical(tmp_path):
@@ -224,6 +232,7 @@ def pending(tmp_path):
 
 
 CASES = [
+    parameter,
     numerical, numerical_of_a_surrogate, refinement_in_tell, refinement_in_run,
     refinement_in_a_call_of_a_call, refinement_in_ask, budget, allocation, evaluation,
     evaluation_by_workers, evaluation_with_a_price, evaluation_of_targets, evaluation_in_contexts,

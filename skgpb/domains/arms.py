@@ -388,9 +388,6 @@ class ArmSet:
         """Return the largest slope that the prior expects of f, if members depend on it."""
         return 0.0
 
-    def check_number(self, n_candidates: Any) -> None:
-        """Raise ValueError if there have to be as many candidates as at the start."""
-
     # -- prices -----------------------------------------------------------------------------
 
     @property

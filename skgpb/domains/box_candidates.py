@@ -113,15 +113,6 @@ class BoxCandidates(ArmSet):
         """Return the only kind."""
         return 0
 
-    def check_number(self, n_candidates: Any) -> None:
-        """Raise ValueError if their number was changed during the run."""
-        if n_candidates != self.n_candidates:
-            raise ValueError(
-                f"n_candidates must stay {self.n_candidates} during a run, because the "
-                f"candidates in a box are chosen once; got {n_candidates!r}. Set it "
-                "back, or call fit to start a new run"
-            )
-
     def _snapshot(self) -> dict[str, Any]:
         """Return where the candidates lie, and which of them moves next."""
         return {"plain": self.plain, "adaptive": self.adaptive, "next": self._next}

@@ -185,6 +185,8 @@ class PointsQuery(Query):
 
     def __init__(self, points: np.ndarray) -> None:
         self.freeze()
+        points = np.array(points, dtype=np.float64)  # a copy, which its owner cannot change
+        points.flags.writeable = False
         object.__setattr__(self, "_points", points)
 
     def find_points(self) -> np.ndarray:

@@ -14,6 +14,7 @@ from skgpb.experiments.records import Record
 
 # Events of the optimizer's learning; they follow from the others.
 LEARNING = ("learned", "unlearned")
+ABOUT_NO_QUERY = (*LEARNING, "set")
 
 
 @dataclass
@@ -92,7 +93,7 @@ def entries_of(
     pending: dict[Query, list[Entry]] = {}
     number = chain(numbers, count(last + 1))
     for i, (kind, *rest) in enumerate(events):
-        if kind in LEARNING:
+        if kind in ABOUT_NO_QUERY:
             continue
         if kind == "fit":
             X, y = rest[:2]
@@ -134,10 +135,10 @@ def carried_over(
     """
     numbers: list[int] = []
     lost: dict[Query, list[int]] = {}
-    happened = [event for event in repeated if event[0] not in LEARNING]
+    happened = [event for event in repeated if event[0] not in ABOUT_NO_QUERY]
     i = 0
     for event, began in changed:
-        if event[0] in LEARNING:
+        if event[0] in ABOUT_NO_QUERY:
             continue
         if event[0] == "ask":
             if not (i < len(happened) and happened[i][:2] == event[:2]):

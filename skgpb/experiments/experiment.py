@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from operator import itemgetter
 from pathlib import Path
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from skgpb.experiments.sides import Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
+from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
 
@@ -175,7 +175,7 @@ class Experiment(KeptRun):
                 numbers = list(range(1, len(rows) + 1))
             records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
         self = cls.__new__(cls)
-        self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
+        self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
         self._numbers, self._last, self._lost = numbers, max(numbers, default=0), {}
         self._records = records
@@ -410,7 +410,8 @@ class Experiment(KeptRun):
             elif isinstance(constraints, str):
                 constraints = [constraints]
             every = [changed.get(side.name, side) for side in self._sides]
-            other = clone(self._optimizer)
+            # As it began: what was set since is among the events.
+            other = clone(self._optimizer.repeated([]))
             other.set_params(bounds=_bounds_of(every, list(constraints))).start()
             events = self._events_within(other)
             self._check_pending(other.space_)
@@ -450,6 +451,8 @@ class Experiment(KeptRun):
             elif kind == "fit":
                 X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
+            elif kind == "set":
+                events.append((kind, {n: each for n, each in rest[0].items() if n != "bounds"}))
             else:
                 query = rest[0]
                 point = moved(query.params, f"query {number.get(id(query), '')}".strip())
@@ -771,7 +774,7 @@ class Experiment(KeptRun):
             return {
                 "file": str(self.path),
                 **self._labels,
-                "goal": optimizer.direction,
+                "goal": optimizer._own.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": isinstance(optimizer, GPOOOptimizer),
                 "sides": [side.as_dict() for side in self._sides],
@@ -803,7 +806,7 @@ class Experiment(KeptRun):
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
-        sign = -1.0 if optimizer.direction == "minimize" else 1.0
+        sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
         answered = [(sign * e.answer, e) for e in self._entries if e.answer is not None]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side
 from skgpb.experiments.texts import in_one_line
 from skgpb.file_lock import FileLock
+from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers.search import Search
@@ -42,7 +42,7 @@ class KeptRun:
 
     path: Path
     # Lock of the threads of this process; a FileLock keeps out other processes.
-    _threads: RLock
+    _threads: StateLock
     # Version of the file that the following was read from, None if it has to be read again.
     _seen: bytes | None
     _optimizer: Any
@@ -60,7 +60,7 @@ class KeptRun:
     _records: dict[int, Record]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path, self._threads, self._seen = Path(path), RLock(), None
+        self.path, self._threads, self._seen = Path(path), StateLock(), None
         self._read()
 
     @contextmanager
@@ -164,7 +164,7 @@ class KeptRun:
             [*self._numbers, *more],
             self._last,
             optimizer.space_,
-            optimizer.alpha,
+            optimizer._own.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
@@ -173,8 +173,8 @@ class KeptRun:
             entry.record = self._records.get(entry.number, entry.record)
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
-        self._sides = [Side.of(*each) for each in optimizer.bounds.items()]
-        bounds = optimizer.bounds
+        bounds = optimizer._own.bounds
+        self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
     def _repeat(self, events: list[Any], changed: int, optimizer: Any = None) -> None:

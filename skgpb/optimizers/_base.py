@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from contextlib import suppress
 from copy import copy
 from functools import cache
 from math import nan
+from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -23,13 +24,19 @@ from skgpb._documentation import DocumentedMixin
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace, in_coordinates
-from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
-from skgpb.locks import Guarded, locked
+from skgpb.exceptions import (
+    AllPendingError,
+    LearningWarning,
+    ParameterWarning,
+    PendingWarning,
+)
+from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
+from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
 from skgpb.optimizers._result import Found, RunResult
 from skgpb.optimizers._run import Evaluations, Play, check_run
@@ -89,14 +96,17 @@ class Record:
         Queries that were asked since something was told, to be returned again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before they were told.
-    parameters : list of tuples
-        Parameters at the start, and later ones with the number of events before they were set.
+    parameters, newest : dict
+        Parameters at the start, and as they were when the run last looked at them.
+    unsaid : list of str
+        Parameters that wait for the next start, which the run has not said yet.
     evaluations : Evaluations
         What calls of ``run`` are evaluating.
     """
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        self.parameters: list[tuple[int, dict[str, Any]]] = [(0, parameters)]
+        self.parameters = self.newest = parameters
+        self.unsaid: list[str] = []
         self.evaluations: Evaluations = Evaluations()
         self.events: list[Event] = []
         self.history: list[tuple[Any, ...]] = []
@@ -180,10 +190,21 @@ class Record:
         for query in due:
             del self.pending[query]
 
-    def with_parameters(self, parameters: dict[str, Any]) -> Self:
+    def with_parameters(self, parameters: dict[str, Any], waiting: Collection[str]) -> Self:
         """Return the same record, with parameters that are set after the last event."""
         out = copy(self)
-        out.parameters = [*self.parameters, (len(self.events), parameters)]
+        out.newest = self.newest | parameters
+        out.events = [*self.events, ("set", parameters)]
+        out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
+        return out
+
+    def until(self, n_events: int) -> Self:
+        """Return events, answers and failures of a record whose later events do not count."""
+        out = copy(self)
+        out.events = self.events[:n_events]
+        kinds = [event[0] for event in out.events]
+        out.history = self.history[: kinds.count("tell")]
+        out.failures = self.failures[: kinds.count("fail")]
         return out
 
     def snapshot(self) -> dict[str, Any]:
@@ -252,7 +273,13 @@ class BaseBanditOptimizer(
     #: Noise variance of an answer told without its own, NaN for one that is learned.
     _told_noise: float = nan
 
-    _parameter_constraints: dict[str, Any] = {"direction": [StrOptions({"maximize", "minimize"})]}
+    _parameter_constraints: dict[str, Any] = {
+        "direction": [StrOptions({"maximize", "minimize"})],
+        "context_bounds": "no_validation",
+    }
+
+    #: Parameters that a run looks at when it starts, and not again.
+    _at_start: ClassVar[frozenset[str]] = AT_START
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Merge the parameter constraints of a class with the inherited ones."""
@@ -295,7 +322,7 @@ class BaseBanditOptimizer(
 
     # -- fitting ----------------------------------------------------------------------------
 
-    @locked
+    @reading_log
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start afresh, learning from X and y what can be learned before the first query.
 
@@ -316,7 +343,7 @@ class BaseBanditOptimizer(
         with unchanged_by_errors(self):
             self._prepare()
             check_rows(X, y)
-            X, y = self._checked_data(self._points_of(X), y)
+            X, y = map(own_copy, self._checked_data(self._points_of(X), y))
             if y is not None:
                 check_squares(y, "y")
             self._start(X)
@@ -335,11 +362,20 @@ class BaseBanditOptimizer(
         """Return bounds (d, 2) from the parameters, or None without a domain."""
         if self.space_ is not None:
             return self.space_.bounds
-        return None if self.bounds is None else check_bounds(self.bounds)
+        return None if self._own.bounds is None else check_bounds(self._own.bounds)
+
+    @property
+    def _own(self) -> Any:
+        """Parameters as the run has them; before a run those that are set."""
+        return vars(self).get("_given", self)
 
     def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
         self._check_parameters()
+        self._seen: dict[str, Any] = self.get_params(deep=False)
+        defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
+        given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
+        self._given = SimpleNamespace(**given)
         self.space_: ParameterSpace | None = self._make_space()
 
     def _start(self, X: np.ndarray | None) -> None:
@@ -369,8 +405,9 @@ class BaseBanditOptimizer(
 
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
-        self._minimizes = self.direction == "minimize"
-        self._record = Record(self.get_params(deep=False))
+        self._minimizes = self._own.direction == "minimize"
+        self._broken = None
+        self._record = Record({name: getattr(self._own, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
 
@@ -423,28 +460,26 @@ class BaseBanditOptimizer(
                 self._prepare()
                 self._start(None)
 
-    @locked
+    @reading_log
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also of a run that has begun, which then checks them at once.
 
         Parameters
         ----------
         **params : dict
-            Names and values. A run goes on with them where it looks at them again; those that
-            only matter at its start have no effect before the next ``fit``.
+            Names and values. A run goes on with those that say how queries are chosen and what is
+            learned. What it began with (the domain, ``kernel``, ``direction`` and so on) stays as
+            it was until the next ``fit``: then the next :meth:`ask`, :meth:`tell` or :meth:`run`
+            warns once.
 
         Returns
         -------
         self : BaseBanditOptimizer
         """
-        if not hasattr(self, "bounds_"):
-            self._set_params(params)
-            return self
         with unchanged_by_errors(self):
             self._set_params(params)
-            self._check_parameters()
-            self._reread()
-            self._record = self._record.with_parameters(params)
+            if self._broken is None:
+                self._notice({name.partition("__")[0] for name in params if "__" in name})
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -453,6 +488,53 @@ class BaseBanditOptimizer(
 
     def _check_parameters(self) -> None:
         validate_params(self)
+
+    def _notice(self, named: Collection[str] = ()) -> None:
+        """Take notice of parameters that were set since the run last looked.
+
+        Those that take part are in use from now on, all are events of the run. ``named`` ones may
+        have changed in place.
+        """
+        if not hasattr(self, "bounds_"):
+            return
+        seen = self._seen
+        names = [n for n in seen if getattr(self, n) is not seen[n] or n in named]
+        if not names:
+            return
+        with unchanged_by_errors(self):
+            self._check_parameters()
+            set_now, newest = {name: getattr(self, name) for name in names}, self._record.newest
+            self._seen = seen | set_now
+            changed = {
+                name: own_copy(value)
+                for name, value in set_now.items()
+                if not are_equal(value, newest[name])
+            }
+            if not changed:
+                return
+            waiting = self._waiting(changed)
+            taking_part = {name: changed[name] for name in changed if name not in waiting}
+            if taking_part:
+                self._given = SimpleNamespace(**(vars(self._given) | taking_part))
+                self._begin_checks(self.n_features_in_)
+                self._reread()
+            unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._own, n))]
+            self._record = self._record.with_parameters(changed, unlike)
+
+    def _waiting(self, names: Collection[str]) -> Set[str]:
+        """Return those of the parameters that were set which wait for the next start."""
+        return self._at_start.intersection(names)
+
+    def _notice_and_say(self) -> None:
+        """Take notice of parameters that were set, and say once which of them wait."""
+        self._notice()
+        unsaid, self._record.unsaid = self._record.unsaid, []
+        if unsaid:
+            warn(
+                f"set during a run, {', '.join(unsaid)} will count from the next fit on: the run "
+                "goes on with what it began with",
+                ParameterWarning,
+            )
 
     def _reread(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
@@ -529,6 +611,7 @@ class BaseBanditOptimizer(
         if not self._without_context(context):
             return self._ask_in(context, n, another)
         self._ensure_started()
+        self._notice_and_say()
         if n is None and (another or not self._record.asked):
             return self._commit(self._ask_for, self._choose)
         asked = self._asked_or_new(count, another)
@@ -537,7 +620,7 @@ class BaseBanditOptimizer(
     @property
     def _in_contexts(self) -> bool:
         """Whether queries are chosen in contexts."""
-        return self.context_bounds is not None
+        return self._own.context_bounds is not None
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -556,6 +639,7 @@ class BaseBanditOptimizer(
         """Return a query in a context, or n; repeated calls agree until an answer is told."""
         count = 1 if n is None else check_count(n)
         self._ensure_started()
+        self._notice_and_say()
         context = self._contexts.checked(context)
         mine = [query for query in self._record.asked if np.array_equal(query.context, context)]
         mine = [] if another else mine[:count]
@@ -661,8 +745,11 @@ class BaseBanditOptimizer(
             For rewards that are not finite real numbers, negative noise variances, queries of
             another optimizer and points outside the bounds.
         KeyboardInterrupt, or any other exception
-            The state is then as before, whenever it comes; of several answers all are taken or
-            none is. Warnings that a filter turns into errors come when all are taken.
+            The state is then as before, or, if it comes when all is done, as if nothing had come:
+            of several answers all are taken or none is. ``query in opt.pending_`` says that the
+            answer to a query that was asked is still to be told; in any case ``history_`` and
+            ``failed_`` have what was taken. Warnings that a filter turns into errors come when
+            all are taken.
 
         Warns
         -----
@@ -675,6 +762,7 @@ class BaseBanditOptimizer(
     def _tell(self, query: Any, reward: Any, alpha: Any) -> Self:
         """Check what was told and take it."""
         if hasattr(self, "bounds_"):
+            self._notice_and_say()
             observations = self._checked_all(query, reward, alpha)
         else:
             with unchanged_by_errors(self):
@@ -913,6 +1001,7 @@ class BaseBanditOptimizer(
         """Return the cost of a query."""
         return 0.0
 
+    @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination R^2 of the predictions, as every regressor.
 
@@ -990,6 +1079,7 @@ class BaseBanditOptimizer(
         True
         """
         self._ensure_started()
+        self._notice()
         write_run(self, path, omit, notes)
 
     @classmethod
@@ -1036,17 +1126,18 @@ class BaseBanditOptimizer(
         return read_run(cls, BaseBanditOptimizer, path, verify, parameters)
 
     @property
-    @locked
+    @reading_log
     def events_(self) -> list[Event]:
         """Everything that happened since the start, in its order.
 
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
-        if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)`` and
-        ``("unlearned", n_answers)``; before an answer told with its ``count``, and in the place of
-        one about no row, ``("rows", query, count)``. See :meth:`repeated`.
+        if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)``,
+        ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
+        ``count``, and in the place of one about no row, ``("rows", query, count)``. See
+        :meth:`repeated`.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._record.events)
+        return list(self._log.events)
 
     @locked
     def repeated(self, events: Sequence[Event]) -> Self:
@@ -1078,7 +1169,8 @@ class BaseBanditOptimizer(
         """
         names = getattr(self, "feature_names_in_", None)
         replay = Replay(list(events), self.seed_, names=None if names is None else list(names))
-        twin, _ = rebuilt(type(self), clone(self).get_params(deep=False), replay)
+        parameters = {name: own_copy(value) for name, value in self._record.parameters.items()}
+        twin, _ = rebuilt(type(self), parameters, replay)
         return twin
 
     @property
@@ -1092,6 +1184,15 @@ class BaseBanditOptimizer(
 
     def _mended(self) -> Self:
         return mended(self)
+
+    @property
+    def _log(self) -> Record:
+        """The record, as far as it counts."""
+        return self._record if self._broken is None else self._record.until(self._broken)
+
+    def _unwritten(self) -> list[Any]:
+        own = [] if self._own is self else list(vars(self._own).values())
+        return super()._unwritten() + own
 
     def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
         """Repeat ``fit`` with the data of a log."""
@@ -1310,7 +1411,7 @@ class BaseBanditOptimizer(
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
-            why = "" if self.context_bounds is None else ", which depends on the context"
+            why = "" if self._own.context_bounds is None else ", which depends on the context"
             raise ValueError(
                 f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
                 f": stop must be a function of the optimizer or None, got {stop!r}"
@@ -1367,7 +1468,7 @@ class BaseBanditOptimizer(
         return self._record.awaited
 
     @property
-    @locked
+    @reading_log
     def failed_(self) -> np.ndarray:
         """Every failed evaluation since the start, a structured array.
 
@@ -1376,13 +1477,13 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._record.failures]
+        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._log.failures]
         width = len(rows[0][1]) if rows else 2 * self.n_features_in_
         dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
         return np.array(rows, dtype=dtype)
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every observation told since the start, a structured array.
 
@@ -1401,7 +1502,7 @@ class BaseBanditOptimizer(
             ("std", np.float64),
             ("expanded", np.bool_),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._record.history)]
+        rows = [(i + 1, *row) for i, row in enumerate(self._log.history)]
         return self._signed_history(np.array(rows, dtype=dtype))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
 
 class NamedCampaigns(BaseEstimator):
-    """``get_params`` and ``set_params`` of an estimator with a list ``optimizers``.
+    """Parameters of an optimizer with a list ``optimizers``.
 
     They are given as they are or as pairs (name, optimizer); without a name the i-th is
     ``campaign_i``.
@@ -48,26 +48,17 @@ class NamedCampaigns(BaseEstimator):
                     params |= {f"{name}__{key}": value for key, value in nested.items()}
         return params
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of the campaigns as ``name__parameter``, or a whole campaign.
-
-        Parameters
-        ----------
-        **params : dict
-
-        Returns
-        -------
-        self : optimizer
-        """
-        if "optimizers" in params:
-            self.optimizers = params.pop("optimizers")
+    def _set_params(self, params: dict[str, Any]) -> None:
+        """Set parameters, also of campaigns as ``name__parameter``, or a whole campaign."""
+        others = dict(params)
+        if "optimizers" in others:
+            self.optimizers = others.pop("optimizers")
         if isinstance(self.optimizers, (list, tuple)):
             names = [name for name, _ in self._members()]
-            for i in [i for i, name in enumerate(names) if name in params]:
+            for i in [i for i, name in enumerate(names) if name in others]:
                 optimizers = list(self.optimizers)
-                optimizer = params.pop(names[i])
+                optimizer = others.pop(names[i])
                 pair = isinstance(optimizers[i], tuple)
                 optimizers[i] = (names[i], optimizer) if pair else optimizer
                 self.optimizers = optimizers
-        super().set_params(**params)
-        return self
+        super()._set_params(others)

@@ -117,7 +117,7 @@ class Cutting:
             return partition_of_box(
                 bounds, self.n_children, counts, at_center, max_depth, self.space
             )
-        pool = check_numbers(self.pool, "pool").copy()
+        pool = check_numbers(self.pool, "pool")
         n = IN_POOL if self.n_representatives is None else self.n_representatives
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n_representatives must be an integer >= 1 for a pool, got {n!r}")

@@ -359,7 +359,7 @@ class Feedback:
         layout = Layout(self.d, counts=self._counts)
         if self.arms is None:
             return BoxCandidates(self.box, self.n_candidates, layout, seed, self.actions)
-        return ArmSet(np.array(check_numbers(self.arms, "arms")), self.box, layout)
+        return ArmSet(check_numbers(self.arms, "arms"), self.box, layout)
 
     def _district_sets(self) -> tuple[ArmSet, ArmSet]:
         queries, targets = as_districts(self.given)
@@ -379,7 +379,7 @@ class Feedback:
             n_tasks, sides = max(1, self.n_tasks), self._sides(name, given)
             n = self.n_candidates
             return FreeCells(sides, bounds, n, layout, seed, space, tasks=tasks, n_tasks=n_tasks)
-        rows = np.array(rows_given(given, name))
+        rows = rows_given(given, name)
         if rows.shape[1] == d and layout.boxes:
             rows = boxes_from_points(rows)
         if rows.shape[1] != (2 * d if layout.boxes else d):

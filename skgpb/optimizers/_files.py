@@ -48,7 +48,7 @@ def write_run(
 ) -> None:
     """Write a run that has begun, see ``save``."""
     writer = Writer()
-    parameters = encode_parameters(writer, optimizer.get_params(deep=False), omit)
+    parameters = encode_parameters(writer, optimizer._record.parameters, omit)
     names = getattr(optimizer, "feature_names_in_", None)
     document = {
         "format": FORMAT,
@@ -59,7 +59,7 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
-        "events": [_encoded(writer, *event) for event in optimizer.events_],
+        "events": [_encoded(writer, *event) for event in _without(omit, optimizer.events_)],
         "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
     }
     if notes is not None:
@@ -104,7 +104,7 @@ def read_run(
         snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
         replay = Replay(
-            [_decoded(reader, *event) for event in document["events"]],
+            _without(given, [_decoded(reader, *event) for event in document["events"]]),
             document["seed"],
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
@@ -148,7 +148,10 @@ def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume:
     if not _begins(kept.events_, optimizer.events_):
         raise ValueError(f"{name} that began with other data or answers: choose another name")
     parameters = kept.get_params(deep=False)
+    later = {each for kind, *rest in kept.events_ if kind == "set" for each in rest[0]}
     for parameter, value in optimizer.get_params(deep=False).items():
+        if parameter in later:
+            continue
         # A generator of random numbers has moved on since it was saved.
         drawn = isinstance(value, (np.random.RandomState, np.random.Generator))
         given, before = ([(each, parameter)] for each in (value, parameters[parameter]))
@@ -158,7 +161,9 @@ def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume:
                 "another name"
             )
     own = {each: value for each, value in vars(optimizer).items() if not is_derived(each)}
-    state = {each: value for each, value in vars(kept).items() if is_derived(each)}
+    state = {
+        each: value for each, value in vars(kept).items() if is_derived(each) or each in later
+    }
     optimizer.__dict__ = own | state
 
 
@@ -176,12 +181,27 @@ def _stored(write: Callable[..., Any], values: Iterable[Any]) -> tuple[list[Any]
     return encoded, {name: (each.dtype.str, each.shape, each.tobytes()) for name, each in arrays}
 
 
+def _without(names: Collection[str], events: list[Event]) -> list[Event]:
+    """Return events without what they say of some parameters, which others give."""
+    if not names:
+        return events
+    kept = [
+        (kind, {name: value for name, value in rest[0].items() if name not in names})
+        if kind == "set"
+        else (kind, *rest)
+        for kind, *rest in events
+    ]
+    return [event for event in kept if event[0] != "set" or event[1]]
+
+
 def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:
     """Return an event as the file has it."""
     if kind == "fit":
         return [kind, *(writer.encode(each, "X") for each in rest)]
     if kind == "learned":
         return [kind, writer.encode(rest[0], "hyperparameters")]
+    if kind == "set":
+        return [kind, {name: writer.encode(value, name) for name, value in rest[0].items()}]
     if kind == "unlearned":
         return [kind, *rest]
     query, *numbers = rest
@@ -192,6 +212,8 @@ def _decoded(reader: Reader, kind: str, *rest: Any) -> Event:
     """Return an event as the log has it."""
     if kind in ("fit", "learned"):
         return kind, *(reader.decode(each) for each in rest)
+    if kind == "set":
+        return kind, reader.parameters(rest[0])
     if kind == "unlearned":
         return kind, *rest
     numbers = (each if type(each) is float else reader.decode(each) for each in rest[1:])

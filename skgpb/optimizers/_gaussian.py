@@ -82,7 +82,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     @locked
     def guarantee_(self) -> Guarantee:
         """Assumptions about f and the noise: ``guarantee``, or the defaults."""
-        return USUAL if self.guarantee is None else self.guarantee
+        return self._own.guarantee or USUAL
 
     def _set_params(self, params: dict[str, Any]) -> None:
         if any(name.startswith("guarantee__") for name in params):
@@ -109,7 +109,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     @property
     def _known_noise(self) -> float | None:
         """Noise variance of an answer where it is given, a typical one if they differ."""
-        return None if self.alpha is None else float(self.alpha)
+        return None if self._own.alpha is None else float(self._own.alpha)
 
     @property
     def _standardizes(self) -> bool:
@@ -145,6 +145,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
     def _reread(self) -> None:
         super()._reread()
+        if self._is_consistent:
+            self._check_consistent(self._gp.kernel)
         self._take_model(self._model.with_options(self._options()))
 
     @property
@@ -305,8 +307,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         several, model = self._is_consistent, self._model
         return Widths(
             model.process,
-            self.guarantee or USUAL,
-            self.alpha,
+            self._own.guarantee or USUAL,
+            self._own.alpha,
             lambda: self.alpha_,
             model.standardizes,
             self.optimizer is not None and not several,
@@ -365,7 +367,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         return by_intervals(comparison, self._ends, self._minimizes)
 
     def _check_failures(self, delta: float, name: str) -> None:
-        given = (self.guarantee or USUAL).failure_probability
+        given = (self._own.guarantee or USUAL).failure_probability
         if given > delta:
             raise ValueError(
                 f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
@@ -381,22 +383,22 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     @property
     def _has_noise(self) -> bool:
         """True if no answer is known to be without noise."""
-        if self.alpha is None or callable(self.alpha):
+        if self._own.alpha is None or callable(self._own.alpha):
             return True
-        return bool(np.all(np.asarray(self.alpha) > 0.0))
+        return bool(np.all(np.asarray(self._own.alpha) > 0.0))
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        if self.kernel is None or self.alpha is None or self.normalize_y:
+        if self._own.kernel is None or self._own.alpha is None or self.normalize_y:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
-        if not self._has_noise or (self.guarantee or USUAL).misspecification > 0.0:
+        if not self._has_noise or (self._own.guarantee or USUAL).misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
-                f"misspecified; got alpha={self.alpha!r} and "
-                f"misspecification={(self.guarantee or USUAL).misspecification!r}"
+                f"misspecified; got alpha={self._own.alpha!r} and "
+                f"misspecification={(self._own.guarantee or USUAL).misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 
@@ -417,7 +419,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
         """Return the best cell of a size, of actions in a context if there are contexts."""
-        if any(getattr(self, name, None) is not None for name in ("arms", "pool")):
+        if any(getattr(self._own, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
         n, space = len(there), self.space_ if context is None else self._actions
@@ -456,8 +458,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         origin = origin_of_rows(kernel, bounds)
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
-        chosen = self.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
-        prior = getattr(self.kernel, "prior", None) if chosen else self._default_prior()
+        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
+        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
         model = Model(
             kernel,
             n_columns,

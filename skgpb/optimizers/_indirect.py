@@ -35,11 +35,12 @@ from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
-from skgpb.locks import locked
+from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._gap import AtPoints
 from skgpb.optimizers._indirect_intervals import IndirectIntervals
 from skgpb.optimizers._inputs import check_unnamed, query_at
+from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._targets import PointTargets
@@ -96,6 +97,7 @@ class BaseIndirectOptimizer(
     model of f it has the hooks ``_begun``, ``_observed`` and ``_relearned``.
     """
 
+    _at_start = AT_START | {"cost"}
     _parameter_constraints: dict[str, Any] = {
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
@@ -143,7 +145,7 @@ class BaseIndirectOptimizer(
 
     def _make_targets(self) -> PointTargets:
         """Return the targets: the points, or cells, to choose the best of."""
-        return PointTargets(self.bounds_, self.n_points, self.space_, self._arms)
+        return PointTargets(self.bounds_, self._own.n_points, self.space_, self._arms)
 
     @abstractmethod
     def _best_by_rule(self) -> Asked:
@@ -167,7 +169,7 @@ class BaseIndirectOptimizer(
 
     # -- fitting ----------------------------------------------------------------------------
 
-    @locked
+    @reading_log
     def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
 
@@ -196,6 +198,7 @@ class BaseIndirectOptimizer(
             A = None if queries is None else check_numbers(queries, "queries")
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
+            X, y, A = map(own_copy, (X, y, A))
             self._start(X, A)
             self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
@@ -253,15 +256,15 @@ class BaseIndirectOptimizer(
     def _find_noises(self) -> None:
         """Return the noise variances of the answers to all queries, if they differ."""
         self._noises = None
-        if callable(self.alpha):
+        if callable(self._own.alpha):
             arguments = self._queries.arguments
-            noises = [check_callable_value(self.alpha, a, "alpha") for a in arguments]
+            noises = [check_callable_value(self._own.alpha, a, "alpha") for a in arguments]
             self._noises = np.array(noises)
 
     def _begin(self) -> None:
         kernel, targets, queries = self._averaged, self._targets, self._queries
-        if self.kernel is not None:
-            kernel.base = clone(self.kernel)
+        if self._own.kernel is not None:
+            kernel.base = clone(self._own.kernel)
         # A kernel that the user did not choose is ours, to be learned under our prior.
         ours = kernel.base is None
         if ours:
@@ -314,7 +317,9 @@ class BaseIndirectOptimizer(
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
-        return conditional_of(self.conditional, X, A, self.operator, self.query_kernel)
+        return conditional_of(
+            self._own.conditional, X, A, self._own.operator, self._own.query_kernel
+        )
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
         """Box (d, 2) in which f is maximised; ``_arms`` holds the points where it is finite."""
@@ -348,7 +353,7 @@ class BaseIndirectOptimizer(
         if self._noises is None:
             return np.full(len(queries), self._model.alpha)
         arguments = map(self._queries.argument, queries)
-        return np.array([check_callable_value(self.alpha, a, "alpha") for a in arguments])
+        return np.array([check_callable_value(self._own.alpha, a, "alpha") for a in arguments])
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -485,12 +490,12 @@ class BaseIndirectOptimizer(
     @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        if callable(self.alpha):
+        if callable(self._own.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return super().alpha_
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every answer told since the start, a structured array.
 
@@ -506,7 +511,7 @@ class BaseIndirectOptimizer(
             *((name, np.float64) for name in ("reward", "mean", "std")),
             *(("a", np.float64, (queries.typical_rows.shape[1],)), ("cost", np.float64)),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._record.history)]
+        rows = [(i + 1, *row) for i, row in enumerate(self._log.history)]
         return self._signed_history(np.array(rows, dtype=dtype))
 
 
@@ -527,9 +532,9 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
         """Candidates (m, q), and the box around them where queries are continuous."""
         box = None
-        if self.queries is not None:
-            rows = check_numbers(self.queries, "queries")
-        elif self.query_bounds is not None:
+        if self._own.queries is not None:
+            rows = check_numbers(self._own.queries, "queries")
+        elif self._own.query_bounds is not None:
             box = self._query_box
         elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
             rows = np.arange(len(np.asarray(kernel.policies)), dtype=np.float64)[:, None]
@@ -549,7 +554,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         if box is not None:
             check_resolution(box, "the box of queries")
             rows, _ = points_in(box, self.n_candidates)
-        return QuerySet(rows, self.cost, box, self._space_of(box))
+        return QuerySet(rows, self._own.cost, box, self._space_of(box))
 
     def _spread_query(
         self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
@@ -611,7 +616,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
             return np.full(len(self._queries if A is None else A), self._model.alpha)
         if A is None:
             return self._noises
-        return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])
+        return np.array([check_callable_value(self._own.alpha, a, "alpha") for a in A])
 
     def _most_valuable(
         self, score: Callable, search: bool = True, unit: float | None = None

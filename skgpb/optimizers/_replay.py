@@ -25,6 +25,7 @@ class Replayable(Protocol):
 
     _lock: StateLock
     _broken: int | None
+    _seen: dict[str, Any]
     n_features_in_: int
     feature_names_in_: np.ndarray
 
@@ -64,8 +65,6 @@ class Replay:
         Names of the features that ``fit`` had.
     batch : sequence of queries, default=()
         Queries that ``run`` was evaluating.
-    later : sequence of pairs, default=()
-        Parameters that were set in the run, each with the number of events before.
     trusts : bool, default=False
         Whether queries are those of the log, rather than chosen again, where choosing changes
         nothing else.
@@ -78,12 +77,11 @@ class Replay:
         *,
         names: Any = None,
         batch: Sequence[Any] = (),
-        later: Sequence[tuple[int, dict[str, Any]]] = (),
         trusts: bool = False,
     ) -> None:
         self.seed = seed
         self._events, self._names, self._batch = events, names, batch
-        self._later, self._trusts = later, trusts
+        self._trusts = trusts
         # Hyperparameters that the run learned, the next ones last, and when learning failed.
         self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
         self._failures = {event[1:] for event in events if event[0] == "unlearned"}
@@ -141,7 +139,10 @@ class Replay:
                     f"got {names!r}"
                 )
             optimizer.feature_names_in_ = np.array(names, dtype=object)
-        optimizer._record.evaluations.batch = [optimizer._named(query) for query in self._batch]
+        record = optimizer._record
+        record.evaluations.batch = [optimizer._named(query) for query in self._batch]
+        if self._events and self._events[-1][0] != "set":
+            record.unsaid = []  # it was said in the run
         return surprises
 
     @property
@@ -153,18 +154,16 @@ class Replay:
         """Begin as the run did and repeat its events; how many came out otherwise."""
         if not self._fitted:
             optimizer.start()
-        surprises, later = 0, list(self._later)[::-1]
-        for i, (kind, *rest) in enumerate(self._events):
-            while later and later[-1][0] <= i:
-                optimizer.set_params(**later.pop()[1])
+        surprises = 0
+        for kind, *rest in self._events:
             if kind == "fit":
                 optimizer._refit(*rest)
+            elif kind == "set":
+                optimizer.set_params(**rest[0])
             elif kind == "ask":
                 surprises += self._ask(optimizer, optimizer._named(rest[0]))
             elif kind not in ("learned", "unlearned"):
                 self._take(optimizer, kind, optimizer._named(rest[0]), *rest[1:])
-        for _, parameters in later[::-1]:
-            optimizer.set_params(**parameters)
         return surprises
 
     def _take_over(self, optimizer: Replayable, snapshot: dict[str, Any]) -> None:
@@ -174,6 +173,9 @@ class Replay:
             optimizer._refit(X, None, *rest)
         else:
             optimizer.start()
+        for event in self._events:
+            if event[0] == "set":
+                optimizer.set_params(**event[1])
         queries = [event[1] for event in self._events if event[0] in OF_QUERIES]
         for query in {id(each): each for each in queries}.values():
             optimizer._named(query)
@@ -244,8 +246,7 @@ def mended(optimizer: Optimizer) -> Optimizer:
     if optimizer._broken is None:  # another thread was faster
         return optimizer
     record = optimizer._record
-    (_, first), *later = record.parameters
-    built = type(optimizer)(**first)
+    built = type(optimizer)(**record.parameters)
     built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
@@ -253,15 +254,22 @@ def mended(optimizer: Optimizer) -> Optimizer:
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
         batch=record.evaluations.batch,
-        later=later,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all has been said
-        replay.rebuild(built)
+        try:
+            replay.rebuild(built)
+        except Exception as error:
+            error.add_note(
+                "So the run cannot be rebuilt after a change that did not come to its end. "
+                "history_, failed_ and events_ have all that was told, and fit starts anew."
+            )
+            raise
     for name, value in optimizer.get_params(deep=False).items():
-        if getattr(built, name) is not value:  # it was set as an attribute
-            setattr(built, name, value)
+        setattr(built, name, value)  # its owner's, not the copies of the run
+    built._seen = optimizer._seen
     new = built._record
+    new.unsaid = record.unsaid
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
     new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
     kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}

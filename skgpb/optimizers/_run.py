@@ -103,7 +103,9 @@ class RunRecord(Protocol):
     failures: list[tuple[int, Any, str]]
     asked: list[Any]
     asked_again: set[Any]
-    parameters: list[tuple[int, dict[str, Any]]]
+    parameters: dict[str, Any]
+    newest: dict[str, Any]
+    unsaid: list[str]
     evaluations: Evaluations
 
     def ask(self, query: Any) -> None: ...
@@ -114,11 +116,11 @@ class RunRecord(Protocol):
 class Player(Followed, Protocol):
     """What a run needs of its optimizer."""
 
-    direction: str
-
     _lock: StateLock
     _broken: int | None
 
+    @property
+    def _own(self) -> Any: ...
     @property
     def _record(self) -> RunRecord: ...
     @property
@@ -133,6 +135,8 @@ class Player(Followed, Protocol):
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def tell(self, query: Any, reward: Any) -> Any: ...
     def _mended(self) -> Any: ...
+    def _notice(self) -> None: ...
+    def _notice_and_say(self) -> None: ...
     def _price_of(self, query: Any) -> float: ...
     def _without_context(self, context: Any) -> bool: ...
     def _checked_contexts(self, contexts: Any) -> list[np.ndarray]: ...
@@ -250,7 +254,8 @@ class Play:
 
     def show(self, bar: bool, verbose: int) -> None:
         """Say how the progress of the run is shown."""
-        name, minimize = type(self._optimizer).__name__, self._optimizer.direction == "minimize"
+        name = type(self._optimizer).__name__
+        minimize = self._optimizer._own.direction == "minimize"
         shown: dict[str, Any] = {"bar": bar, "verbose": verbose, "minimize": minimize}
         if self._max_cost is None:
             self._progress = Progress(name, max(0, self._most - self._done), **shown)
@@ -462,6 +467,7 @@ class Play:
         """
         if error is not None or reward is None:
             return reward, error
+        self._optimizer._notice()  # wrong parameters are no fault of the reward
         try:
             self._optimizer._checked(query, reward, None)
         except (TypeError, ValueError) as wrong:
@@ -486,6 +492,7 @@ class Play:
         left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:
+            optimizer._notice_and_say()
             try:
                 due = optimizer._commit(self._ask_to_evaluate, begun, most)
             except AllPendingError:

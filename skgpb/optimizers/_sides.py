@@ -17,6 +17,7 @@ class NamedSides:
     # Attributes of the class that it is mixed into.
     bounds: Any
     space_: ParameterSpace | None
+    _own: Any
 
     #: Of an optimizer that has no contexts.
     context_bounds: Any = None
@@ -32,17 +33,18 @@ class NamedSides:
 
     def _make_space(self) -> ParameterSpace | None:
         """Return the names of all sides, first those of contexts; None if they have none."""
-        actions = self._actions = self._checked_space(self.bounds, "bounds")
-        contexts = self._context_space = self._checked_space(self.context_bounds, "context_bounds")
-        if self.context_bounds is not None and (actions is None) != (contexts is None):
+        bounds, others = self._own.bounds, self._own.context_bounds
+        actions = self._actions = self._checked_space(bounds, "bounds")
+        contexts = self._context_space = self._checked_space(others, "context_bounds")
+        if others is not None and (actions is None) != (contexts is None):
             raise ValueError(
                 "give the sides of both context_bounds and bounds names, or of neither"
             )
         if actions is None or contexts is None:
             return actions
-        if not set(self.bounds).isdisjoint(self.context_bounds):
+        if not set(bounds).isdisjoint(others):
             raise ValueError("the sides of context_bounds and bounds must have different names")
-        return ParameterSpace.of_bounds({**self.context_bounds, **self.bounds})
+        return ParameterSpace.of_bounds({**others, **bounds})
 
     def _checked_space(self, bounds: Any, name: str) -> ParameterSpace | None:
         """Return the settings of one box, refusing sides that the algorithm cannot search."""
@@ -99,22 +101,22 @@ class NamedQueries(NamedSides):
     _queries: Any
 
     def _make_space(self) -> ParameterSpace | None:
-        self._query_space = self._checked_space(self.query_bounds, "query_bounds")
+        self._query_space = self._checked_space(self._own.query_bounds, "query_bounds")
         return super()._make_space()
 
     @property
     def _box(self) -> np.ndarray | None:
         """Return ``bounds`` as an array (d, 2), or None."""
-        return _coordinates(self.bounds, self.space_, "bounds")
+        return _coordinates(self._own.bounds, self.space_, "bounds")
 
     @property
     def _query_box(self) -> Any:
         """Return ``query_bounds`` as an array (q, 2), or None."""
-        return _coordinates(self.query_bounds, self._query_space, "query_bounds")
+        return _coordinates(self._own.query_bounds, self._query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
-        same = self.query_bounds is None and box is self.bounds_
+        same = self._own.query_bounds is None and box is self.bounds_
         return self.space_ if same else self._query_space
 
     def _rows_asked(self, A: Any) -> Any:

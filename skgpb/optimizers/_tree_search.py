@@ -123,7 +123,7 @@ class PartitionSearch(RegionSearch[Cell]):
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        failure_probability = (self.guarantee or USUAL).failure_probability
+        failure_probability = (self._own.guarantee or USUAL).failure_probability
         n_children, depth = self._tree.n_children, self.domain_.max_depth
         constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
@@ -169,7 +169,10 @@ class PartitionSearch(RegionSearch[Cell]):
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
         best = super()._best_supported(finest, caution)
-        domain, on_grid = self.domain_, self.max_depth is not None and best.depth == self._finest
+        domain, on_grid = (
+            self.domain_,
+            self._own.max_depth is not None and best.depth == self._finest,
+        )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
             self._warn_of_grid(domain, best)
         return best
@@ -189,9 +192,9 @@ class PartitionSearch(RegionSearch[Cell]):
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
         if (mean - mean[0] > KNOWN * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
-                f"max_depth={self.max_depth} limits recommendations to a grid of cells, and a cell "
-                "shifted by half a side from the best one is better: recommend(side=...) returns "
-                "a cell of any size at any place",
+                f"max_depth={self._own.max_depth} limits recommendations to a grid of cells, and a "
+                "cell shifted by half a side from the best one is better: recommend(side=...) "
+                "returns a cell of any size at any place",
                 RefinementWarning,
             )
 
@@ -200,21 +203,21 @@ class PartitionSearch(RegionSearch[Cell]):
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
         return Cutting(
-            self.pool,
+            self._own.pool,
             self.space_,
-            self.n_children,
-            self.feedback,
-            self.n_representatives,
-            self.max_depth,
-            self.min_members,
+            self._own.n_children,
+            self._own.feedback,
+            self._own.n_representatives,
+            self._own.max_depth,
+            self._own.min_members,
         )
 
     def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self.bounds)
+        return self._cutting().box(self._own.bounds)
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_diameter(self.diameter)
+        check_diameter(self._own.diameter)
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
@@ -248,30 +251,34 @@ class PartitionSearch(RegionSearch[Cell]):
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         box, space = self._box_of(d), self.space_
-        if self.pool is None or isinstance(self.feedback, Kernel):
+        if self._own.pool is None or isinstance(self._own.feedback, Kernel):
             counts = self._cutting().counts(d)
-            return kernel_of_regions(self.feedback, self.kernel, counts, box, space)
-        base = kernel_of_points(self.kernel, box, space, smooth=False)
+            return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, space)
+        base = kernel_of_points(self._own.kernel, box, space, smooth=False)
         # By features if cells average too many rows for a sum over pairs.
-        given = self.n_representatives
+        given = self._own.n_representatives
         many = isinstance(given, Integral) and int(given) > MANY_ROWS
-        if not (many or self.feedback == "integral"):
+        if not (many or self._own.feedback == "integral"):
             return base
-        if len(self.pool) <= MANY_ROWS or contains_white_noise(base):
+        if len(self._own.pool) <= MANY_ROWS or contains_white_noise(base):
             return base
-        return base if isinstance(base, LowRank) else LowRank(base, self.pool)
+        return base if isinstance(base, LowRank) else LowRank(base, self._own.pool)
 
     # -- the variation within cells ---------------------------------------------------------
 
     def _relearned(self) -> None:
         self._delta = self._diameter()
 
+    def _reread(self) -> None:
+        super()._reread()
+        self._relearned()
+
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
-        if self.diameter != "kernel":
-            return given_diameter(self.diameter, n) / self._gp.scale
-        factor = deviations_within(self.beta, self.guarantee or USUAL, self._log_regions)
+        if self._own.diameter != "kernel":
+            return given_diameter(self._own.diameter, n) / self._gp.scale
+        factor = deviations_within(self.beta, (self._own.guarantee or USUAL), self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 
     @property

@@ -84,7 +84,7 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
             self._targets,
             self._unit,
             information="joint" if self._targets.are_averages else self.information,
-            known_noise=self.alpha is not None and not callable(self.alpha),
+            known_noise=self._own.alpha is not None and not callable(self._own.alpha),
             max_values=self.max_values,
             n_max_values=self.n_max_values,
             rng=np.random.default_rng([self._seed, self._record.n_told, len(self._record.pending)]),
@@ -223,29 +223,29 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
         bounds = super()._resolved_bounds(X, kernel)
-        if isinstance(self.targets, Cells):
+        if isinstance(self._own.targets, Cells):
             if self._arms is not None:
-                raise ValueError(f"targets must be points of a box of x; got {self.targets!r}")
+                raise ValueError(f"targets must be points of a box of x; got {self._own.targets!r}")
             if self.information not in ("auto", "joint"):
                 raise ValueError(
                     "information must be 'auto' or 'joint' if targets are Cells; got "
                     f"{self.information!r}"
                 )
-        elif self.targets is not None:
-            rows = check_numbers(self._points_of(self.targets), "targets")
+        elif self._own.targets is not None:
+            rows = check_numbers(self._points_of(self._own.targets), "targets")
             if rows.shape[1] != len(bounds):
                 raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
             self._arms = check_inside(rows, bounds)
         return bounds
 
     def _make_targets(self) -> PointTargets:
-        if isinstance(self.targets, Cells):
-            return CellTargets(self.targets, self.bounds_, self.n_points, self.space_)
+        if isinstance(self._own.targets, Cells):
+            return CellTargets(self._own.targets, self.bounds_, self._own.n_points, self.space_)
         return super()._make_targets()
 
     @property
     def _has_rivals(self) -> bool:
-        return not isinstance(self.targets, Cells)
+        return not isinstance(self._own.targets, Cells)
 
     def _best_by_rule(self) -> IndirectQuery:
         """One round: samples of f*, the score of the queries, its argmax per unit cost."""
@@ -253,7 +253,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         expected = self._expected()
 
         def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
-            given = about_maximum.noisy and self.alpha is not None
+            given = about_maximum.noisy and self._own.alpha is not None
             return about_maximum(expected, A, self._alphas(A) if given else None) / costs
 
         return self._most_valuable(score)

@@ -331,7 +331,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of cells: as given, learned from pairs, or of a known window."""
         self._last_column = None
-        if self.conditional is not None:
+        if self._own.conditional is not None:
             kernel = super()._query_kernel(X, A)
             if isinstance(kernel, ConditionalMean) and kernel.A is not None:
                 self._find_last_column(np.shape(kernel.A)[1])
@@ -340,21 +340,21 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         elif X is not None and A is not None:
             self._find_last_column(A.shape[1])
             scaled = self._last_column == "scale"
-            kernel = learned_conditional(X, A, self.operator, self.query_kernel, scaled)
-        elif self.window == "gaussian":
+            kernel = learned_conditional(X, A, self._own.operator, self._own.query_kernel, scaled)
+        elif self._own.window == "gaussian":
             self._last_column = "scale"
-            kernel = WindowMean(location=self.location)
+            kernel = WindowMean(location=self._own.location)
         else:
             self._last_column = "width"
             kernel = WindowMean(window="uniform")  # completed when the root cell is known
-        if self._last_column == "scale" and self.scale is None:
+        if self._last_column == "scale" and self._own.scale is None:
             raise ValueError("scale must say how wide the window of each depth is")
         return kernel
 
     def _find_last_column(self, q: int) -> None:
         root = None if self._query_box is None else len(self._query_box)
         if root is None:
-            root = q - (self.scale is not None)
+            root = q - (self._own.scale is not None)
         if q == root + 1:
             self._last_column = "scale"
         elif q != root:
@@ -364,8 +364,8 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
         root = self._query_box
-        if self.bounds is None and root is not None and self.location is None:
-            known = self.conditional is None and not isinstance(kernel, ConditionalMean)
+        if self._own.bounds is None and root is not None and self._own.location is None:
+            known = self._own.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
                 self.space_: ParameterSpace | None = self._query_space
@@ -381,17 +381,17 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             root = self.bounds_
         column = None
         if self._last_column == "width":
-            window = CellWindow(root[:, 1] - root[:, 0], self.location)
+            window = CellWindow(root[:, 1] - root[:, 0], self._own.location)
             kernel.set_params(location=window.location, scale=window.scale)
 
             def column(depth: int) -> float:
-                return 1.0 / self.n_children**depth
+                return 1.0 / self._own.n_children**depth
 
         elif self._last_column == "scale":
 
             def column(depth: int) -> float:
-                return check_callable_value(self.scale, depth, "scale")
+                return check_callable_value(self._own.scale, depth, "scale")
 
-        cost = self.cost or default_cost
+        cost = self._own.cost or default_cost
         space = self._space_of(root)
-        return QueryTree(root, self.n_children, self.max_depth, cost, column, space)
+        return QueryTree(root, self._own.n_children, self._own.max_depth, cost, column, space)

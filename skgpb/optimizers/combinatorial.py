@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isnan
 from typing import Any, Literal, Self, overload
 
@@ -29,7 +29,7 @@ from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
-from skgpb.locks import locked
+from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import KnownOfAllocations
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
@@ -76,6 +76,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     optimizers : list of optimizers, or of (name, optimizer) pairs
         One for each campaign. They are cloned, and may differ in everything; those of the third
         kind must be of one class. Without ``arms`` their arms are what ``fit`` finds in X.
+        ``set_params(name__parameter=...)`` sets their parameters, ``set_params(name=...)`` a whole
+        campaign.
     budget : float
         Maximum cost of an allocation. ``set_params(budget=...)`` between two rounds changes it.
     costs : float, array-like of shape (n_arms,) or list of n_campaigns of them, default=None
@@ -163,7 +165,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     # -- starting -----------------------------------------------------------------------------
 
-    @locked
+    @reading_log
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start a new run from past allocations and their rewards, if there are any.
 
@@ -186,7 +188,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         if y is None:
             return super()._checked_data(X, y)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        if len(self.optimizers) == 1:
+        if len(self._own.optimizers) == 1:
             y = column_or_1d(y, warn=True)
         return X, y.reshape(len(X), -1)
 
@@ -214,11 +216,16 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
-        costs = costs_of_arms(self.costs, [each.rows for each in arms])
-        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self.costs is None)
+        costs = costs_of_arms(self._own.costs, [each.rows for each in arms])
+        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._own.costs is None)
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
+
+    def _notice(self, named: Collection[str] = ()) -> None:
+        # Other names are those of campaigns, whose optimizers are cloned at the start.
+        own = vars(self._own)
+        super()._notice({name if name in own else "optimizers" for name in named})
 
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
@@ -494,7 +501,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self._played.append(query.points)
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every allocation told since the start, a structured array.
 
@@ -516,14 +523,14 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         nothing = np.full(n, np.nan)
         rows = [
             (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(self._record.history)
+            for i, (box, slots, _) in enumerate(self._log.history)
         ]
         out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in self._record.history], dtype=bool).reshape(-1, n)
+        told = np.array([told for _, _, told in self._log.history], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
             for name in ("reward", "mean", "std"):
-                out[name][told[:, i], i] = history[name]
+                out[name][told[:, i], i] = history[name][: told[:, i].sum()][: told[:, i].sum()]
         return out
 
     # -- a regressor for the campaigns ----------------------------------------------------------

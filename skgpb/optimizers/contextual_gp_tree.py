@@ -46,6 +46,7 @@ from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diame
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
+from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
@@ -179,6 +180,7 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     _horizon: Horizon
     _constants: Constants
 
+    _at_start = AT_START | {"horizon"}
     _parameter_constraints: dict[str, Any] = (REGIONS | ADAPTIVE) | {
         "bounds": "no_validation",
         "context_bounds": "no_validation",
@@ -381,22 +383,26 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     # -- state ------------------------------------------------------------------------------
 
     def _domain(self) -> np.ndarray | None:
-        if (self.bounds is None) != (self.context_bounds is None):
+        if (self._own.bounds is None) != (self._own.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
         if self.space_ is not None:
             return self.space_.bounds
-        if self.bounds is None:
+        if self._own.bounds is None:
             return None
-        contexts = check_bounds(self.context_bounds, "context_bounds")
-        return np.concatenate([contexts, check_bounds(self.bounds)])
+        contexts = check_bounds(self._own.context_bounds, "context_bounds")
+        return np.concatenate([contexts, check_bounds(self._own.bounds)])
 
     def _resolved_n_context(self) -> int:
         if self._context_space is not None:
             return self._context_space.n_axes
-        return self.n_context if self.context_bounds is None else len(self.context_bounds)
+        return (
+            self._own.n_context
+            if self._own.context_bounds is None
+            else len(self._own.context_bounds)
+        )
 
     def _begin_checks(self, d: int) -> None:
         if self._resolved_n_context() >= d:
@@ -404,8 +410,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
                 f"action; got n_context={self._resolved_n_context()}"
             )
-        checked_depth(self.max_depth, self.n_children)
-        check_diameter(self.diameter)
+        checked_depth(self._own.max_depth, self._own.n_children)
+        check_diameter(self._own.diameter)
         self._query_kernel(d)
 
     def _begin(self) -> None:
@@ -416,15 +422,15 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         self._parent_of = [-1]
         prior, counts = self._query_kernel(d), self._counts(d)
-        given = checked_depth(self.max_depth, self.n_children)
+        given = checked_depth(self._own.max_depth, self._own.n_children)
         of_points = PriorOfPoints(prior, self.space_)
         self._constants = Constants.of_prior(
-            self._horizon.n, self.n_children, self.bounds_, of_points, given
+            self._horizon.n, self._own.n_children, self.bounds_, of_points, given
         )
-        at_center = self.feedback != "integral" and max(counts) == 1
+        at_center = self._own.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
             self.bounds_,
-            self.n_children,
+            self._own.n_children,
             counts,
             at_center,
             self._constants.max_depth,
@@ -456,7 +462,9 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
-        return kernel_of_regions(self.feedback, self.kernel, self._counts(d), box, self.space_)
+        return kernel_of_regions(
+            self._own.feedback, self._own.kernel, self._counts(d), box, self.space_
+        )
 
     def _follow_horizon(self, t: int) -> None:
         """Let the constants hold for evaluation t."""
@@ -480,7 +488,7 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self.guarantee or USUAL).failure_probability)
+        return self._constants.beta((self._own.guarantee or USUAL).failure_probability)
 
     @property
     @locked
@@ -492,9 +500,9 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     def _counts(self, d: int) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""
         n = self._resolved_n_context()
-        if self.feedback == "center":
+        if self._own.feedback == "center":
             return (1,) * d
-        return (1,) * n + points_per_axis(self.n_representatives, d - n, self._actions)
+        return (1,) * n + points_per_axis(self._own.n_representatives, d - n, self._actions)
 
     def _cells_at(self, depth: int, everywhere: bool) -> list[tuple[np.ndarray, np.ndarray]]:
         """Corners of some cells of a depth."""
@@ -514,17 +522,23 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         check_is_fitted(self, "bounds_")
         return tree_arrays(self._tree, self._signed)
 
+    def _reread(self) -> None:
+        super()._reread()
+        self._relearned()
+
     def _relearned(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self.space_), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
-        if self.diameter == "kernel":
+        if self._own.diameter == "kernel":
             cells = self._constants.log_cells
-            self._delta = deviations_within(self.beta, self.guarantee or USUAL, cells) * self._g
-        elif self.diameter == "theory":
+            self._delta = (
+                deviations_within(self.beta, (self._own.guarantee or USUAL), cells) * self._g
+            )
+        elif self._own.diameter == "theory":
             self._delta = self._constants.variation(
-                self._g, (self.guarantee or USUAL).failure_probability
+                self._g, (self._own.guarantee or USUAL).failure_probability
             )
         else:
-            self._delta = given_diameter(self.diameter, n) / self._gp.scale
+            self._delta = given_diameter(self._own.diameter, n) / self._gp.scale

@@ -202,7 +202,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = (self.guarantee or USUAL).failure_probability
+        delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5

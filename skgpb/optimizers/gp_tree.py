@@ -35,6 +35,7 @@ from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
+from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -133,6 +134,7 @@ class GPTreeOptimizer(PartitionSearch):
     True
     """
 
+    _at_start = AT_START | {"horizon"}
     _parameter_constraints: dict[str, Any] = ADAPTIVE
 
     _horizon: Horizon
@@ -291,7 +293,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        of = Constants.of_prior(self._horizon.n, self.n_children, self.bounds_, prior, given)
+        of = Constants.of_prior(self._horizon.n, self._own.n_children, self.bounds_, prior, given)
         self._constants = of
         return of.max_depth
 
@@ -314,7 +316,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self.guarantee or USUAL).failure_probability)
+        return self._constants.beta((self._own.guarantee or USUAL).failure_probability)
 
     @property
     def _log_regions(self) -> float:
@@ -322,16 +324,16 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Prior covariance of f between points, from that of the answers to queries."""
-        if self.pool is not None:
+        if self._own.pool is not None:
             return kernel
         return PriorOfPoints(kernel, self.space_)
 
     def _diameter(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""
-        if self.diameter != "theory":
+        if self._own.diameter != "theory":
             return super()._diameter()
         return self._constants.variation(
-            self._deviations(), (self.guarantee or USUAL).failure_probability
+            self._deviations(), (self._own.guarantee or USUAL).failure_probability
         )
 
     def _deviations(self) -> np.ndarray:

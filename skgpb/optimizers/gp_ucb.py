@@ -188,12 +188,13 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None:
             return super().exploration(posterior)
         default = self.regret == "cumulative" and self.horizon is None
-        if default and self.kernel is not None:
+        if default and self._own.kernel is not None:
             return self.theory_beta(posterior.t, posterior.n_arms)
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
-        if self.space_ is not None and self.space_.discrete:
+        learned = self._own.kernel is None
+        if learned and self.space_ is not None and self.space_.discrete:
             beta *= OF_SETTINGS
-        if self.regret == "simple" and self.kernel is None and self.domain_.stands_for_box:
+        if learned and self.regret == "simple" and self.domain_.stands_for_box:
             return self._beyond_known(beta, posterior)
         return beta
 
@@ -218,7 +219,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     def _distances(self, round: Round) -> np.ndarray | None:
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
-        if self.beta is not None or self.regret != "simple" or self.kernel is not None:
+        if self.beta is not None or self.regret != "simple" or self._own.kernel is not None:
             return None
         every = ONE_IN_SO_MANY.get(len(self.bounds_))
         if every is None or self.n_context_ or round.t == 1 or (round.t - 1) % every:
@@ -244,7 +245,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = (self.guarantee or USUAL).failure_probability
+        delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5

@@ -41,6 +41,7 @@ from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
+from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._region_search import RegionSearch, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import (
     PriorOfPoints,
@@ -179,6 +180,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     True
     """
 
+    _at_start = AT_START | {"horizon"}
     _parameter_constraints: dict[str, Any] = HORIZON | {
         "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
@@ -302,7 +304,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         added = self.domain_.shrink(ball)
         self._refined = True
         # The answer to a ball changes with its radius, but not f at its centre.
-        changed = [ball] if self.feedback != "center" else []
+        changed = [ball] if self._own.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
             self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
@@ -314,7 +316,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = isinstance(query, Ball) and (
-            self.feedback == "center" or query.depth == self.domain_.depth[ball]
+            self._own.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
         what = ball if same and ball >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
@@ -347,7 +349,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        u = log(1.0 / (self.guarantee or USUAL).failure_probability)
+        u = log(1.0 / (self._own.guarantee or USUAL).failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -367,39 +369,45 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     def _find_constants(self) -> None:
         """r_min and all that depends on it."""
         diameter, a = self.covering_.diameter, self._exponent
-        if self.r_min is None:
+        if self._own.r_min is None:
             self.r_min_: float = (
                 0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
             )
         else:
-            self.r_min_ = float(self.r_min)
+            self.r_min_ = float(self._own.r_min)
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
         self._relearned()
 
+    def _reread(self) -> None:
+        super()._reread()
+        self._relearned()
+
     def _relearned(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.covering_.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
-        if isinstance(self.variation, str):
+        if isinstance(self._own.variation, str):
             self._variation = self._bound(radii)
             return
-        if callable(self.variation):
-            given = np.array([check_callable_value(self.variation, r, "variation") for r in radii])
+        if callable(self._own.variation):
+            given = np.array(
+                [check_callable_value(self._own.variation, r, "variation") for r in radii]
+            )
         else:
-            c, exponent = self.variation
+            c, exponent = self._own.variation
             given = c * radii**exponent
         self._variation = given / self._gp.scale
 
     def _bound(self, radii: np.ndarray) -> np.ndarray:
         """W(r) from the kernel, or by Claim 7."""
-        if self.variation == "theory":
+        if self._own.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, (self.guarantee or USUAL).failure_probability)
+            return 2.0 * claim_2(g, 4**d, d, (self._own.guarantee or USUAL).failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(self.beta, self.guarantee or USUAL, self._log_regions)
+        factor = deviations_within(self.beta, (self._own.guarantee or USUAL), self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
@@ -500,35 +508,37 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self, d: int) -> None:
-        if self.metric == "euclidean" and self.feedback != "center":
+        if self._own.metric == "euclidean" and self._own.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "
-                f"boxes; got {self.feedback!r}"
+                f"boxes; got {self._own.feedback!r}"
             )
-        if isinstance(self.variation, (tuple, list)):
-            numbers = [isinstance(x, Real) and 0 < x < np.inf for x in self.variation]
+        if isinstance(self._own.variation, (tuple, list)):
+            numbers = [isinstance(x, Real) and 0 < float(x) < np.inf for x in self._own.variation]
             if len(numbers) != 2 or not all(numbers):
                 raise ValueError(
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
-                    f"numbers > 0, got {self.variation!r}"
+                    f"numbers > 0, got {self._own.variation!r}"
                 )
-        if self.metric == "euclidean" and self.space_ is not None and self.space_.discrete:
+        if self._own.metric == "euclidean" and self.space_ is not None and self.space_.discrete:
             raise ValueError(
                 "metric must be 'chebyshev' if bounds has integer or categorical sides; got "
-                f"{self.metric!r}"
+                f"{self._own.metric!r}"
             )
         self._query_kernel(d)
 
     def _counts(self, d: int) -> tuple[int, ...]:
         """Representatives along each side of a ball."""
-        if isinstance(self.feedback, str) and self.feedback == "center":
+        if isinstance(self._own.feedback, str) and self._own.feedback == "center":
             return (1,) * d
-        return points_per_axis(self.n_representatives, d, self.space_)
+        return points_per_axis(self._own.n_representatives, d, self.space_)
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         counts = self._counts(d)
-        return kernel_of_regions(self.feedback, self.kernel, counts, self._box_of(d), self.space_)
+        return kernel_of_regions(
+            self._own.feedback, self._own.kernel, counts, self._box_of(d), self.space_
+        )
 
     def _begin(self) -> None:
         d = self.n_features_in_
@@ -568,9 +578,9 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         self._gp.track([self.domain_.block_of(ball) for ball in balls])
 
     def _make_balls(self, d: int) -> Balls:
-        counts, at_center = self._counts(d), self.feedback == "center"
+        counts, at_center = self._counts(d), self._own.feedback == "center"
         if self.space_ is not None and self.space_.discrete:
             return MixedBalls(MixedCovering(self.space_), counts, at_center, self.space_)
-        euclidean = self.metric == "euclidean"
+        euclidean = self._own.metric == "euclidean"
         covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
         return Balls(self.bounds_, covering, None if at_center else counts, self.space_)

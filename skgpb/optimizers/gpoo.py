@@ -232,7 +232,7 @@ class GPOOOptimizer(PartitionSearch):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
             return super()._checked(query, reward, alpha)
-        if self.pool is not None:
+        if self._own.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
@@ -273,14 +273,14 @@ class GPOOOptimizer(PartitionSearch):
         if not self._n_rows:
             return False
         cell = int(self._tree.depth[node]), int(self._tree.index[node])
-        return self._n_rows.get(cell, self.min_members) < self.min_members
+        return self._n_rows.get(cell, self._own.min_members) < self._own.min_members
 
     def _without_scarce(self, excluded: np.ndarray | None) -> np.ndarray | None:
         """Exclude cells that are known to have too few rows as well."""
         if not self._n_rows:
             return excluded
         told = self._n_rows.items()
-        scarce = [self._tree.find(*cell) for cell, n in told if n < self.min_members]
+        scarce = [self._tree.find(*cell) for cell, n in told if n < self._own.min_members]
         if not scarce:
             return excluded
         marked = np.zeros(self._tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
@@ -292,7 +292,7 @@ class GPOOOptimizer(PartitionSearch):
             return super()._best_supported(finest, caution)
         # A cell whose rows were not counted may have none.
         told = self._n_rows.items()
-        enough = [key for key, n in told if n >= self.min_members and key[0] <= finest]
+        enough = [key for key, n in told if n >= self._own.min_members and key[0] <= finest]
         cells = [self.domain_.cell_at(*key) for key in sorted(enough)]
         if not cells:
             return self.domain_.cell(0)

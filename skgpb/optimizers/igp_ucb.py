@@ -147,6 +147,10 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         super()._relearned()
         self._gain = information_gain_function(self)
 
+    def _reread(self) -> None:
+        super()._reread()
+        self._gain = information_gain_function(self)
+
     def _snapshot(self) -> dict[str, Any]:
         return super()._snapshot() | {"gain": self._gain.snapshot()}
 

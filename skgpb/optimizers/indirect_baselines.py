@@ -134,16 +134,23 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 
     # -- the second Gaussian process, on g over the query space --------------------------------
 
-    def _begun(self) -> None:
-        if self._is_consistent and not self._by_norm:
+    def _check_consistent(self, kernel: Kernel) -> None:
+        super()._check_consistent(kernel)
+        if not self._by_norm:
             raise ValueError(
                 f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
                 "chooses queries by a Gaussian process on the answers, whose norm is not known. "
                 "Use IndirectUCBOptimizer(beta='rkhs'), CMESOptimizer or IndirectTargetsOptimizer"
             )
+
+    def _begun(self) -> None:
         box = self._queries.box
         box = box_around(self._queries.rows) if box is None else box
-        kernel = smooth_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
+        kernel = (
+            smooth_kernel(box)
+            if self._own.answer_kernel is None
+            else clone(self._own.answer_kernel)
+        )
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
@@ -153,7 +160,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         """Return how the kernel of g is learned: one that is given is known."""
         if self._is_consistent:
             return None
-        return self.optimizer or ("fmin_l_bfgs_b" if self.answer_kernel is None else None)
+        return self.optimizer or ("fmin_l_bfgs_b" if self._own.answer_kernel is None else None)
 
     @property
     def _of_answers(self) -> GaussianProcess:
@@ -201,11 +208,12 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         answers = self._with_learned_noise()
         enough = self._record.n_told >= FIRST_LEARNING
         answers.optimizer = self._answer_optimizer if enough else None
+        answers.n_restarts_optimizer = self.n_restarts_optimizer
         center, scale = 0.0, 1.0
-        if self.alpha is None and self._standardizes:
+        if self._own.alpha is None and self._standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
             center, scale = self._gp.offset, self._gp.scale
-        elif self.normalize_y or self.answer_kernel is None:
+        elif self.normalize_y or self._own.answer_kernel is None:
             rewards = np.array([row[1] for row in self._record.history])
             center, scale = units_of(rewards)
         answers.relearn(center, scale)

@@ -25,7 +25,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal, overload
@@ -43,7 +43,7 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
-from skgpb.locks import locked
+from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import Contexts
@@ -59,6 +59,7 @@ from skgpb.optimizers._joint_answers import (
     checked_numbers,
     history_of_numbers,
 )
+from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
 from skgpb.optimizers._tracked import Tracked
@@ -255,12 +256,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     # -- the round --------------------------------------------------------------------------
 
     def _choose_in(self, context: np.ndarray) -> Arm:
-        self.domain_.check_number(self.n_candidates)
         self._tracked.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
         return self._choose()
 
     def _choose(self) -> Arm:
-        self.domain_.check_number(self.n_candidates)
         first = self._first_arm()
         if first is None and self._can_be_seen and self._model.is_undecided:
             first = best_seen(self.domain_, self._model)
@@ -351,7 +350,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         """
         return (
             self._is_for_best
-            and self.kernel is None
+            and self._own.kernel is None
             and self._can_be_seen
             and self.space_ is not None
             and self.space_.discrete
@@ -416,8 +415,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        self.domain_.check_number(self.n_candidates)
-        theta = (self.guarantee or USUAL).failure_probability
+        theta = (self._own.guarantee or USUAL).failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         self._tracked.refresh(self._record.n_told, theta, self._rng_of_candidates, learned)
 
@@ -450,7 +448,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return N_INITIAL if self.kernel is None else 0
+        return N_INITIAL if self._own.kernel is None else 0
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -469,10 +467,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             self._wanted.pay(query, price)
 
     def _look_at_round(self) -> bool:
-        if self.context_bounds is not None:
+        if self._own.context_bounds is not None:
             return False
         # Candidates also move when an answer arrives; a rule does not move them.
-        self.domain_.check_number(self.n_candidates)
         self._first_arm()
         return True
 
@@ -511,7 +508,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
-        self.domain_.check_number(self.n_candidates)
         _, targets = self._tracked.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
@@ -682,9 +678,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     @property
     def _pulls(self) -> bool:
         """True if the queries are the targets."""
-        if self.arms is not None:
+        if self._own.arms is not None:
             return True
-        return self._pulls_in_a_box and self.queries is None and self.targets is None
+        return self._pulls_in_a_box and self._own.queries is None and self._own.targets is None
 
     @property
     def domain_(self) -> ArmSet:
@@ -697,20 +693,21 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         return self._tracked.targets
 
     def _domain(self) -> np.ndarray | None:
-        if self.arms is not None and not (self.queries is None and self.targets is None):
+        own = self._own
+        if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
-        bounds = super()._domain() if self.arms is None else box_of_arms(self.kernel, self.arms)
-        if self.arms is not None and self.bounds is not None:
+        bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
+        if own.arms is not None and own.bounds is not None:
             raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
         if not self._pulls:
-            given = given_sets(self.queries, self.targets, self._actions)
-            bounds = box_of_sets(self.kernel, given, bounds, self.bounds)
+            given = given_sets(own.queries, own.targets, self._actions)
+            bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
         return self._with_contexts(bounds)
 
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
         self.n_context_: int = 0
-        if self.context_bounds is None:
+        if self._own.context_bounds is None:
             return actions
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
@@ -718,27 +715,27 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             assert self._context_space is not None
             self.n_context_ = self._context_space.n_axes
             return actions
-        contexts = check_bounds(self.context_bounds, "context_bounds")
+        contexts = check_bounds(self._own.context_bounds, "context_bounds")
         self.n_context_ = len(contexts)
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
-        check_prices(self.queries, self.cost, self.alpha, self.relative_noise)
+        check_prices(self._own.queries, self._own.cost, self._own.alpha, self._own.relative_noise)
         if self._actions is not None and not self._pulls:
-            self._check_settings(self._actions, self.bounds, "bounds")
-        if differs(self.alpha) and self._pulls and self.arms is None:
+            self._check_settings(self._actions, self._own.bounds, "bounds")
+        if differs(self._own.alpha) and self._pulls and self._own.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
-                f"{self.alpha!r}"
+                f"{self._own.alpha!r}"
             )
 
     def _begin(self) -> None:
         self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
         self._feedback = feedback = Feedback(
-            self.kernel,
-            self.arms,
-            self.queries,
-            self.targets,
+            self._own.kernel,
+            self._own.arms,
+            self._own.queries,
+            self._own.targets,
             self._pulls,
             self.bounds_,
             self.n_context_,
@@ -755,7 +752,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             self._gp.sizes = sizes
             self._gp.evaluate_afresh()
         self._wanted = Wanted.of(sets, feedback, self._prices)
-        self._begun_with = (self.arms, self.queries, self.targets)
         self._spent = 0.0
         self._tracked = Tracked(
             sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
@@ -781,15 +777,20 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        given = self.arms if self.queries is None else self.queries
-        prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
+        given = self._own.arms if self._own.queries is None else self._own.queries
+        prices = Prices(queries, given, self._own.cost, self._own.alpha, self._own.relative_noise)
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
-        given = (self.arms, self.queries, self.targets)
-        if all(now is then for now, then in zip(given, self._begun_with, strict=True)):
-            self._find_prices(self._tracked.sets[0])  # prices of other sets are for the run on them
+        self._find_prices(self._tracked.sets[0])
         super()._reread()
+
+    def _waiting(self, names: Collection[str]) -> Set[str]:
+        # Prices and noise of other sets are for the run on them.
+        sets = ("arms", "queries", "targets")
+        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
+        of_sets = () if same else ("cost", "alpha", "relative_noise")
+        return super()._waiting(names) | set(of_sets).intersection(names)
 
     def _default_prior(self) -> Prior:
         return self._feedback.default_prior()
@@ -807,19 +808,18 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     # -- contexts ---------------------------------------------------------------------------
 
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
-        if self.context_bounds is None:
+        if self._own.context_bounds is None:
             return (self._choose,)
         return self._choose_in, self._contexts.checked(in_coordinates(query.context))
 
     def _result(self, last: Any) -> Any:
-        if self.context_bounds is None:
+        if self._own.context_bounds is None:
             return self.recommend()
         return self.recommend(context=in_coordinates(last.context))
 
     # -- what is told -------------------------------------------------------------------------
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        self.domain_.check_number(self.n_candidates)
         query = self._found(query)
         if isinstance(query, Arm) and query.has_parts:
             return self._checked_numbers(query, reward, alpha)
@@ -897,13 +897,13 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     @property
     def _known_noise(self) -> float | None:
-        if self._prices is not None and differs(self.alpha):
+        if self._prices is not None and differs(self._own.alpha):
             return self._prices.typical_noise
         return super()._known_noise
 
     @property
     def _has_noise(self) -> bool:
-        covariances = covariances_given("alpha", self.alpha, self.queries)
+        covariances = covariances_given("alpha", self._own.alpha, self._own.queries)
         if covariances is None:
             return super()._has_noise
         values = np.linalg.eigvalsh(covariances)
@@ -954,7 +954,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     @property
     def _has_rivals(self) -> bool:
-        return self.context_bounds is None
+        return self._own.context_bounds is None
 
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
@@ -966,7 +966,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     # -- history ------------------------------------------------------------------------------
 
     @property
-    @locked
+    @reading_log
     def history_(self) -> np.ndarray:
         """Every observation told since the start, a structured array.
 
@@ -981,12 +981,12 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if starts is not None:
             k = int(np.diff(starts).max())
             return self._signed_history(
-                history_of_numbers(self._record.history, self.n_features_in_, k)
+                history_of_numbers(self._log.history, self.n_features_in_, k)
             )
         history = super().history_
         if self.domain_.layout.tail != 0.0:
             return history
-        told = self._record.told_queries()
+        told = self._log.told_queries()
         out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
         for name in history.dtype.names or ():
             out[name] = history[name]

@@ -228,7 +228,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         self._checked_rule(rule)
         self._without_context(context)
         self._check_informed()
-        if self.pool is not None:
+        if self._own.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -243,7 +243,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
-        low, high = self.reward_range
+        low, high = self._own.reward_range
         if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
@@ -255,27 +255,24 @@ class StoOOOptimizer(FreeChoice[Cell]):
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
         return Cutting(
-            self.pool,
+            self._own.pool,
             self.space_,
-            self.n_children,
-            self.feedback,
-            self.n_representatives,
-            self.max_depth,
-            self.min_members,
+            self._own.n_children,
+            self._own.feedback,
+            self._own.n_representatives,
+            self._own.max_depth,
+            self._own.min_members,
         )
 
     def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self.bounds)
+        return self._cutting().box(self._own.bounds)
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_diameter(self.diameter)
-        self._reread()
-
-    def _reread(self) -> None:
+        check_diameter(self._own.diameter)
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
-        ends = self.reward_range
+        ends = self._own.reward_range
         if (
             len(ends) != 2
             or not all(isinstance(x, Real) for x in ends)
@@ -283,11 +280,15 @@ class StoOOOptimizer(FreeChoice[Cell]):
         ):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 
+    def _reread(self) -> None:
+        super()._reread()
+        self._delta = given_diameter(self._own.diameter, self.max_depth_ + 2)
+
     def _begin(self) -> None:
         cutting = self._cutting()
         self.domain_ = cutting.partition(self.bounds_, cutting.depth(self.n_features_in_))
         self._tree = self.domain_.tree
-        self._delta = given_diameter(self.diameter, self.max_depth_ + 2)
+        self._reread()
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _snapshot(self) -> dict[str, Any]:
@@ -361,7 +362,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         X = self._checked_points_of(X)
         boxes, means = self._observed_boxes()
         if not len(boxes):
-            return np.full(len(X), 0.5 * (self.reward_range[0] + self.reward_range[1]))
+            return np.full(len(X), 0.5 * (self._own.reward_range[0] + self._own.reward_range[1]))
         d = self.n_features_in_
         side = self.bounds_[:, 1] - self.bounds_[:, 0]
         side = np.where(side > 0, side, 1.0)

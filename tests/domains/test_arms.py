@@ -125,7 +125,7 @@ def test_candidates_move_in_turn_and_the_best_points_stay():
 
 
 @pytest.mark.parametrize(
-    ("side", "d", "n_local"), [((0, 1), 3, 16), ((0, 1), 4, 64), (range(99), 4, 16)]
+    ("side", "d", "n_local"), [((0, 1), 3, 16), ((0, 1), 4, 64), (range(99), 4, 32)]
 )
 def test_in_many_dimensions_all_candidates_follow_unless_they_are_settings(side, d, n_local):
     space = ParameterSpace.of_bounds({f"x{a}": side for a in range(d)})

@@ -18,6 +18,7 @@ from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel, write_table
 from skgpb.experiments.sides import Side, shown
+from skgpb.persistence import read_notes
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B", "n=1:10:int"]
 
@@ -739,3 +740,25 @@ def test_choices_are_a_list_of_different_values_however_many():
     began = time.process_time()
     assert len(Side.of("oil", [str(i) for i in range(20_000)]).bounds) == 20_000
     assert time.process_time() - began < 1.0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_parameters_that_were_set_from_python_are_no_entries(run):
+    """What waits for another start, of which an experiment has none, does not turn its signs."""
+    play(run, 4)
+    optimizer = GPUCBOptimizer.load(run.path)
+    sides = dict(optimizer.bounds) | {"temperature": (20.0, 30.0)}
+    optimizer.set_params(direction="maximize", n_initial=3, bounds=sides)
+    optimizer.save(run.path, notes=json.loads(json.dumps(read_notes(run.path))))
+    before = run.history()
+    again = Experiment(run.path)
+    assert (
+        again.history() == before and again.status()["goal"] == run.status()["goal"] == "minimize"
+    )
+    play(again, 2)
+    again.correct(5, 0.25)
+    again.change(["temperature=10:90"])
+    assert [entry["answer"] for entry in again.history()[:4]] == [each["answer"] for each in before]
+    assert again.history()[4]["answer"] == 0.25
+    again.undo()
+    assert GPUCBOptimizer.load(run.path).n_initial == 3

@@ -92,7 +92,7 @@ def test_searches_for_points_have_it_where_no_kernel_is_given(settings):
     "optimizer",
     [
         GPUCBOptimizer(bounds=SQUARE[:1]),
-        GPUCBOptimizer(bounds={"n": range(3), "x": (0.0, 1.0)}),
+        GPUCBOptimizer(bounds={"n": range(3)}),
         GPUCBOptimizer(bounds=SQUARE, kernel=1.0 * Matern(0.3)),
         GPOOOptimizer(bounds=SQUARE),
         KGOptimizer(bounds=SQUARE, queries=Cells(0.2)),

@@ -351,10 +351,10 @@ def test_what_is_at_fault_besides_the_reward_is_no_failure_of_the_evaluation():
     """Here parameters, which a callback has changed to what cannot be."""
 
     def change(optimizer):
-        optimizer.n_candidates = 70
+        optimizer.beta = "large"
 
     optimizer = GPUCBOptimizer(bounds=[(0, 1)], n_candidates=50, random_state=0)
-    with pytest.raises(ValueError, match="n_candidates must stay 50"):
+    with pytest.raises(ValueError, match="'beta' parameter"):
         optimizer.run(Returning({1: np.nan}), 5, callback=change, executor=InOrder(range(3), 3))
     assert len(optimizer.history_) == 1 and not len(optimizer.failed_)
 
