@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import check_grad, minimize
 
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import NoisyAverages, _Asking, search_by_asking
@@ -63,6 +64,20 @@ def test_the_posterior_is_that_of_the_rows():
     assert_allclose(mean, offset + across.T @ solved, rtol=1e-6)
     expected = within - across.T @ np.linalg.solve(known, across)
     assert_allclose(cov, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_variances_are_learned_down_the_slope_of_what_speaks_against_them(monkeypatch):
+    learned = []
+
+    def spied(loss, start, **options):
+        learned.append((loss, start))
+        return minimize(loss, start, **options)
+
+    monkeypatch.setattr("skgpb.tables.model.minimize", spied)
+    fitted()
+    ((loss, start),) = learned
+    for theta in start + np.random.default_rng(0).normal(size=(5, len(start))):
+        assert check_grad(lambda at: loss(at)[0], lambda at: loss(at)[1], theta) < 1e-3
 
 
 def test_what_is_foretold_is_what_all_other_answers_foretell():

@@ -116,6 +116,21 @@ def test_categories_and_missing_values_are_chosen_by_what_they_average():
     assert group.box["hour"].high is None or group.box["hour"].high > 22
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_of_categories_does_not_matter(seed):
+    """Nor that of their names: a category between two others lies beyond neither."""
+    rng = np.random.default_rng(seed)
+    shop, x = rng.integers(0, 6, 600), rng.random(600)
+    y = 0.3 * np.isin(shop, [1, 3, 4]) + (x > 0.5) + rng.normal(size=600)
+    found = []
+    for order in (np.arange(6), np.arange(6)[::-1], rng.permutation(6)):
+        table = MemoryTable(
+            {"shop": np.array(list("abcdef"), dtype=object)[order][shop], "x": x}, y
+        )
+        found.append(table.rows(find_group(table, 60).box).tolist())
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("min_rows", [1, 40, 500])
 def test_no_group_has_fewer_rows_than_it_must_have(min_rows):
     rng = np.random.default_rng(3)
