@@ -1,9 +1,10 @@
 """Small errors at random places, which the default tests must find: ``python -m tests.mutants``.
 
-The sources are copied to a temporary folder. The tests run there once, to see which of them execute
-which place. Then one error after the other is made, and those tests run, fastest first, until one
-fails. What is left out cannot be wrong in this sense: docstrings, messages, annotations, checks of
-types, defaults, and numbers at module level, which are choices.
+A copy of the sources gets all of the errors, each behind a switch. The tests run there once with
+no error, to see which of them execute which place; then, in a forked process for each error, those
+that do run with it, the fastest first, until one fails. What is left out cannot be wrong in this
+sense: docstrings, messages, annotations, checks of types, and what is executed on import, as
+defaults and numbers at module level, which are choices.
 """
 
 from __future__ import annotations
@@ -18,26 +19,22 @@ import random
 import re
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import cache_from_source
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ["optimizers", "surrogate", "tables", "domains", "experiments", "kernels"]
 LEFT_OUT = [".git", ".nox", ".venv", "build", "dist", "_build", "gallery", "*.egg-info", ".*_cache"]
-# A test may take this many times as long as it did, and so many seconds more; and bytes.
+# A test may take this many times as long as without an error, so many seconds more, and bytes.
 TIMES, SECONDS, BYTES = 10, 30, 2**34
 
 OTHER = {
@@ -66,28 +63,36 @@ OTHER = {
 PAIRS = [("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), ("any", "all")]
 PAIRS += [("floor", "ceil"), ("zeros", "ones")]
 TWIN = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])}
-# Nothing in these is changed, or only says or checks something, or makes nothing else of numbers.
-NO_FIELDS = {"annotation", "returns", "decorator_list", "args", "ctx", "exc", "cause"}
+# Nothing in these is changed: it only says or checks something.
+NO_FIELDS = {"annotation", "returns", "decorator_list", "ctx", "exc", "cause", "pattern"}
 NO_CALLS = {"isinstance", "issubclass", "hasattr", "cast", "warn", "TypeVar"}
 NO_KEYWORDS = {"strict", "stacklevel", "check_finite", "overwrite_a", "overwrite_b"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# A module of the copy: whether an error is switched on, and what was executed.
+SWITCH = """
+import os
+on, executed = int(os.environ.get("MUTANT", "-1")), set()
+def is_on(number):
+    executed.add(number)
+    return number == on
+"""
 
 
 @dataclass
 class Mutant:
-    """One small error: where, what stands there and what replaces it, and the source with it."""
+    """One small error: where it is, what stands there, and what replaces it."""
 
+    number: int
     file: str
     line: int
     old: str
     new: str
-    source: str
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.old} -> {self.new}"
 
 
-# -- errors -----------------------------------------------------------------------------------
+# -- errors -------------------------------------------------------------------------------------
 
 
 def replacements(node: ast.AST) -> Iterator[ast.AST]:
@@ -142,152 +147,150 @@ def is_left_out(field: str, node: ast.AST) -> bool:
             return name in NO_KEYWORDS
         case ast.FunctionDef(name=name):
             return name == "__repr__"
-    return isinstance(node, ast.arguments) or (field in NO_FIELDS and field != "args")
+    return isinstance(node, ast.arguments) or field in NO_FIELDS
 
 
-def places(node: ast.AST, within: tuple | None = None) -> Iterator[tuple]:
-    """Yield what may be changed in functions: its statement, its slot, what may replace it."""
+def places(node: ast.AST, inside: bool = False) -> Iterator[tuple]:
+    """Yield what may be changed in functions: its parent, field, number there, and what to."""
     for field, value in ast.iter_fields(node):
-        children = value if isinstance(value, list) else [value]
-        for i, child in enumerate(children):
-            if not isinstance(child, ast.AST) or is_left_out(field, child):
-                continue
-            inside = within
-            if isinstance(child, ast.stmt) and (within or isinstance(node, FUNCTIONS)):
-                inside = (value, child)
-            if inside and (others := list(replacements(child))):
-                yield inside, (node, field, i), others
-            yield from places(child, inside)
+        for i, child in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(child, ast.AST) and not is_left_out(field, child):
+                within = inside or (isinstance(node, FUNCTIONS) and isinstance(child, ast.stmt))
+                if within and (others := list(replacements(child))):
+                    yield node, field, i, child, others
+                yield from places(child, within)
+
+
+def switched(number: int, old: Any, new: Any) -> ast.AST:
+    """Return what has an error once it is switched on."""
+    test = ast.parse(f"__import__('switch').is_on({number})", mode="eval").body
+    if isinstance(old, ast.Slice):
+        return ast.Slice(old.lower, switched(number, old.upper, new.upper), old.step)
+    if isinstance(old, ast.stmt):
+        return ast.If(test, [new], [old])
+    return ast.IfExp(test, new, old)
 
 
 def chosen(n: int, seed: int, folders: list[str]) -> tuple[list[Mutant], dict[str, str]]:
-    """Choose errors at random; return them, and the sources that note which of them is executed."""
+    """Choose errors at random; return them, and the sources that have them behind switches."""
     rng = random.Random(seed)
-    texts = {
-        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-        for folder in folders
-        for path in sorted((ROOT / "skgpb" / folder).rglob("*.py"))
-    }
-    every = [(file, i) for file in texts for i in range(len(list(places(ast.parse(texts[file])))))]
-    mutants, statements = [], defaultdict(list)
-    trees = {file: ast.parse(text) for file, text in texts.items()}
-    for file, i in rng.sample(every, min(n, len(every))):
-        statements[file].append((len(mutants), list(places(trees[file]))[i][0]))
-        tree = ast.parse(texts[file])
-        _, (parent, field, at), others = list(places(tree))[i]
-        old, new = getattr(parent, field), rng.choice(others)
-        if isinstance(old, list):
-            old = old[at]
-            getattr(parent, field)[at] = new
-        else:
-            setattr(parent, field, new)
+    paths = [p for folder in folders for p in sorted((ROOT / "skgpb" / folder).rglob("*.py"))]
+    trees = {str(p.relative_to(ROOT)): ast.parse(p.read_text(encoding="utf-8")) for p in paths}
+    every = [(file, place) for file, tree in trees.items() for place in places(tree)]
+    mutants, switches = [], []
+    for file, (parent, field, i, old, others) in rng.sample(every, min(n, len(every))):
+        new = rng.choice(others)
         said = [ast.unparse(ast.fix_missing_locations(x)).partition("\n")[0] for x in (old, new)]
-        mutants.append(Mutant(file, old.lineno, *said, ast.unparse(tree)))
-    for marks in statements.values():
-        for number, (body, statement) in marks:
-            mark = ast.parse(f"__import__('executed').add({number})").body[0]
-            body.insert(next(i for i, each in enumerate(body) if each is statement), mark)
-    return mutants, {file: ast.unparse(trees[file]) for file in statements}
-
-
-# -- hooks of pytest ----------------------------------------------------------------------------
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that are asked for, in that order."""
-    if "MUTANTS_TESTS" in os.environ:
-        there = {item.nodeid: item for item in items}
-        items[:] = [there[name] for name in wanted() if name in there]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Give up on a test that takes too long, also in a loop that is compiled."""
-    faulthandler.dump_traceback_later(wanted().get(item.nodeid, 3600.0), exit=True)
-    executed = __import__("executed")
-    executed.numbers.clear()
-    begun = time.perf_counter()
-    yield
-    faulthandler.cancel_dump_traceback_later()
-    if "MUTANTS_MAP" in os.environ:
-        said = [item.nodeid, time.perf_counter() - begun, sorted(executed.numbers)]
-        with open(os.environ["MUTANTS_MAP"], "a", encoding="utf-8") as file:
-            file.write(json.dumps(said) + "\n")
-    return True
-
-
-@cache
-def wanted() -> dict[str, float]:
-    """Return the tests that are asked for and the seconds that each may take."""
-    path = os.environ.get("MUTANTS_TESTS")
-    return json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+        mutants.append(Mutant(len(mutants), file, old.lineno, *said))
+        switches.append((parent, field, i, old, new))
+    for number, (parent, field, i, old, new) in enumerate(switches):
+        both = switched(number, old, new)
+        if isinstance(value := getattr(parent, field), list):
+            value[i] = both
+        else:
+            setattr(parent, field, both)
+    files = dict.fromkeys(mutant.file for mutant in mutants)
+    return mutants, {f: ast.unparse(ast.fix_missing_locations(trees[f])) for f in files}
 
 
 # -- runs ---------------------------------------------------------------------------------------
 
 
-class Copy:
-    """A copy of the sources in which the tests run."""
+@dataclass
+class Ran:
+    """A test that ran: its name, whether it passed, its seconds, and the errors it executes."""
 
-    def __init__(self, folder: str) -> None:
-        self.root, self.wanted = Path(folder) / "sources", Path(folder) / "tests.json"
-        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        text = "numbers = set()\nadd = numbers.add\n"
-        (self.root / "executed.py").write_text(text, encoding="utf-8")
+    name: str
+    passed: bool
+    seconds: float
+    executed: list[int]
 
-    @contextmanager
-    def holding(self, sources: dict[str, str]) -> Iterator[None]:
-        """Replace sources for a while."""
-        before = {file: (self.root / file).read_bytes() for file in sources}
-        try:
-            self._write({file: text.encode() for file, text in sources.items()})
-            yield
-        finally:
-            self._write(before)
 
-    def _write(self, contents: dict[str, bytes]) -> None:
-        for file, content in contents.items():
-            path = self.root / file
-            path.write_bytes(content)
-            # Bytecode is told from its source by seconds and size, which may be the same.
-            Path(cache_from_source(str(path))).unlink(missing_ok=True)
+class Loop:
+    """Takes the place of pytest's loop over the tests, for the given errors.
 
-    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the default tests, or some of them."""
-        path = os.pathsep.join([str(self.root), str(self.root / "tests")])
-        threads = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
-        command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
-        return subprocess.run(
-            [*command, "-p", "mutants", *arguments],
-            cwd=self.root,
-            env=os.environ | threads | {"PYTHONPATH": path} | variables,
-            capture_output=True,
-            text=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES)),
-        )
+    Parameters
+    ----------
+    mutants : list of Mutant
+    seconds : float
+        Tests that take longer together are not run with an error.
+    """
 
-    def executed_by(self, marked: dict[str, str], tests: list[str]) -> list[tuple]:
-        """Return for each test that passes its name, its seconds and the places it executes."""
-        record = self.root / "map.jsonl"
-        with self.holding(marked):
-            run = self.run(*tests, MUTANTS_MAP=str(record))
-        if not record.exists():
-            raise RuntimeError(f"no test ran:\n{run.stdout}\n{run.stderr}")
-        failed = set(re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", run.stdout, re.MULTILINE))
-        said = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-        return [each for each in said if each[0] not in failed]
+    def __init__(self, mutants: list[Mutant], seconds: float) -> None:
+        self.mutants, self.seconds = mutants, seconds
+        self.found: dict[int, str] = {}
+        self._has_failed = False
 
-    def failing(self, tests: dict[str, float]) -> str | None:
-        """Return the first test that fails, None if there is none."""
-        limits = {name: SECONDS + TIMES * seconds for name, seconds in tests.items()}
-        self.wanted.write_text(json.dumps(limits), encoding="utf-8")
-        files = dict.fromkeys(name.partition("::")[0] for name in tests)
-        run = self.run("-x", *files, MUTANTS_TESTS=str(self.wanted))
-        if run.returncode == 0:
-            return None
-        first = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", run.stdout, re.MULTILINE)
-        return first[1] if first else "no end, or the end of the program"
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure."""
+        self._has_failed |= report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests without an error, then those that execute it with each of them."""
+        session.config.pluginmanager.unregister(name="terminalreporter")
+        items = {item.nodeid: item for item in session.items}
+        record = self.record(session.items)
+        limits = {ran.name: SECONDS + TIMES * ran.seconds for ran in record}
+        for mutant in self.mutants:
+            there = [ran for ran in record if ran.passed and mutant.number in ran.executed]
+            there.sort(key=lambda ran: ran.seconds)
+            sums = accumulate(ran.seconds for ran in there)
+            some = [r.name for r, total in zip(there, sums, strict=True) if total < self.seconds]
+            ran = self.run([items[name] for name in some], limits, mutant.number)
+            failed = next((each.name for each in ran if not each.passed), None)
+            if failed:
+                self.found[mutant.number] = failed
+            outcome = f"found by {failed}" if failed else f"SURVIVED {len(some)} of {len(there)}"
+            print(f"{mutant}: {outcome}", flush=True)
+        names = dict.fromkeys(self.found.values())
+        again = self.run([items[name] for name in names], limits)
+        failing = {ran.name for ran in again if not ran.passed}
+        for mutant in self.mutants:
+            name = self.found.get(mutant.number)
+            if name in failing:
+                print(f"{mutant}: not found, since {name} fails without it too")
+                del self.found[mutant.number]
+        return True
+
+    def record(self, items: list[pytest.Item]) -> list[Ran]:
+        """Run all tests without an error."""
+        return self.run(items, dict.fromkeys((item.nodeid for item in items), 3600.0))
+
+    def run(self, items: list[pytest.Item], limits: dict[str, float], on: int = -1) -> list[Ran]:
+        """Run tests in a process of their own, with an error until one fails."""
+        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
+            if not (pid := os.fork()):
+                try:
+                    self._run(items, limits, on, file)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            _, status = os.waitpid(pid, 0)
+            ran = [Ran(*json.loads(line)) for line in Path(file.name).read_text().splitlines()]
+        if status:  # it took too long, or brought the process down
+            ran.append(Ran(items[len(ran)].nodeid, False, 0.0, []))
+        return ran
+
+    def _run(
+        self, items: list[pytest.Item], limits: dict[str, float], on: int, file: IO[str]
+    ) -> None:
+        import switch
+
+        switch.on, os.environ["MUTANT"] = on, str(on)
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        following = [*items[1:], None]
+        with open(os.devnull, "w") as nowhere:
+            for item, nextitem in zip(items, following, strict=True):
+                switch.executed.clear()
+                self._has_failed, begun = False, time.perf_counter()
+                faulthandler.dump_traceback_later(limits[item.nodeid], exit=True, file=nowhere)
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+                faulthandler.cancel_dump_traceback_later()
+                seconds, executed = time.perf_counter() - begun, sorted(switch.executed)
+                line = [item.nodeid, not self._has_failed, seconds, executed]
+                print(json.dumps(line), file=file, flush=True)
+                if on >= 0 and self._has_failed:
+                    return
 
 
 def main() -> int:
@@ -297,34 +300,31 @@ def main() -> int:
     add("tests", nargs="*", default=["tests"], help="files of tests to run, all by default")
     add("--errors", type=int, default=100, help="their number")
     add("--seed", type=int, default=0)
-    add("--only", help="make only errors whose description matches this regular expression")
+    add("--only", default="", help="make those whose line in the report has this expression")
     add("--folders", nargs="+", default=FOLDERS, metavar="FOLDER", help="folders of skgpb")
-    add("--seconds", type=float, default=120.0, help="of tests for one error, on an idle machine")
+    add("--seconds", type=float, default=120.0, help="of tests with one error")
     options = parser.parse_args()
-    mutants, marked = chosen(options.errors, options.seed, options.folders)
+    mutants, sources = chosen(options.errors, options.seed, options.folders)
     with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(folder)
-        record = copy.executed_by(marked, options.tests)
-        killers, survived = {}, Counter()
-        made = [(k, m) for k, m in enumerate(mutants) if re.search(options.only or "", str(m))]
-        for k, mutant in made:
-            there = sorted((seconds, name) for name, seconds, places in record if k in places)
-            total = accumulate(seconds for seconds, _ in there)
-            tests = {x[1]: x[0] for x, t in zip(there, total, strict=True) if t < options.seconds}
-            found = None
-            if tests:
-                with copy.holding({mutant.file: mutant.source}):
-                    found = copy.failing(tests)
-            killers |= {found: tests[found]} if found in tests else {}
-            survived[mutant.file.split("/")[1]] += found is None
-            outcome = f"found by {found}" if found else f"SURVIVED {len(tests)} of {len(there)}"
-            print(f"{mutant}: {outcome}", flush=True)
-        if killers and (broken := copy.failing(killers)):
-            print(f"{broken} fails without an error as well: what it found counts for nothing")
-    of = Counter(m.file.split("/")[1] for _, m in made)
-    print(*(f"{name}: {of[name] - survived[name]} of {of[name]} found" for name in of), sep="\n")
-    print(f"{len(made)} errors, {survived.total()} not found")
-    return int(survived.total() > 0)
+        copied = Path(folder) / "sources"
+        shutil.copytree(ROOT, copied, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        for file, text in {**sources, "switch.py": SWITCH}.items():
+            (copied / file).write_text(text, encoding="utf-8")
+        os.environ |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
+        os.environ["PYTHONPATH"] = str(copied)
+        os.chdir(copied)
+        sys.path[:] = [str(copied), *(p for p in sys.path if Path(p).resolve() != ROOT)]
+        sys.modules.pop("tests", None)
+        loop = Loop([m for m in mutants if re.search(options.only, str(m))], options.seconds)
+        arguments = ["-qq", "--no-summary", "--tb=no", "-p", "no:cacheprovider", *options.tests]
+        code = pytest.main(arguments, [loop])
+        if code != pytest.ExitCode.OK:
+            raise RuntimeError(f"pytest ended with {code!r}")
+    made = Counter(mutant.file.split("/")[1] for mutant in loop.mutants)
+    found = Counter(m.file.split("/")[1] for m in loop.mutants if m.number in loop.found)
+    print(*(f"{name}: {found[name]} of {made[name]} found" for name in made), sep="\n")
+    print(f"{found.total()} of {made.total()} errors found")
+    return int(found.total() < made.total())
 
 
 if __name__ == "__main__":
