@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad, minimize
+from scipy.stats import norm
 
 from skgpb.tables import MemoryTable
-from skgpb.tables.asking import NoisyAverages, _Asking, search_by_asking
+from skgpb.tables.asking import CONFIRMED, NoisyAverages, _Asking, search_by_asking
 from skgpb.tables.model import GroupModel, _bins
 
 
@@ -159,6 +160,32 @@ def test_the_engine_is_chosen_by_what_the_model_foretells(share, engine, monkeyp
     monkeypatch.setattr(_Asking, "proposed", lambda *given: proposed.append(1) or propose(*given))
     assert of_noise(0).engine == engine
     assert bool(proposed) == (engine == "model")
+
+
+def test_what_is_recommended_is_the_best_of_what_is_known_to_be_better_than_all_rows():
+    least = []
+    for seed in range(6):
+        found = of_noise(seed)
+        lead = found.mean - found.mean[0]
+        apart = np.eye(len(lead)) - np.eye(len(lead))[0]
+        sure = norm.cdf(lead / np.sqrt(np.diag(apart @ found.cov @ apart.T) + 1e-12)) >= CONFIRMED
+        sure[0] = True
+        least.append(sure.sum())
+        assert found.place == np.flatnonzero(sure)[found.mean[sure].argmax()]
+    assert max(least) > 1
+
+
+def test_the_better_half_is_asked_on():
+    table, y = mixed()
+    office = NoisyAverages(y, 0.01)
+    asking = _Asking(table, office, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
+    groups = [asking.group_of(inside) for inside in asking.parted(8)]
+    asking.ask_all(groups, 0.1)
+    asking._halve(groups, None)
+    averages = [y[group.rows].mean() for group in groups]
+    times = [len(group.answers) for group in np.array(groups)[np.argsort(averages)]]
+    assert times == sorted(times) and len(set(times)) > 2
+    assert asking.n_answers == sum(times)
 
 
 def test_low_averages_are_sought_as_the_opposite_of_high_ones():
