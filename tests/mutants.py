@@ -25,7 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -121,8 +121,9 @@ def replacements(node: ast.AST) -> Iterator[ast.AST]:
                 yield changed(test=ast.UnaryOp(ast.Not(), test))
         case ast.Call(func=ast.Name("range"), args=[*before, stop]):
             yield changed(args=[*before, ast.BinOp(stop, ast.Add(), ast.Constant(1))])
-        case ast.Call(args=[a, b], keywords=[]) if not isinstance(b, ast.Starred):
-            yield changed(args=[b, a])
+        case ast.Call(func=function, args=[a, b], keywords=[]) if not isinstance(b, ast.Starred):
+            others = list(replacements(function))  # the order is the same to max and min
+            yield changed(func=others[0]) if others else changed(args=[b, a])
         case ast.Name(id=name) if name in TWIN:
             yield changed(id=TWIN[name])
         case ast.Attribute(attr=name) if name in TWIN:
@@ -278,9 +279,8 @@ class Loop:
 
         switch.on, os.environ["MUTANT"] = on, str(on)
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-        following = [*items[1:], None]
         with open(os.devnull, "w") as nowhere:
-            for item, nextitem in zip(items, following, strict=True):
+            for item, nextitem in zip_longest(items, items[1:]):
                 switch.executed.clear()
                 self._has_failed, begun = False, time.perf_counter()
                 faulthandler.dump_traceback_later(limits[item.nodeid], exit=True, file=nowhere)

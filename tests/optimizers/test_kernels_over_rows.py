@@ -33,7 +33,8 @@ def test_single_sides_have_an_effect_of_their_own_where_one_f_is_asked_at_points
     optimizer = cls(**SQUARE | settings)
     optimizer.tell(optimizer.ask(), 0.5)
     parts = optimizer.surrogate_.kernel_.get_params().values()
-    assert any(isinstance(part, AdditiveMatern) for part in parts) == has
+    smoothness = [part.nu for part in parts if isinstance(part, AdditiveMatern)]
+    assert smoothness == [2.5] * has
 
 
 @pytest.mark.parametrize("in_context", [False, True], ids=["", "in a context"])
