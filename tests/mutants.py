@@ -17,7 +17,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import sys
 import tempfile
@@ -275,6 +274,8 @@ class Loop:
     def _run(
         self, items: list[pytest.Item], limits: dict[str, float], on: int, file: IO[str]
     ) -> None:
+        import resource
+
         import switch
 
         switch.on, os.environ["MUTANT"] = on, str(on)
