@@ -123,9 +123,9 @@ def replacements(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Call(func=function, args=[a, b], keywords=[]) if not isinstance(b, ast.Starred):
             others = list(replacements(function))  # the order is the same to max and min
             yield changed(func=others[0]) if others else changed(args=[b, a])
-        case ast.Name(id=name, ctx=ast.Load()) if name in TWIN:
+        case ast.Name(id=name) if name in TWIN:
             yield changed(id=TWIN[name])
-        case ast.Attribute(attr=name, ctx=ast.Load()) if name in TWIN:
+        case ast.Attribute(attr=name) if name in TWIN:
             yield changed(attr=TWIN[name])
     match node:
         case ast.AugAssign() | ast.Raise() | ast.Break() | ast.Continue():
@@ -180,6 +180,8 @@ def chosen(n: int, seed: int, folders: list[str]) -> tuple[list[Mutant], dict[st
     mutants, switches = [], []
     for file, (parent, field, i, old, others) in rng.sample(every, min(n, len(every))):
         new = rng.choice(others)
+        if isinstance(getattr(old, "ctx", None), ast.Store):
+            continue  # a name that is assigned, as ``floor``
         said = [ast.unparse(ast.fix_missing_locations(x)).partition("\n")[0] for x in (old, new)]
         mutants.append(Mutant(len(mutants), file, old.lineno, *said))
         switches.append((parent, field, i, old, new))
