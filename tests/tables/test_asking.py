@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import CONFIRMED, NoisyAverages, _Asking, search_by_asking
-from skgpb.tables.model import GroupModel, _bins
+from skgpb.tables.model import N_CATEGORIES, GroupModel, _bins
 
 
 def mixed(n=240, seed=0):
@@ -79,6 +79,18 @@ def test_variances_are_learned_down_the_slope_of_what_speaks_against_them(monkey
     ((loss, start),) = learned
     for theta in start + np.random.default_rng(0).normal(size=(5, len(start))):
         assert check_grad(lambda at: loss(at)[0], lambda at: loss(at)[1], theta) < 1e-3
+
+
+def test_the_most_frequent_categories_are_told_apart():
+    rng = np.random.default_rng(0)
+    names = np.array([f"town {i}" for i in range(N_CATEGORIES + 20)], dtype=object)
+    rows = np.repeat(rng.permutation(len(names)), rng.permutation(len(names)) + 1)
+    table = MemoryTable({"town": names[rows]}, np.zeros(len(rows)))
+    bins, _ = _bins(table.codes[:, 0], table.levels[0])
+    n = np.bincount(table.codes[:, 0])
+    frequent = n > 20  # each has a number of rows of its own, from 1 on
+    assert len(set(bins[frequent])) == N_CATEGORIES
+    assert len(set(bins[~frequent]) | set(bins[frequent])) == N_CATEGORIES + 1
 
 
 def test_what_is_foretold_is_what_all_other_answers_foretell():
