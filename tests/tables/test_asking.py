@@ -187,6 +187,22 @@ def test_what_is_recommended_is_the_best_of_what_is_known_to_be_better_than_all_
     assert max(least) > 1
 
 
+def test_all_rows_are_among_the_groups_where_no_question_about_them_is_answered():
+    table, y = mixed()
+
+    class Office(NoisyAverages):
+        def affords(self, rows):
+            return len(rows) < len(y)
+
+    found = search_by_asking(table, Office(y, 0.05), 12, 60)
+    whole, *asked = found.groups
+    assert len(whole.rows) == len(y) and not whole.answers
+    mean, cov = found.model.joint([group.rows for group in asked], range(len(asked)))
+    assert_allclose(found.mean[1:], mean)
+    assert_allclose(found.cov[1:, 1:], cov, atol=1e-12)
+    assert found.mean[0] == pytest.approx(y.mean(), abs=0.2)
+
+
 def test_the_better_half_is_asked_on():
     table, y = mixed()
     office = NoisyAverages(y, 0.01)
