@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from skgpb.tables import Box, Interval, MemoryTable, find_group
-from skgpb.tables.search import AskedSides, Found, Trail, ends_of, follow, search_rows, standardized
+from skgpb.tables import Box, Categories, Interval, MemoryTable, find_group
+from skgpb.tables.search import (
+    AskedSides,
+    Found,
+    Trail,
+    ends_of,
+    follow,
+    recommend,
+    search_rows,
+    standardized,
+)
 
 
 class Asked:
@@ -117,18 +127,19 @@ def test_categories_and_missing_values_are_chosen_by_what_they_average():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_order_of_categories_does_not_matter(seed):
-    """Nor that of their names: a category between two others lies beyond neither."""
+def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
     rng = np.random.default_rng(seed)
     shop, x = rng.integers(0, 6, 600), rng.random(600)
-    y = 0.3 * np.isin(shop, [1, 3, 4]) + (x > 0.5) + rng.normal(size=600)
+    y = standardized((x > 0.5) + rng.normal(size=600))  # shops hardly differ
     found = []
-    for order in (np.arange(6), np.arange(6)[::-1], rng.permutation(6)):
-        table = MemoryTable(
-            {"shop": np.array(list("abcdef"), dtype=object)[order][shop], "x": x}, y
-        )
-        found.append(table.rows(find_group(table, 60).box).tolist())
+    for names in ("abcdef", "fedcba", "cfbead"):
+        table = MemoryTable({"shop": np.array(list(names), dtype=object)[shop], "x": x}, y)
+        low = next(edge for edge in table.levels[1].edges if edge > 0.49)
+        box = Box.of({"shop": Categories((names[2], names[3])), "x": Interval(low=low)})
+        inside = recommend(table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=0))
+        found.append(table.rows(table.shape.box(inside)).tolist())
     assert found[0] == found[1] == found[2]
+    assert set(shop[found[0]]) == {2, 3}
 
 
 @pytest.mark.parametrize("min_rows", [1, 40, 500])
