@@ -304,7 +304,7 @@ def main() -> int:
     add("--errors", type=int, default=100, help="their number")
     add("--seed", type=int, default=0)
     add("--only", default="", help="make those whose line in the report has this expression")
-    add("--folders", nargs="+", default=FOLDERS, metavar="FOLDER", help="folders of skgpb")
+    add("--folders", nargs="+", default=FOLDERS, choices=FOLDERS, help="where to make them")
     add("--seconds", type=float, default=120.0, help="of tests with one error")
     options = parser.parse_args()
     mutants, sources = chosen(options.errors, options.seed, options.folders)
