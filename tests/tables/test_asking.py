@@ -132,6 +132,23 @@ def test_a_table_is_parted_into_groups_that_are_large_enough(seed):
         assert_array_equal(np.flatnonzero(table.rows(box)), members)
 
 
+def test_a_group_may_have_just_as_many_rows_as_it_must_have():
+    table, y = MemoryTable({"x": np.arange(24.0)}, np.zeros(24)), np.zeros(24)
+    office = NoisyAverages(y, 0.1)
+    asking = _Asking(table, office, 12, 50, 1.0, None, np.random.default_rng(0), lambda: None)
+    assert [len(asking.group_of(inside).rows) for inside in asking.parted(2)] == [12, 12]
+
+
+def test_a_number_has_the_same_bins_from_above_as_from_below():
+    x, found = np.random.default_rng(0).exponential(size=96), []
+    for values in (x, -x):
+        table = MemoryTable({"x": values}, np.zeros(96))
+        bins, kernel = _bins(table.codes[:, 0], table.levels[0])
+        of_rows = bins[table.codes[:, 0]]
+        found.append(kernel[np.ix_(of_rows, of_rows)])
+    assert_allclose(found[0], found[1], atol=1e-12)
+
+
 def test_a_planted_box_is_found_through_noise():
     gains = []
     for seed in range(4):

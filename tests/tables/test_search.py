@@ -142,6 +142,22 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
     assert set(shop[found[0]]) == {2, 3}
 
 
+@pytest.mark.parametrize("low", [False, True])
+def test_missing_values_are_kept_out_only_where_they_average_less(low):
+    rng = np.random.default_rng(0)
+    x, other = rng.random(900), rng.random(900)
+    missing = rng.random(900) < 0.2
+    y = standardized((x > 0.5) - 2.0 * (low & missing) + 0.5 * rng.normal(size=900))
+    columns = {"x": x, "other": np.where(missing, np.nan, other), "last": rng.random(900)}
+    table = MemoryTable(columns, y)
+    edge = next(edge for edge in table.levels[0].edges if edge > 0.49)
+    box = Box.of({"x": Interval(low=edge), "other": Interval()})
+    inside = table.shape.inside(box)
+    inside[table.shape.offsets[2] - 1] = 0
+    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=0))
+    assert inside[table.shape.offsets[2] - 1] == (not low)
+
+
 @pytest.mark.parametrize("min_rows", [1, 40, 500])
 def test_no_group_has_fewer_rows_than_it_must_have(min_rows):
     rng = np.random.default_rng(3)
