@@ -139,6 +139,22 @@ def test_a_group_may_have_just_as_many_rows_as_it_must_have():
     assert [len(asking.group_of(inside).rows) for inside in asking.parted(2)] == [12, 12]
 
 
+def test_of_a_large_table_some_rows_are_searched_and_all_are_asked_about(monkeypatch):
+    monkeypatch.setattr("skgpb.tables.asking.MOST_ROWS", 160)
+    monkeypatch.setattr("skgpb.tables.asking.EARNS", -np.inf)
+    boxes, propose = [], _Asking.proposed
+    monkeypatch.setattr(
+        _Asking, "proposed", lambda *given: boxes.append(propose(*given)) or boxes[-1]
+    )
+    table, y = mixed()
+    found = search_by_asking(table, NoisyAverages(y, 0.05), 12, 60)
+    assert found.engine == "model"
+    assert any(len(group.rows) < 100 for groups in boxes for group in groups)
+    assert min(len(group.rows) for group in found.groups) >= 12
+    assert max(len(group.rows) for group in found.groups) == 240
+    assert y[found.group.rows].mean() > y.mean() + 0.5
+
+
 def test_a_number_has_the_same_bins_from_above_as_from_below():
     x, found = np.random.default_rng(0).exponential(size=96), []
     for values in (x, -x):
