@@ -95,12 +95,12 @@ def test_documents_that_are_none_end_in_one_error(saved, change):
         GPOOOptimizer.load(saved)
 
 
-@pytest.mark.parametrize("names", ["x", ["x", "y"], [1], [None], 5])
+@pytest.mark.parametrize("names", ["x", ["x"], ["x", "y", "z"], ["x", 1], [None, "y"], 5])
 def test_names_that_do_not_fit_the_features_are_refused(names, tmp_path):
     path = tmp_path / "run"
-    optimizer().fit([[0.1], [0.3]]).save(path)
+    optimizer(bounds=[(0.0, 1.0)] * 2).fit([[0.1, 0.2], [0.3, 0.4]]).save(path)
     with_document(path, _changed("feature_names", to=names))
-    with pytest.raises(LoadError, match="feature_names must be a list of 1"):
+    with pytest.raises(LoadError, match="feature_names must be a list of 2"):
         GPOOOptimizer.load(path)
 
 

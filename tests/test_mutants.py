@@ -1,52 +1,54 @@
-"""The list of small errors that the tests must find fits the sources, the tests and the page."""
+"""Small errors are made where they can be noticed, one at a time."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+import ast
+import sys
+from types import SimpleNamespace
 
+import mutants
 import pytest
-from mutants import ROOT, all_mutants, table
 
-MUTANTS = all_mutants()
+SOURCE = '''
+LIMIT = 3
 
-if not (ROOT / "skgpb").is_dir():
-    pytest.skip("the sources are not available", allow_module_level=True)
-
-
-def test_every_error_can_be_made_in_one_place():
-    for mutant in MUTANTS:
-        source = (ROOT / mutant.file).read_text(encoding="utf-8")
-        changed = mutant.applied(source)
-        assert changed != source, mutant.what
-        if mutant.file.endswith(".py"):
-            compile(changed, mutant.file, "exec")
+def clipped(x: int, low=0) -> int:
+    """Return 1 number."""
+    if x < low:
+        raise ValueError(f"x must be at least {low + 1}")
+    return min(x, LIMIT)
+'''
 
 
-def test_an_error_that_does_not_fit_is_named():
-    mutant = MUTANTS[0]
-    for text in ("", 2 * mutant.old):
-        with pytest.raises(ValueError, match=f"{re.escape(mutant.what)}: .* in {mutant.file}"):
-            mutant.applied(text)
+def test_what_cannot_be_wrong_is_left_out():
+    changes = [
+        (ast.unparse(old), ast.unparse(new))
+        for *_, old, others in mutants.places(ast.parse(SOURCE))
+        for new in others
+    ]
+    branch = ast.unparse(ast.parse(SOURCE).body[1].body[1])
+    assert changes == [
+        (branch, branch.replace("x < low", "not x < low")),
+        ("x < low", "x <= low"),
+        (branch.partition("\n    ")[2], "pass"),
+        ("min(x, LIMIT)", "max(x, LIMIT)"),
+        ("min", "max"),
+    ]
 
 
-def test_no_error_is_listed_twice():
-    assert len({(each.file, each.old, each.new) for each in MUTANTS}) == len(MUTANTS)
-    assert len({each.what for each in MUTANTS}) == len(MUTANTS)
-
-
-def test_the_tests_that_are_named_exist():
-    laws = (ROOT / "skgpb/testing.py").read_text(encoding="utf-8")
-    for mutant in MUTANTS:
-        path, _, name = mutant.test.partition("::")
-        text = (ROOT / path).read_text(encoding="utf-8")
-        if path == "tests/test_contract.py":
-            text += laws
-        assert not name or f"def {name.rpartition('::')[2]}(" in text, mutant.test
-
-
-def test_the_page_has_the_table():
-    page = Path(ROOT / "doc/development/mutants.rst")
-    if not page.exists():
-        pytest.skip("the documentation is not available")
-    assert table(MUTANTS) in page.read_text(encoding="utf-8")
+def test_an_error_is_made_where_it_is_switched_on(monkeypatch, tmp_path):
+    (tmp_path / "skgpb/room").mkdir(parents=True)
+    (tmp_path / "skgpb/room/module.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    made, sources = mutants.chosen(100, 0, ["room"])
+    for on in (-1, *range(len(made))):
+        switch = SimpleNamespace(is_on=lambda number, on=on: number == on)
+        monkeypatch.setitem(sys.modules, "switch", switch)
+        exec(sources["skgpb/room/module.py"], names := {})
+        try:
+            found = [names["clipped"](x) for x in (0, 2, 5)]
+            with pytest.raises(ValueError, match="at least 1"):
+                names["clipped"](-1)
+        except (ValueError, pytest.fail.Exception):
+            found = None
+        assert (found == [0, 2, 3]) == (on < 0), made[on]

@@ -358,8 +358,10 @@ class _Asking:
             if missing < 0.5 * len(partitions[0]) or len(partitions[-1]) < 2:
                 break
         for partition in partitions:
-            for inside in partition:
-                self.ask(self.group_of(inside), ON_FIRST / len(partitions))
+            for group in map(self.group_of, partition):
+                # Of a large table only some rows were counted.
+                if len(group.rows) >= self.least:
+                    self.ask(group, ON_FIRST / len(partitions))
 
     def _halve(
         self,

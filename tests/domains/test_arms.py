@@ -11,10 +11,12 @@ from skgpb.domains import (
     Arm,
     ArmSet,
     BoxCandidates,
+    FreeCells,
     Layout,
     PointsQuery,
 )
 from skgpb.domains.candidates import Incumbents
+from skgpb.domains.free_cells import N_MOVED
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))
@@ -122,6 +124,25 @@ def test_candidates_move_in_turn_and_the_best_points_stay():
             assert (box.rows == center).all(axis=1).sum() == 1
     # 112 moves of 16 local candidates.
     np.testing.assert_array_equal(seen, np.repeat([0, 7], [48, 16]))
+
+
+def test_cells_move_in_turn_as_well():
+    class Places(Incumbents):
+        def values(self):
+            raise AssertionError("cells follow places, not values")
+
+        def places(self):
+            return np.array([[0.2, 0.7], [0.5, 0.5]])
+
+    cells = FreeCells(np.full((1, 2), 0.1), np.array([[0.0, 1.0]] * 2), 256, None, [0])
+    moving, rng = cells.moving.tolist(), np.random.default_rng(0)
+    assert cells.follow(Places(), rng).tolist() == moving  # at first all of them
+    seen = []
+    for _ in range(2 * len(moving) // N_MOVED):
+        moved = cells.follow(Places(), rng).tolist()
+        assert len(moved) == N_MOVED < len(moving)
+        seen += moved
+    assert seen == 2 * moving
 
 
 @pytest.mark.parametrize(

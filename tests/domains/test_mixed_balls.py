@@ -112,3 +112,18 @@ def test_points_within_a_ball_are_of_it():
         ball = some.ball_at(center, depth)
         for point in some.within(center, depth, t):
             assert holds(ball, some.space.setting(point))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_what_lies_beside_a_ball_is_mirrored_with_the_box(depth):
+    some = balls(sides={"x": (0.0, 1.0), "n": range(21)})
+    found = []
+    for center in ([0.3, 0.35], [0.7, 0.65]):
+        near = some.finer([(np.array(center), depth, -1)], 5)
+        found.append(np.array([place[0] for place in near]))
+    mirrored = np.array([1.0 - each for each in found[1]])
+    assert_allclose(
+        *(each[np.lexsort(each.round(9).T)] for each in (found[0], mirrored)), atol=1e-9
+    )
+    step = 2.0 ** -(depth + 1)
+    assert np.ptp(found[0][:, 1]) > min(1.0, 1.5 * step)  # about a step to either side

@@ -118,6 +118,12 @@ def test_average_rewards_find_the_best_arm():
 # ---- errors ----
 
 
+@pytest.mark.parametrize("stranger", [-1.0, 1.5, 7.0])
+def test_one_stranger_among_agents_is_refused_by_its_number(stranger):
+    with pytest.raises(ValueError, match=f"from 0 to 6; got {stranger}"):
+        PolicyMean(RBF(), TABLE, ARMS).queries([[0.0], [stranger], [6.0]])
+
+
 BAD = [
     ([[0.5, 0.4]], r"sum to one; row 0 sums to 0\.9"),
     ([[0.5, 0.5], [0.7, 0.6]], r"row 1 sums to 1\.3"),

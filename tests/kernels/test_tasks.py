@@ -84,6 +84,15 @@ def test_learning_contracts_with_its_derivatives(fixed):
     assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), rtol=1e-11)
 
 
+@pytest.mark.parametrize("rank", [2, 3])
+def test_learning_begins_with_tasks_that_are_alike_but_not_the_same(rank):
+    W, _ = Tasks(RBF(), rank, n_tasks=4).mixture()
+    shared = W @ W.T
+    assert_allclose(np.diag(shared), shared[0, 0])
+    assert (shared[~np.eye(4, dtype=bool)] < 0.99 * shared[0, 0]).all()
+    assert (shared > 0.0).all()
+
+
 def test_a_regressor_learns_how_tasks_resemble_each_other():
     """Task 1 is minus half of task 0; what is known of it says nearly all of the other."""
     f = lambda x: np.sin(6 * x)  # noqa: E731

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -61,6 +62,21 @@ def test_an_outlier_is_reported_once_when_everything_is_learned(tmp_path):
         again = GPUCBOptimizer.load(tmp_path / "run")
     for each in (optimizer, again, pickle.loads(pickle.dumps(optimizer))):
         assert each.run(waves, 1).model == str(caught[0].message)
+
+
+@pytest.mark.parametrize("error", [8.0, -80.0])
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_how_far_an_outlier_is_off_is_told_in_units_of_the_answers(error, unit):
+    rng = np.random.default_rng(0)
+    X = np.linspace(0.0, 1.0, 32)[:, None]
+    y = np.sin(6.0 * X[:, 0]) + 0.05 * rng.standard_normal(32)
+    y[20] += error
+    with pytest.warns(ModelWarning, match="one answer is far") as caught:
+        GPUCBOptimizer(**BOX).tell(X, unit * y)
+    numbers = re.search(r"by ([\d.e+]+); .* taken to be ([\d.e+]+)$", str(caught[0].message))
+    far, variance = map(float, numbers.groups())
+    assert far == pytest.approx(unit * abs(error), abs=0.2 * unit)  # four times the noise
+    assert variance == pytest.approx(far**2, rel=0.01)  # both have three digits
 
 
 def test_criticism_does_not_change_the_run():

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from reference.gp_zooming import gp_zooming, grid_oracle, moments_of, subdivision_oracle
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.guarantee import Guarantee
@@ -193,6 +193,17 @@ def test_radii_that_may_shrink_follow_the_smoothness_of_the_kernel():
 
 
 # Regret ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variation", ["theory", "kernel"])
+def test_f_that_varies_more_at_one_end_is_looked_at_there_whichever_it_is(variation):
+    bounds = []
+    for low, high in ((-3.0, 1.0), (-1.0, 3.0)):  # the kernel is the same to x and to -x
+        optimizer = GPZoomingOptimizer(
+            RBF(1.0) * DotProduct(1.0) ** 2, bounds=[(low, high)], variation=variation, horizon=60
+        )
+        bounds.append(optimizer.start()._variation)
+    np.testing.assert_allclose(*bounds, rtol=1e-6)
 
 
 @pytest.mark.exhaustive

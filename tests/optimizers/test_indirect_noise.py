@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from cases import answer_indirect, make_indirect, play
+from cases import POINTS, answer_indirect, make_indirect, play
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -295,3 +295,16 @@ def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
         assert_array_equal(loaded.surrogate_.kernel_.theta, optimizer.surrogate_.kernel_.theta)
         assert_allclose(loaded.alpha_, optimizer.alpha_)
         assert_allclose(loaded.ask().a, optimizer.ask().a, atol=1e-6)
+
+
+def test_the_error_of_the_kernel_is_in_units_of_the_answers():
+    found = []
+    for unit in (1.0, 1e3):
+        optimizer = make_indirect(
+            "CMES", alpha=1e-3 * unit**2, model_noise=0.05 * unit**2, normalize_y=True
+        )
+        for a in np.linspace(0.0, 1.0, 12):
+            optimizer.tell([a], unit * (np.sin(9.0 * a) + 3.0))
+        mean, std = optimizer.predict(POINTS[:5], return_std=True)
+        found.append(np.r_[mean / unit, std / unit, optimizer.surrogate_.kernel_.theta])
+    np.testing.assert_allclose(*found, rtol=1e-4)

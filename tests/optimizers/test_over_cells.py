@@ -95,6 +95,21 @@ def test_the_money_of_what_is_pending_counts():
     assert rest.count(0.1) * 4.0 <= rest.count(0.3) + 4.0
 
 
+def test_money_for_any_of_several_wanted_sizes_counts():
+    price = {0.1: 4.0, 0.2: 2.0, 0.4: 1.0}
+    optimizer = KGOptimizer(
+        queries=Cells([*price]),
+        cost=[*price.values()],
+        targets=Cells([0.1, 0.2]),
+        bounds=[(0.0, 1.0)],
+        n_initial=6,
+        random_state=0,
+    )
+    found = asked(optimizer, trend, 12)
+    assert set(found) == set(price)
+    assert optimizer._wanted.spent == sum(price[side] for side in found if side != 0.4)
+
+
 def test_a_batch_takes_turns_as_well():
     optimizer = KGOptimizer(
         queries=Cells([0.1, 0.2]), targets=Cells(0.2), bounds=[(0.0, 1.0)], random_state=0

@@ -533,6 +533,11 @@ def test_workers_that_are_given_the_same_query_are_warned_of():
         once = optimizer.ask()
         optimizer.tell([once, once], [0.1, 0.2])
         optimizer.tell(once, 0.3)
+        # Of this batch the first alone was asked before.
+        optimizer.ask()
+        _, *new = optimizer.ask(3)
+        for query in (*new, *new):
+            optimizer.tell(query, 0.1)
 
 
 def test_in_contexts_another_query_is_for_the_same_context():

@@ -353,3 +353,11 @@ def test_thinned_averages_keep_their_number_and_spread():
     thin = many.thinned(9)
     assert [thin[i][:, 0].tolist() for i in range(3)] == [[0.0, 3.0, 6.0], [0.0, 1.0, 2.0], [0.0]]
     assert many.thinned(15) is many
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 2, 3], [0, 2, 1, 3], [1, 3], [0, 2], []])
+def test_functionals_of_a_file_have_rows(offsets):
+    saved = {"rows": np.arange(6.0).reshape(3, 2), "offsets": np.array([0, 2, 3])}
+    assert len(Functionals.of_snapshot(saved, 2)) == 2
+    with pytest.raises(ValueError, match="functionals"):
+        Functionals.of_snapshot(saved | {"offsets": np.array(offsets, dtype=int)}, 2)

@@ -1,6 +1,7 @@
 """Hyperparameters and noise learned from the answers, and the defaults that rest on them."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,8 +31,11 @@ from skgpb.surrogate.likelihood import (
     next_learning,
     noise_prior,
     promising,
+    smooth_kernel,
 )
 from skgpb.surrogate.model import Samples
+from skgpb.surrogate.tasks import slow_kernel
+from skgpb.surrogate.trend_and_rough import trend_and_rough
 
 SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
 RNG = np.random.default_rng(5)
@@ -310,3 +314,21 @@ def test_noise_that_goes_in_proportion_is_learned_as_one_number():
     found, gradient = objective(x)
     assert_allclose(found, value(x), rtol=1e-10)
     assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel_of",
+    [
+        default_kernel,
+        partial(default_kernel, main_effects=True),
+        smooth_kernel,
+        slow_kernel,
+        partial(slow_kernel, smooth=True),
+        lambda bounds: trend_and_rough(bounds, 0.1 * np.diff(bounds).T),
+    ],
+)
+def test_kernels_by_default_are_in_units_of_the_box(kernel_of):
+    bounds = np.array([[0.0, 1.0], [-1.0, 2.0]])
+    units, x = np.array([1e3, 1e-2]), np.random.default_rng(0).random((5, 2))
+    expected, found = (kernel_of(each) for each in (bounds, bounds * units[:, None]))
+    assert_allclose(found(x * units), expected(x), rtol=1e-9)

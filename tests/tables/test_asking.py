@@ -5,10 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import check_grad, minimize
+from scipy.stats import norm
 
 from skgpb.tables import MemoryTable
-from skgpb.tables.asking import NoisyAverages, _Asking, search_by_asking
-from skgpb.tables.model import GroupModel, _bins
+from skgpb.tables.asking import CONFIRMED, NoisyAverages, _Asking, search_by_asking
+from skgpb.tables.model import N_CATEGORIES, GroupModel, _bins
 
 
 def mixed(n=240, seed=0):
@@ -65,6 +67,32 @@ def test_the_posterior_is_that_of_the_rows():
     assert_allclose(cov, expected, rtol=1e-5, atol=1e-7)
 
 
+def test_variances_are_learned_down_the_slope_of_what_speaks_against_them(monkeypatch):
+    learned = []
+
+    def spied(loss, start, **options):
+        learned.append((loss, start))
+        return minimize(loss, start, **options)
+
+    monkeypatch.setattr("skgpb.tables.model.minimize", spied)
+    fitted()
+    ((loss, start),) = learned
+    for theta in start + np.random.default_rng(0).normal(size=(5, len(start))):
+        assert check_grad(lambda at: loss(at)[0], lambda at: loss(at)[1], theta) < 1e-3
+
+
+def test_the_most_frequent_categories_are_told_apart():
+    rng = np.random.default_rng(0)
+    names = np.array([f"town {i}" for i in range(N_CATEGORIES + 20)], dtype=object)
+    rows = np.repeat(rng.permutation(len(names)), rng.permutation(len(names)) + 1)
+    table = MemoryTable({"town": names[rows]}, np.zeros(len(rows)))
+    bins, _ = _bins(table.codes[:, 0], table.levels[0])
+    n = np.bincount(table.codes[:, 0])
+    frequent = n > 20  # each has a number of rows of its own, from 1 on
+    assert len(set(bins[frequent])) == N_CATEGORIES
+    assert len(set(bins[~frequent]) | set(bins[frequent])) == N_CATEGORIES + 1
+
+
 def test_what_is_foretold_is_what_all_other_answers_foretell():
     table, groups, answers, noise, model = fitted(1)
     K = covariance_of_rows(table, model)
@@ -102,6 +130,39 @@ def test_a_table_is_parted_into_groups_that_are_large_enough(seed):
     for inside, members in zip(parts, rows, strict=True):
         box = table.shape.box(inside)
         assert_array_equal(np.flatnonzero(table.rows(box)), members)
+
+
+def test_a_group_may_have_just_as_many_rows_as_it_must_have():
+    table, y = MemoryTable({"x": np.arange(24.0)}, np.zeros(24)), np.zeros(24)
+    office = NoisyAverages(y, 0.1)
+    asking = _Asking(table, office, 12, 50, 1.0, None, np.random.default_rng(0), lambda: None)
+    assert [len(asking.group_of(inside).rows) for inside in asking.parted(2)] == [12, 12]
+
+
+def test_of_a_large_table_some_rows_are_searched_and_all_are_asked_about(monkeypatch):
+    monkeypatch.setattr("skgpb.tables.asking.MOST_ROWS", 160)
+    monkeypatch.setattr("skgpb.tables.asking.EARNS", -np.inf)
+    boxes, propose = [], _Asking.proposed
+    monkeypatch.setattr(
+        _Asking, "proposed", lambda *given: boxes.append(propose(*given)) or boxes[-1]
+    )
+    table, y = mixed()
+    found = search_by_asking(table, NoisyAverages(y, 0.05), 12, 60)
+    assert found.engine == "model"
+    assert any(len(group.rows) < 100 for groups in boxes for group in groups)
+    assert min(len(group.rows) for group in found.groups) >= 12
+    assert max(len(group.rows) for group in found.groups) == 240
+    assert y[found.group.rows].mean() > y.mean() + 0.5
+
+
+def test_a_number_has_the_same_bins_from_above_as_from_below():
+    x, found = np.random.default_rng(0).exponential(size=96), []
+    for values in (x, -x):
+        table = MemoryTable({"x": values}, np.zeros(96))
+        bins, kernel = _bins(table.codes[:, 0], table.levels[0])
+        of_rows = bins[table.codes[:, 0]]
+        found.append(kernel[np.ix_(of_rows, of_rows)])
+    assert_allclose(found[0], found[1], atol=1e-12)
 
 
 def test_a_planted_box_is_found_through_noise():
@@ -144,6 +205,69 @@ def test_the_engine_is_chosen_by_what_the_model_foretells(share, engine, monkeyp
     monkeypatch.setattr(_Asking, "proposed", lambda *given: proposed.append(1) or propose(*given))
     assert of_noise(0).engine == engine
     assert bool(proposed) == (engine == "model")
+
+
+def test_what_is_recommended_is_the_best_of_what_is_known_to_be_better_than_all_rows():
+    least = []
+    for seed in range(6):
+        found = of_noise(seed)
+        lead = found.mean - found.mean[0]
+        apart = np.eye(len(lead)) - np.eye(len(lead))[0]
+        sure = norm.cdf(lead / np.sqrt(np.diag(apart @ found.cov @ apart.T) + 1e-12)) >= CONFIRMED
+        sure[0] = True
+        least.append(sure.sum())
+        assert found.place == np.flatnonzero(sure)[found.mean[sure].argmax()]
+    assert max(least) > 1
+
+
+def test_enough_is_known_once_no_other_group_can_be_much_better(monkeypatch):
+    table, y = mixed()
+    runs, run = [], _Asking.run
+    monkeypatch.setattr(_Asking, "run", lambda self, e: runs.append((self, e)) or run(self, None))
+
+    def enough(within):
+        search_by_asking(table, NoisyAverages(y, 0.5), 12, 60, within=within, confidence=0.9)
+        return runs[-1][1]
+
+    enough(1.0)
+    asking, _ = runs[0]
+    some = asking.groups[1:6]
+    mean, cov = (each[1:6] for each in asking.known())
+    apart = np.eye(5) - np.eye(5)[mean.argmax()]
+    spread = np.sqrt(np.maximum(np.diag(apart @ cov[:, 1:6] @ apart.T), 0.0))
+    more = mean - mean.max() + norm.isf(0.1 / 4) * spread
+    most = np.delete(more, mean.argmax()).max()
+    assert enough(most + 1e-9)(asking, some)
+    assert not enough(most - 1e-9)(asking, some)
+
+
+def test_all_rows_are_among_the_groups_where_no_question_about_them_is_answered():
+    table, y = mixed()
+
+    class Office(NoisyAverages):
+        def affords(self, rows):
+            return len(rows) < len(y)
+
+    found = search_by_asking(table, Office(y, 0.05), 12, 60)
+    whole, *asked = found.groups
+    assert len(whole.rows) == len(y) and not whole.answers
+    mean, cov = found.model.joint([group.rows for group in asked], range(len(asked)))
+    assert_allclose(found.mean[1:], mean)
+    assert_allclose(found.cov[1:, 1:], cov, atol=1e-12)
+    assert found.mean[0] == pytest.approx(y.mean(), abs=0.2)
+
+
+def test_the_better_half_is_asked_on():
+    table, y = mixed()
+    office = NoisyAverages(y, 0.01)
+    asking = _Asking(table, office, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
+    groups = [asking.group_of(inside) for inside in asking.parted(8)]
+    asking.ask_all(groups, 0.1)
+    asking._halve(groups, None)
+    averages = [y[group.rows].mean() for group in groups]
+    times = [len(group.answers) for group in np.array(groups)[np.argsort(averages)]]
+    assert times == sorted(times) and len(set(times)) > 2
+    assert asking.n_answers == sum(times)
 
 
 def test_low_averages_are_sought_as_the_opposite_of_high_ones():

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from skgpb.tables import Box, Interval, MemoryTable, find_group
-from skgpb.tables.search import AskedSides, Found, Trail, ends_of, follow, search_rows, standardized
+from skgpb.tables import Box, Categories, Interval, MemoryTable, find_group
+from skgpb.tables.search import (
+    AskedSides,
+    Found,
+    Trail,
+    ends_of,
+    follow,
+    recommend,
+    search_rows,
+    standardized,
+)
 
 
 class Asked:
@@ -114,6 +124,38 @@ def test_categories_and_missing_values_are_chosen_by_what_they_average():
     assert group.box["hour"].missing
     assert group.box["hour"].low == pytest.approx(12, abs=0.7)
     assert group.box["hour"].high is None or group.box["hour"].high > 22
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
+    rng = np.random.default_rng(seed)
+    shop, x = rng.integers(0, 6, 600), rng.random(600)
+    y = standardized((x > 0.5) + rng.normal(size=600))  # shops hardly differ
+    found = []
+    for names in ("abcdef", "fedcba", "cfbead"):
+        table = MemoryTable({"shop": np.array(list(names), dtype=object)[shop], "x": x}, y)
+        low = next(edge for edge in table.levels[1].edges if edge > 0.49)
+        box = Box.of({"shop": Categories((names[2], names[3])), "x": Interval(low=low)})
+        inside = recommend(table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=0))
+        found.append(table.rows(table.shape.box(inside)).tolist())
+    assert found[0] == found[1] == found[2]
+    assert set(shop[found[0]]) == {2, 3}
+
+
+@pytest.mark.parametrize("low", [False, True])
+def test_missing_values_are_kept_out_only_where_they_average_less(low):
+    rng = np.random.default_rng(0)
+    x, other = rng.random(900), rng.random(900)
+    missing = rng.random(900) < 0.2
+    y = standardized((x > 0.5) - 2.0 * (low & missing) + 0.5 * rng.normal(size=900))
+    columns = {"x": x, "other": np.where(missing, np.nan, other), "last": rng.random(900)}
+    table = MemoryTable(columns, y)
+    edge = next(edge for edge in table.levels[0].edges if edge > 0.49)
+    box = Box.of({"x": Interval(low=edge), "other": Interval()})
+    inside = table.shape.inside(box)
+    inside[table.shape.offsets[2] - 1] = 0
+    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=0))
+    assert inside[table.shape.offsets[2] - 1] == (not low)
 
 
 @pytest.mark.parametrize("min_rows", [1, 40, 500])

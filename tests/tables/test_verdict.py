@@ -199,3 +199,15 @@ def test_some_rows_of_a_large_table_are_enough_for_a_verdict(monkeypatch):
         # All but the five that say what new rows average.
         assert set(sizes[:-5]) == {(2000, 100)}
         assert set(sizes[-5:]) == {(4800, 240)}
+
+
+def test_the_next_best_group_is_another_one():
+    rng = np.random.default_rng(1)
+    X = rng.random((4000, 2))
+    broad = np.exp(-((X - 0.3) ** 2).sum(axis=1) / 0.1)
+    narrow = 3.0 * (np.abs(X - 0.85) < 0.07).all(axis=1)
+    table = MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=4000))
+    finding = find_and_judge(table, 40, n_permutations=19)
+    others = table.rows(finding.runner_up)
+    assert (X[finding.rows].mean(axis=0) > 0.8).all()
+    assert (np.abs(X[others].mean(axis=0) - 0.3) < 0.1).all()
