@@ -8,6 +8,8 @@ from the others, and only points that satisfy all constraints are kept.
 
 References
 ----------
+.. [Mak2018] S. Mak and V. R. Joseph, "Support points", Annals of Statistics 46, 2018. Points of the
+   least energy distance from a distribution; here of many that are given.
 .. [Smith1984] R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly
    distributed over bounded regions", Operations Research 32, 1984.
 """
@@ -22,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
+from scipy.spatial.distance import cdist
 
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
@@ -39,8 +42,8 @@ N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
 MOST_LISTED, SECONDS = 20_000, 10.0
 # Most vertices that are candidates, and most corners at which they are sought.
 MOST_VERTICES, MOST_CORNERS = 64, 20_000
-# Settings from which a first design is chosen.
-N_POOL = 1024
+# Settings from which a first design is chosen; rounds of exchanges.
+N_POOL, N_EXCHANGES = 1024, 20
 
 
 class FeasibleSet:
@@ -582,34 +585,45 @@ class FeasibleSet:
     # -- the first design -------------------------------------------------------------------
 
     def design(self, n: int, seed: int, more: int) -> np.ndarray:
-        """N possible points that fill the set evenly, and ``more`` in case of need.
+        """N possible points that are spread as the set is, and ``more`` in case of need.
 
-        They lie at the centres of as many clusters of points that are spread over the set, which
-        leaves no gaps and, unlike corners of a mixture, tells of what is around them.
+        Every side is covered up to its ends, and every value of a list occurs as often as in the
+        set: these are the points of the least energy distance from many that fill it [Mak2018]_,
+        found by exchanging one at a time.
         """
-        from scipy.cluster.vq import kmeans2
-
-        from skgpb.domains.first_design import farthest, in_sides
+        from skgpb.domains.first_design import farthest
 
         rng = np.random.default_rng([seed, 0, 0, 3])
         bounds = self.space.bounds
         pool = self.sample(N_POOL, rng.random(len(bounds)))
         pool = np.unique(pool, axis=0)
-        unit = in_sides(pool, bounds)
-        chosen: list[int] = []
-        if n and len(pool) > n:
-            middles, _ = kmeans2(unit, n, minit="++", seed=rng, missing="warn")
-            for middle in rng.permutation(middles):
-                distance = ((unit - middle) ** 2).sum(axis=1)
-                distance[chosen] = np.inf
-                chosen.append(int(distance.argmin()))
-        else:
-            chosen = rng.permutation(len(pool))[:n].tolist()
+        columns, groups = self.space.columns(pool), self.space.groups
+        side = np.ptp(columns, axis=0)
+        columns = columns / np.where(side > 0.0, side, 1.0)
+        square, distance = np.zeros((2, len(pool), len(pool)))
+        for axis in range(self.space.n_axes):
+            along = cdist(columns[:, groups == axis], columns[:, groups == axis])
+            distance += along
+            square += along**2
+        distance += np.sqrt(square)
+        chosen = rng.permutation(len(pool))[:n]
+        total, middle = distance[chosen].sum(axis=0), distance.mean(axis=0)
+        for _ in range(N_EXCHANGES):
+            before = chosen.copy()
+            for i, old in enumerate(before):
+                # The point that lowers the energy most, in place of one of the others.
+                total -= distance[old]
+                score = len(chosen) * middle - total
+                score[np.delete(chosen, i)] = np.inf
+                chosen[i] = score.argmin()
+                total += distance[chosen[i]]
+            if (chosen == before).all():
+                break
         for _ in range(more):
             other = farthest(pool, pool[chosen], bounds)
             if other is None:
                 break
-            chosen.append(other)
+            chosen = np.append(chosen, other)
         return pool[chosen]
 
 

@@ -161,9 +161,7 @@ def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume:
                 "another name"
             )
     own = {each: value for each, value in vars(optimizer).items() if not is_derived(each)}
-    state = {
-        each: value for each, value in vars(kept).items() if is_derived(each) or each in later
-    }
+    state = {each: value for each, value in vars(kept).items() if is_derived(each) or each in later}
     optimizer.__dict__ = own | state
 
 

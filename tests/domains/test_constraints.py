@@ -335,3 +335,32 @@ def test_what_is_told_may_lie_between_steps():
 def test_impossible_steps_are_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
         Steps(*arguments)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"constraints": ["x + y <= 1.5"]},
+        {"constraints": ["x + y = 0.9"]},
+        {"feasible": lambda params: params["x"] + params["y"] <= 1.5},
+    ],
+    ids=["linear", "equation", "function"],
+)
+def test_a_rule_between_two_sides_leaves_the_first_design_of_the_others_as_it_is(rule):
+    """Values of a list, and integers up to their ends, occur as often as without the rule."""
+    kinds, n = list("ABCDEFGH"), 10
+    sides = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": kinds, "n": range(1, 7), "z": (0.0, 1.0)}
+    space = ParameterSpace.of_bounds(Box(sides, **rule))
+    counts = {each: 0 for each in [*kinds, *sides["n"]]}
+    for seed in range(12):
+        design = [space.setting(point) for point in space.feasible.design(n, seed, 2)[:n]]
+        assert {params["kind"] for params in design} == set(kinds)
+        assert {params["n"] for params in design} == set(sides["n"])
+        z = [params["z"] for params in design]
+        assert min(z) < 0.15 and max(z) > 0.85
+        for params in design:
+            counts[params["kind"]] += 1
+            counts[params["n"]] += 1
+    # Of 120 each; no more than one in a design over or under an equal share.
+    assert all(12 <= counts[kind] <= 24 for kind in kinds)
+    assert all(12 <= counts[number] <= 24 for number in sides["n"])
