@@ -1283,6 +1283,11 @@ class BaseBanditOptimizer(
         """True if an answer was told, or evaluations were given to ``fit``."""
         return hasattr(self, "bounds_") and self._record.n_known > 0
 
+    @property
+    def _knows_all(self) -> bool:
+        """True if no further answer could say anything new of what is to be found."""
+        return False
+
     def _check_informed(self) -> None:
         """Raise NotFittedError where nothing is known that a recommendation could rest on."""
         if self._informed:

@@ -128,6 +128,8 @@ class Player(Followed, Protocol):
     @property
     def _informed(self) -> bool: ...
     @property
+    def _knows_all(self) -> bool: ...
+    @property
     def _has_prices(self) -> bool: ...
     @property
     def _least_price(self) -> float: ...
@@ -383,6 +385,8 @@ class Play:
         optimizer, stop = self._optimizer, self._stop
         if stop is not None and optimizer._informed and optimizer._stops(stop):
             return str(getattr(stop, "message", "stop returned True"))
+        if optimizer._informed and optimizer._knows_all:
+            return "every query was answered, and answers are exact"
         return ""
 
     @locked

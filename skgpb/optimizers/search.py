@@ -356,6 +356,19 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             and self.space_.discrete
         )
 
+    @property
+    def _knows_all(self) -> bool:
+        """True if the best is to be found, every query was answered, and answers are exact."""
+        if not (self._is_for_best and self._can_be_seen and not self._tracked.queries.follows):
+            return False
+        space, rows = self.space_, self.domain_.rows
+        if self.domain_.stands_for_box and (space is None or not np.isfinite(space.n_settings)):
+            return False
+        if len(self._gp.observed) < len(rows) or not self._model.is_exact:
+            return False
+        known = {row.tobytes() for row in self._gp.observed.rows + 0.0}
+        return all(row.tobytes() in known for row in rows + 0.0)
+
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> int:

@@ -351,8 +351,8 @@ def test_a_rule_between_two_sides_leaves_the_first_design_of_the_others_as_it_is
     kinds, n = list("ABCDEFGH"), 10
     sides = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": kinds, "n": range(1, 7), "z": (0.0, 1.0)}
     space = ParameterSpace.of_bounds(Box(sides, **rule))
-    counts = {each: 0 for each in [*kinds, *sides["n"]]}
-    for seed in range(12):
+    counts = dict.fromkeys([*kinds, *sides["n"]], 0)
+    for seed in range(6):
         design = [space.setting(point) for point in space.feasible.design(n, seed, 2)[:n]]
         assert {params["kind"] for params in design} == set(kinds)
         assert {params["n"] for params in design} == set(sides["n"])
@@ -361,6 +361,6 @@ def test_a_rule_between_two_sides_leaves_the_first_design_of_the_others_as_it_is
         for params in design:
             counts[params["kind"]] += 1
             counts[params["n"]] += 1
-    # Of 120 each; no more than one in a design over or under an equal share.
-    assert all(12 <= counts[kind] <= 24 for kind in kinds)
-    assert all(12 <= counts[number] <= 24 for number in sides["n"])
+    # An equal share of the 60 of each side is 7.5 and 10; each design has one or two of a kind.
+    assert all(6 <= counts[kind] <= 12 for kind in kinds)
+    assert all(6 <= counts[number] <= 14 for number in sides["n"])

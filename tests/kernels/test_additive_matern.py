@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer
@@ -45,6 +46,24 @@ def test_a_list_of_one_scale_is_that_scale():
     many, one = AdditiveMatern([0.4])(X, eval_gradient=True), AdditiveMatern(0.4)
     for of_list, of_number in zip(many, one(X, eval_gradient=True), strict=True):
         assert_allclose(of_list, of_number, rtol=1e-14)
+
+
+@pytest.mark.parametrize("scales", [0.6, [0.3, 0.7]])
+def test_a_feature_may_have_several_columns(scales):
+    kernel = AdditiveMatern(scales, nu=1.5, main_effects=0.8, groups=[0, 0, 1])
+    each = np.broadcast_to(scales, 2)
+    expected = Matern(each[[0, 0, 1]], nu=1.5)(X)
+    for scale, columns in zip(each, ([0, 1], [2]), strict=True):
+        expected += 0.4 * Matern(scale / np.sqrt(2.0), nu=1.5)(X[:, columns])
+    assert_allclose(kernel(X), expected, rtol=1e-12)
+    assert_allclose(kernel(X, X[:3]), expected[:, :3], rtol=1e-12)
+    assert clone(kernel) == kernel and len(kernel.theta) == 1 + np.size(scales)
+
+
+def test_groups_that_cannot_be_used_are_named():
+    for groups in ([0, 1], [0, 0, 0, 1], [0, 2, 3], [1, 1, 2], [0, 1, 0], [0.0, 1.0, 2.0], "abc"):
+        with pytest.raises(ValueError, match="groups must have an integer for each of 3 columns"):
+            AdditiveMatern(groups=groups)(X)
 
 
 def test_parameters_that_cannot_be_used_are_named():

@@ -23,6 +23,7 @@ import skgpb.surrogate.kernel_parts
 import skgpb.surrogate.likelihood
 from skgpb import OnlineGaussianProcessRegressor
 from skgpb.kernels import AdditiveMatern, CellAverage, boxes_from_points
+from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.surrogate.gram import fill_above
 from skgpb.surrogate.kernel_parts import covariances
 
@@ -42,6 +43,8 @@ KERNELS = [
     1.3 * AdditiveMatern(SCALES, nu=0.5, main_effects_bounds="fixed") + WhiteKernel(0.1),
     AdditiveMatern(SCALES, "fixed", nu=1.5, main_effects=2.0) * RBF(0.8),
     AdditiveMatern(SCALES, "fixed", main_effects_bounds="fixed") * ConstantKernel(0.5),
+    AdditiveMatern([0.4, 1.2], groups=[0, 0, 1]) * ConstantKernel(0.5),
+    AxisMatern([0.4, 1.2], nu=1.5, groups=[0, 1, 1]) + OnSettings(RBF([0.7] * 3), np.sin),
     # Kernels without a formula here, alone and among others.
     Matern(SCALES, nu=1.2),
     ExpSineSquared(1.1, 0.8),

@@ -1,0 +1,122 @@
+"""Searches over lists, integers and numbers together, where nothing else is known."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from skgpb import EIOptimizer, ESTOptimizer, GPUCBOptimizer, MESOptimizer, PIOptimizer
+from skgpb.domains import Box
+from skgpb.kernels import AdditiveMatern
+
+FOR_THE_BEST = {
+    "EI": EIOptimizer,
+    "PI": PIOptimizer,
+    "EST": ESTOptimizer,
+    "MES": MESOptimizer,
+    "UCB": lambda **settings: GPUCBOptimizer(regret="simple", **settings),
+}
+SIZES = (6, 5, 4)
+
+
+def lists(sizes=SIZES):
+    return {f"s{i}": [f"{i}-{k}" for k in range(n)] for i, n in enumerate(sizes)}
+
+
+def table(seed, sizes=SIZES):
+    """Return a function of settings: main effects, and as much that is not a sum of them."""
+    rng = np.random.default_rng(seed)
+    values = sum(np.ix_(*(rng.normal(size=n) for n in sizes))) + rng.normal(size=sizes)
+    values = (values - values.min()) / np.ptp(values)
+    return lambda query: float(values[tuple(int(v.split("-")[1]) for v in query.params.values())])
+
+
+def play(optimizer, f, n, noise=0.0, seed=0):
+    rng, asked = np.random.default_rng(seed), []
+    for _ in range(n):
+        query = optimizer.ask()
+        asked.append(tuple(query.params.values()))
+        optimizer.tell(query, f(query) + noise * rng.normal())
+    return asked
+
+
+def longest(asked):
+    runs = np.split(asked, np.flatnonzero([a != b for a, b in pairwise(asked)]) + 1)
+    return max(map(len, runs))
+
+
+def test_what_is_learned_of_one_value_of_a_list_counts_everywhere():
+    """A sum of effects of ten lists is known after far fewer answers than there are settings."""
+    sizes = (3,) * 10
+    rng = np.random.default_rng(0)
+    effects = [rng.normal(size=n) for n in sizes]
+    settings = rng.integers(3, size=(100, 10))
+    y = np.sum([effect[settings[:, i]] for i, effect in enumerate(effects)], axis=0)
+    rows = [
+        {name: lists(sizes)[name][k] for name, k in zip(lists(sizes), x, strict=True)}
+        for x in settings
+    ]
+    optimizer = GPUCBOptimizer(bounds=lists(sizes), random_state=0).fit(rows[:60], y[:60])
+    assert type(optimizer._gp.kernel.base.k2) is AdditiveMatern
+    error = optimizer.predict(rows[60:]) - y[60:]
+    assert np.sqrt(np.mean(error**2)) < 0.15 * y.std()
+
+
+@pytest.mark.parametrize("name", FOR_THE_BEST)
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_no_setting_is_asked_again_and_again(name, noise):
+    """Repeats are for what may change the recommendation, and never many in a row."""
+    for seed in range(2):
+        optimizer = FOR_THE_BEST[name](bounds=lists(), random_state=seed)
+        asked = play(optimizer, table(seed), 50, noise, seed)
+        assert longest(asked) <= 4
+        assert len(set(asked)) >= (49 if noise == 0.0 else 35)
+
+
+@pytest.mark.parametrize("name", ["EI", "UCB"])
+def test_a_run_ends_when_every_setting_is_known_exactly(name):
+    f = table(3, (4, 3, 2))
+    optimizer = FOR_THE_BEST[name](bounds=lists((4, 3, 2)), random_state=0)
+    result = optimizer.run(f, budget=200)
+    assert "every query was answered" in result.message and result.success
+    # One answer more says that answers are exact.
+    assert 24 <= result.nfev <= 25
+    assert result.fun == pytest.approx(1.0) and f(result.x) == 1.0
+
+
+@pytest.mark.parametrize("noise", [0.05, None])
+def test_a_run_with_noise_or_for_its_answers_goes_on(noise):
+    f, rng = table(3, (4, 2)), np.random.default_rng(0)
+    if noise is None:
+        optimizer = GPUCBOptimizer(bounds=lists((4, 2)), random_state=0)
+        assert optimizer.run(f, budget=40).nfev == 40
+    else:
+        optimizer = EIOptimizer(bounds=lists((4, 2)), random_state=0)
+        assert optimizer.run(lambda q: f(q) + noise * rng.normal(), budget=40).nfev == 40
+
+
+def test_settings_beside_the_best_are_candidates():
+    """Those that differ from it in a single list, of which a cube's neighbourhood has few."""
+    sizes = (12, 10, 9, 8)
+    optimizer = EIOptimizer(bounds=lists(sizes), random_state=0)
+    play(optimizer, table(0, sizes), 20, 0.01)
+    optimizer.ask()
+    best = optimizer.recommend()
+    points = optimizer.domain_.every_place()
+    space = optimizer.space_
+    settings = {tuple(space.setting(point).values()) for point in points}
+    values = np.array(list(best.params.values()))
+    near = [each for each in settings if (np.array(each) != values).sum() == 1]
+    assert len(near) >= 20  # of 35
+
+
+def test_a_box_with_a_rule_has_candidates_beside_the_best_too():
+    sides = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": list("ABCDEFGH"), "n": range(1, 200)}
+    optimizer = EIOptimizer(bounds=Box(sides, ["x + y <= 1.2"]), random_state=0)
+    for _ in range(15):
+        query = optimizer.ask()
+        params = query.params
+        assert params["x"] + params["y"] <= 1.2 + 1e-9
+        optimizer.tell(query, params["x"] - (params["kind"] != "C") - abs(params["n"] - 50) / 200)
+    kinds = [optimizer.space_.setting(p)["kind"] for p in optimizer.domain_.every_place()]
+    assert set(kinds) == set("ABCDEFGH")
