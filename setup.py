@@ -1,5 +1,6 @@
 """Build the extension modules; all metadata is in pyproject.toml."""
 
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -91,9 +92,15 @@ extensions.append(
     )
 )
 
+# All processors compile, each another module. Processes that do not begin as copies of this one
+# would run this file again.
+n_processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+options["build_ext"] = {"parallel": n_processors}
+
 setup(
     ext_modules=cythonize(
         extensions,
+        nthreads=n_processors if multiprocessing.get_start_method() == "fork" else 0,
         shared_utility_qualified_name=SHARED,
         compiler_directives=DIRECTIVES,
         build_dir=str(generated),

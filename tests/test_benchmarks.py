@@ -40,6 +40,7 @@ SMALLEST: dict[str, list[str]] = {
     "fidelities": ["--methods skgpb"],
     "first_check": ["--dimensions 1"],
     "length_scales": ["--budget 6"],
+    "lists": ["--kinds three-lists --methods simple random"],
     "nothing_known": ["--budget 3"],
     "parallel": ["--answers 12 --names forrester"],
     "papers.contextual": ["--contexts 3"],
