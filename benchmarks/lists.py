@@ -204,8 +204,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     parser = argument_parser("lists", __doc__, 3)
     parser.add_argument("--half", choices=HALVES, default="confirming", help="of the functions")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    kinds, methods = list(KINDS), list(METHODS)
+    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds, help="of functions")
+    parser.add_argument("--methods", nargs="+", choices=methods, default=methods, help="to play")
     parser.add_argument("--tables", type=Path, help="folder of tables to play instead")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
