@@ -11,6 +11,7 @@ from scipy.stats import loguniform, norm, randint
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
+from skgpb.domains.space import in_coordinates
 from skgpb.plotting import CellMapDisplay, PosteriorDisplay, SliceDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -53,7 +54,7 @@ def test_every_side_is_a_panel_through_the_recommendation(laboratory):
     ):
         X = np.tile(best, (len(grid), 1))
         X[:, i] = grid
-        expected = laboratory.predict(X, return_std=True)
+        expected = laboratory.predict(in_coordinates(X), return_std=True)
         assert_allclose(mean, expected[0])
         assert_allclose(std, expected[1])
         assert_allclose(display.recommended[i], best[i])
@@ -129,7 +130,7 @@ def test_bad_input(laboratory):
             SliceDisplay.from_optimizer(laboratory, features=features)
     with pytest.raises(ValueError, match="grid_resolution"):
         SliceDisplay.from_optimizer(laboratory, grid_resolution=1)
-    with pytest.raises(ValueError, match="fixed must be a point of shape"):
+    with pytest.raises(ValueError, match="values of named sides are given by name"):
         SliceDisplay.from_optimizer(laboratory, fixed=[1.0])
 
 
