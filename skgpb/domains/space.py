@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
@@ -305,8 +305,11 @@ class Quantile(Axis):
         return np.clip(values, self.low, self.high)
 
     def value(self, u: float) -> float | int:
-        """Value of the parameter at a coordinate in [0, 1]."""
-        return float(self._values(np.asarray(u)))
+        """Value of the parameter at a coordinate in [0, 1].
+
+        A number of up to twelve digits that was told is read back as it was.
+        """
+        return as_told(float(self._values(np.asarray(u))), u, self.distribution.cdf)
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
@@ -347,7 +350,7 @@ class IntegerQuantile(Quantile, SeparateAxis):
 
     def value(self, u: float) -> int:
         """Value of the parameter at a coordinate in [0, 1]."""
-        return int(super().value(u))
+        return int(self._values(np.asarray(u)))
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
@@ -458,6 +461,12 @@ def _key(value: Any) -> Any:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def as_told(value: float, u: float, coordinate: Callable[[float], Any]) -> float:
+    """Return a value at a coordinate; with at most twelve digits where those have the same one."""
+    short = float(f"{value:.12g}")
+    return short if float(coordinate(short)) == u else value
 
 
 def checked_number(value: Any) -> float:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.space import SAME, ListedAxis, checked_number, within_rounding
+from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, within_rounding
 from skgpb.utils import check_bounds
 
 # Maximum number of steps; more are taken for a mistake.
@@ -114,8 +114,11 @@ class Steps(ListedAxis):
         return np.where(np.abs(values - near) <= SAME * near, near, values)
 
     def value(self, u: float) -> float:
-        """The number at a coordinate."""
-        return float(self.numbers(np.array([u]))[0])
+        """Return the number at a coordinate; of up to twelve digits, as it was told."""
+        value = float(self.numbers(np.array([u]))[0])
+        if not self.log:
+            return value
+        return as_told(value, u, lambda x: self._coordinates(np.array([x]))[0])
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, 1) of coordinates (n,)."""

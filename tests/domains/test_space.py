@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.domains import Box
+from skgpb.domains import Box, Steps
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV, ParameterSpace
 from skgpb.surrogate.settings import (
@@ -335,3 +335,24 @@ def test_settings_of_several_spaces_have_points():
         )
     with pytest.raises(ValueError, match="must have a value for each of"):
         space.points({"kind": "b", "x": 0.5})
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        loguniform(1e-4, 0.1),
+        uniform(-3.0, 7.0),
+        loguniform(1e-3, 1e5),
+        Steps(1e-4, 0.1, log=True),
+        Steps(-1.0, 2.0),
+    ],
+    ids=["log", "uniform", "wide", "steps", "even steps"],
+)
+def test_a_number_is_read_back_as_it_was_told(side):
+    space = ParameterSpace.of_bounds({"x": side, "kind": ["a", "b"]})
+    low, high = (side.low, side.high) if isinstance(side, Steps) else side.support()
+    for value in np.random.default_rng(0).uniform(low, high, 200):
+        setting = {"x": min(max(float(f"{value:.6g}"), low), high), "kind": "b"}
+        assert space.setting(space.point(setting)) == setting
+    for end in (low, high):
+        assert space.setting(space.point({"x": float(end), "kind": "a"}))["x"] == end
