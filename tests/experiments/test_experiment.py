@@ -677,8 +677,10 @@ def test_limits_change_in_the_midst_of_a_run(run):
     assert_allclose([found["mean"], found["std"]], [mean[0], std[0]], rtol=1e-6)
     assert [entry["query"] for entry in run.pending()] == [entry["query"] for entry in pending]
     asked = [entry["params"] for entry in run.ask(30, another=True)]
-    assert max(params["temperature"] for params in asked) > 90
     assert "C" in {params["catalyst"] for params in asked}
+    # Six answers say that it is not worth going there, but it could be asked.
+    space, places = run.optimizer.space_, run.optimizer.domain_.every_place()
+    assert 105 < max(space.setting(place)["temperature"] for place in places) <= 110
     kept = run.path.read_bytes()
     with pytest.raises(ValueError, match="would be outside of the new limits"):
         run.change(["catalyst=B,C"])
