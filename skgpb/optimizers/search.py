@@ -135,7 +135,13 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     evenly, plus a quarter of the candidates which follow the posterior: the best points so
     far and points around them, at distances of every order of magnitude. In more than three
     dimensions, where no such set fills the box, all of them follow the posterior. After some
-    hundred answers they move in turn, a few in each round (decision D-D10).
+    hundred answers they move in turn, a few in each round (decision D-D10). If sides are lists or
+    integers there is no grid. Settings are candidates, all of them if these are few enough; else
+    half of them differ from the best ones on one side, or on a few.
+
+    *Repeats.* Rules that are to find the best, and learn the kernel, ask a setting of lists and
+    integers again only if one more answer may raise the largest mean by more than a new setting
+    may (decision D-H49). ``run`` ends when every setting is known exactly.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
     the best answer is asked once more after 16 answers, which shows whether answers have noise.
