@@ -18,7 +18,7 @@ FLOORS = [
     "kernels",
     "domains acquisition surrogate persistence tables",
     "optimizers",
-    "datasets inspection metrics model_selection objectives testing theory",
+    "datasets inspection metrics model_selection objectives testing",
     "experiments integrations plotting problems",
     "app",
     "cli",
