@@ -5,15 +5,17 @@ parameters at the start, and in order every fit, every query asked, every answer
 set of hyperparameters and parameters that were set, all numbers exactly. Loading replays them, so
 that a later version can as well.
 
-The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
-and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is
-read, and neither is more expanded than a run that ``save`` has written may need: ``LARGEST_*``.
-Events of a long run are parsed one at a time: :mod:`skgpb.json_parts`. A query is written where it
-comes first, and as ``{"query": n}`` afterwards, n being its number among the different ones.
+The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``,
+the log ``events.jsonl`` with an event in each line, and one ``.npy`` member for each array that
+these refer to as ``{"array": name}``. Nothing else is read, and neither is more expanded than a run
+that ``save`` has written may need: ``LARGEST_*``. A value takes up to 200 bytes of memory, but only
+three characters of text, which is compressed as well; so values are counted before they are parsed,
+and events are parsed one at a time. A query is written where it comes first, and as
+``{"query": n}`` afterwards, n being its number among the different ones.
 
 The file may also hold a snapshot, ``snapshot.json``: state that is expensive to compute from the
-log. It names the log by the SHA-256 of ``run.json``, and is not read with another one. Programs
-that write files can leave it out.
+log. It names the run by the SHA-256 of ``run.json`` and ``events.jsonl``, and is not read with
+another one. Programs that write files can leave it out.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import zipfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import sklearn.gaussian_process.kernels as sklearn_kernels
@@ -36,7 +38,6 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import LoadError
 from skgpb.guarantee import Guarantee
-from skgpb.json_parts import DECODER, LARGEST_REST, n_values, read_document, written
 
 FORMAT, VERSION = "skgpb run", 1
 # Kinds of ValueError whose messages name bytes and places in them.
@@ -45,8 +46,10 @@ BYTES_TOLD = (UnicodeError, json.JSONDecodeError)
 SMALL = 16
 # Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
 KINDS = "biufUS"
-# Bytes of run.json, and values in it: a round takes about 360 and 50.
+# Bytes of run.json and the events, and values in them: a round takes about 360 and 50.
 LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
+# Characters of an event, number of events, and values of run.json or of the snapshot.
+LARGEST_EVENT, MOST_EVENTS, LARGEST_REST = 2**20, 2**20, 2**21
 # Bytes of all arrays together.
 LARGEST_ARRAYS = 2**30
 
@@ -290,6 +293,7 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 def write(
     path: str | os.PathLike[str],
     document: dict[str, Any],
+    events: Iterable[list[Any]],
     arrays: dict[str, np.ndarray],
     snapshot: Any,
 ) -> None:
@@ -298,9 +302,10 @@ def write(
     It is written to a temporary file in the same folder, synced, and renamed. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
     """
-    text = written(document, "events").encode("ascii")
-    _check_size(text)
-    beside = json.dumps({"of": _name_of(text), "state": snapshot}, allow_nan=False)
+    text = json.dumps(document, allow_nan=False).encode("ascii")
+    log = "".join(json.dumps(event, allow_nan=False) + "\n" for event in events).encode("ascii")
+    _check_size(text, log)
+    beside = json.dumps({"of": _name_of(text, log), "state": snapshot}, allow_nan=False)
     if sum(array.nbytes for array in arrays.values()) > LARGEST_ARRAYS:
         raise ValueError(
             f"the arrays of the run are larger than {LARGEST_ARRAYS} bytes, more than a file may "
@@ -309,7 +314,8 @@ def write(
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("run.json", text)
-        if n_values(beside) <= LARGEST_REST:
+        archive.writestr("events.jsonl", log)
+        if _n_values(beside.encode("ascii")) <= LARGEST_REST:
             archive.writestr("snapshot.json", beside)
         for name, array in arrays.items():
             member = io.BytesIO()
@@ -318,9 +324,11 @@ def write(
     replace_file(path, buffer.getvalue())
 
 
-def _name_of(text: bytes) -> str:
-    """Name of a log, by which its snapshot knows it."""
-    return hashlib.sha256(text).hexdigest()
+def _name_of(text: bytes, log: bytes) -> str:
+    """Name of a run, by which its snapshot knows it."""
+    name = hashlib.sha256(text)
+    name.update(log)
+    return name.hexdigest()
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -358,14 +366,30 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     _sync_directory(path.parent)
 
 
-def _check_size(text: bytes) -> None:
-    """Refuse a document that is larger than any run produces."""
-    values = n_values(text)
-    if len(text) > LARGEST_DOCUMENT or values > LARGEST_NUMBER_OF_VALUES:
+def _check_size(text: bytes, log: bytes) -> None:
+    """Refuse a document and events that are larger than those of any run."""
+    rest, size = _n_values(text), len(text) + len(log)
+    values = rest + _n_values(log)
+    if size > LARGEST_DOCUMENT or values > LARGEST_NUMBER_OF_VALUES:
         raise ValueError(
-            f"a run of {values} values in {len(text)} bytes is larger than a file may hold "
+            f"a run of {values} values in {size} bytes is larger than a file may hold "
             f"({LARGEST_NUMBER_OF_VALUES} values, {LARGEST_DOCUMENT} bytes): pickle it"
         )
+    if rest > LARGEST_REST:
+        raise ValueError(
+            f"apart from its events a run has more than {LARGEST_REST} values: pass arrays for "
+            "long lists of numbers"
+        )
+    if log.count(b"\n") > MOST_EVENTS or max(map(len, io.BytesIO(log)), default=0) > LARGEST_EVENT:
+        raise ValueError(
+            f"a run has more than {MOST_EVENTS} events, or one of more than {LARGEST_EVENT} "
+            "characters: pass arrays for long lists of numbers"
+        )
+
+
+def _n_values(text: bytes) -> int:
+    """Return how many values a JSON text may have: commas and brackets that open."""
+    return sum(map(text.count, (b",", b"[", b"{")))
 
 
 def _replace_unseen(path: Path, data: bytes, mode: int | None) -> None:
@@ -427,8 +451,8 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Arrays]]:
-    """Open a file: its document and its arrays.
+def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
+    """Open a file: its document, its events, which are parsed as one goes, and its arrays.
 
     Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
     can be wrong.
@@ -438,10 +462,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Array
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("it is not a regular file")
             with zipfile.ZipFile(file) as archive:
-                data = _member(archive, "run.json", LARGEST_DOCUMENT)
-                document, log = _document(data), _name_of(data)
-                del data
-                yield document, Arrays(archive, log)
+                text = _member(archive, "run.json", LARGEST_DOCUMENT)
+                log = _member(archive, "events.jsonl", LARGEST_DOCUMENT - len(text))
+                _check_size(text, log)
+                events = map(_parsed, io.BytesIO(log))
+                yield _document(text), events, Arrays(archive, _name_of(text, log))
         except MemoryError:
             raise
         except Exception as error:
@@ -473,7 +498,7 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     OSError
         If it cannot be opened.
     """
-    with opened(path) as (document, _):
+    with opened(path) as (document, _, _):
         notes = document.get("notes", {})
         if not isinstance(notes, dict):
             raise ValueError(f"notes must be a dict, got {notes!r}")
@@ -490,10 +515,17 @@ def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
     return archive.read(info)
 
 
-def _document(data: bytes) -> dict[str, Any]:
-    _check_size(data)
-    text = data.decode("ascii")
-    document = read_document(text, "events")
+def _parsed(text: bytes) -> Any:
+    """Parse JSON, which has no NaN and no infinities."""
+    return json.loads(text.decode("ascii"), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _document(text: bytes) -> dict[str, Any]:
+    document = _parsed(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     version = document["version"]
@@ -516,13 +548,13 @@ class Arrays:
     ----------
     archive : ZipFile
         The file.
-    log : str
-        Name of its log, the hash of ``run.json``.
+    run : str
+        Name of its run, by which the snapshot knows it.
     """
 
-    def __init__(self, archive: zipfile.ZipFile, log: str) -> None:
+    def __init__(self, archive: zipfile.ZipFile, run: str) -> None:
         self._archive = archive
-        self._log = log
+        self._run = run
         self._known: dict[str, np.ndarray] = {}
         self._room = LARGEST_ARRAYS
 
@@ -534,14 +566,14 @@ class Arrays:
         return self._known[name]
 
     def snapshot(self) -> Any:
-        """Return the encoded snapshot that belongs to the log, or None if there is none."""
+        """Return the encoded snapshot that belongs to the run, or None if there is none."""
         if "snapshot.json" not in self._archive.namelist():
             return None
-        text = _member(self._archive, "snapshot.json", LARGEST_DOCUMENT).decode("ascii")
-        if n_values(text) > LARGEST_REST:
+        text = _member(self._archive, "snapshot.json", LARGEST_DOCUMENT)
+        if _n_values(text) > LARGEST_REST:
             raise ValueError(f"its snapshot has more than {LARGEST_REST} values")
-        beside = DECODER.decode(text)
-        return beside["state"] if beside["of"] == self._log else None
+        beside = _parsed(text)
+        return beside["state"] if beside["of"] == self._run else None
 
 
 def _array_from(data: bytes) -> np.ndarray:

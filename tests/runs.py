@@ -39,17 +39,25 @@ def optimizer(**parameters):
 
 
 def document_of(path):
+    """What a file holds beside arrays, with its events."""
     with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("run.json"))
+        events = [json.loads(line) for line in archive.read("events.jsonl").splitlines()]
+        return json.loads(archive.read("run.json")) | {"events": events}
+
+
+def lines_of(events):
+    return "".join(json.dumps(event) + "\n" for event in events)
 
 
 def with_document(path, change, name="run.json"):
-    """Rewrite the JSON of a member of a file."""
+    """Rewrite the JSON of a member of a file, or the document of a run with its events."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members[name])
+    document = document_of(path) if name == "run.json" else json.loads(members[name])
     change(document)
-    members[name] = json.dumps(document).encode()
+    if name == "run.json":
+        members["events.jsonl"] = lines_of(document.pop("events"))
+    members[name] = json.dumps(document)
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import itertools
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,6 @@ def commands() -> list[str]:
 #: Options with which a command takes seconds, in addition to ``--runs 1 --seed 1``.
 SMALLEST: dict[str, list[str]] = {
     "averaged_stop": ["--dimensions 1"],
-    "bounds": ["--horizons 80"],
     "calibration": ["--answers 10"],
     "constraints": ["--answers 11", "--suggestions 100"],
     "coverage": ["--rounds 2"],
@@ -43,6 +43,7 @@ SMALLEST: dict[str, list[str]] = {
     "lists": ["--kinds three-lists --methods simple random"],
     "nothing_known": ["--budget 3"],
     "parallel": ["--answers 12 --names forrester"],
+    "papers.bounds": ["--horizons 80"],
     "papers.contextual": ["--contexts 3"],
     "papers.dagp_fig1": [""],
     "papers.dagp_fig2": [""],
@@ -189,6 +190,21 @@ def test_functions_of_bbob_are_those_of_coco_within_their_range(monkeypatch) -> 
         values = function.value(np.random.default_rng(2).random((2000, function.d)))
         assert 0.85 < np.mean(values > -1.0) < 0.95 and values.max() <= 0.0
         assert function.noise == 0.1 * name.endswith("noisy")
+
+
+def test_bounds_of_regret_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    module = importlib.import_module("benchmarks.papers.bounds")
+    delta, counts, n = np.array([0.5, 0.25, 0.125]), np.array([1, 2, 2]), np.array([36, 37, 300])
+    # Depth 0 takes 2 * 1 * (16 + 2) = 36 answers, depth 1 2 * 2 * (64 + 2) = 264 more.
+    bounds = module.gpoo_bound(n, delta, counts, np.full(3, 400.0), 0.01)
+    assert bounds.tolist() == [1.5, 0.75, 0.75]
+    # 8 n beta gamma / log(1 + 1 / sigma^2).
+    bound = module.gp_ucb_bound(100, 5.0, 20.0, 0.04)
+    assert bound == pytest.approx(math.sqrt(8 / math.log(26) * 100 * 20 * 5), rel=1e-12)
+    # Averages of four points of |x - 0.3|, with 3 delta of 0.6 and 0.15.
+    cells = module.near_optimal_cells(lambda X: -abs(X[:, 0] - 0.3), np.array([0.2, 0.05]), 0.0)
+    assert cells.tolist() == [1, 1]
 
 
 def test_searches_are_compared_run_by_run_and_played_once(

@@ -17,10 +17,12 @@ from runs import (
     BOUNDS,
     document_of,
     failing_peak,
+    lines_of,
     optimizer,
     peak,
     with_document,
     with_member,
+    without_member,
 )
 from sklearn.gaussian_process.kernels import RBF
 
@@ -67,7 +69,7 @@ def _changed(*place, to):
 @pytest.mark.parametrize(
     "change",
     [
-        _changed("events", to=None),
+        _changed("events", 1, to=None),
         _changed("events", 1, to=["tell"]),
         _changed("events", 1, to=["throw", {}]),
         _changed("events", 0, 1, "query", to="Popen"),
@@ -104,11 +106,20 @@ def test_names_that_do_not_fit_the_features_are_refused(names, tmp_path):
         GPOOOptimizer.load(path)
 
 
-@pytest.mark.parametrize("text", [b"[" * 100_000, b"\xff", b'"\xc3\xa9"', b"1" * 10_000, b""])
-def test_documents_that_are_no_json_end_in_one_error(tmp_path, text):
-    with_member(tmp_path / "run", "run.json", text)
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"\xff", b'"\xc3\xa9"', b"1" * 10_000, b"\n"])
+@pytest.mark.parametrize("name", ["run.json", "events.jsonl"])
+def test_documents_that_are_no_json_end_in_one_error(saved, text, name):
+    without_member(saved, name)
+    with_member(saved, name, text)
     with pytest.raises(LoadError, match="cannot be loaded as a saved run"):
-        GPOOOptimizer.load(tmp_path / "run")
+        GPOOOptimizer.load(saved)
+
+
+@pytest.mark.parametrize("name", ["run.json", "events.jsonl"])
+def test_a_file_without_one_of_its_parts_is_refused(saved, name):
+    without_member(saved, name)
+    with pytest.raises(LoadError, match="cannot be loaded as a saved run"):
+        GPOOOptimizer.load(saved)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +165,7 @@ def _header(shape):
 
 def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
     document = document_of(saved)
+    events = lines_of(document.pop("events"))
     large = bytes(3 * 2**20)
     monkeypatch.setattr(skgpb.persistence, "LARGEST_ARRAYS", 2**20)
     monkeypatch.setattr(skgpb.persistence, "LARGEST_DOCUMENT", 2**20)
@@ -164,9 +176,10 @@ def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
         ("large.npy", _header((10**12,)) + bytes(80)),
         ("large.npy", _header((0, 10**12)) + bytes(80)),
         ("run.json", large),
+        ("events.jsonl", large),
     ]:
         document["parameters"]["pool"] = {"array": "large"}
-        members = {"run.json": json.dumps(document), name: data}
+        members = {"run.json": json.dumps(document), "events.jsonl": events, name: data}
         path = saved.with_name(f"bomb{len(bombs)}")
         bombs.append(path)
         for member, content in members.items():
@@ -180,10 +193,13 @@ def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
     assert peak_bytes < 2**20
     # So are many small values: each takes more memory than its text.
     monkeypatch.setattr(skgpb.persistence, "LARGEST_NUMBER_OF_VALUES", 1000)
-    many = saved.with_name("many")
-    with_member(many, "run.json", b"[" + b"[]," * 2000 + b"0]")
-    with pytest.raises(LoadError, match="larger than a file may hold"):
-        GPOOOptimizer.load(many)
+    many = {"run.json": b"{}", "events.jsonl": b""}
+    for name in many:
+        path = saved.with_name(f"many {name}")
+        for member, content in {**many, name: b"[" + b"[]," * 2000 + b"0]"}.items():
+            with_member(path, member, content)
+        with pytest.raises(LoadError, match="larger than a file may hold"):
+            GPOOOptimizer.load(path)
 
 
 MEASURED = """
@@ -202,18 +218,20 @@ except LoadError:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
 @pytest.mark.parametrize(
-    ("where", "value"), [("events", "[]"), ("events", '["unlearned"]'), ("parameters", "[]")]
+    ("where", "value"),
+    [("events", "[]\n"), ("events", '["unlearned"]\n'), ("events", "[],"), ("parameters", "[],")],
 )
 def test_a_small_file_of_many_values_takes_little_memory(where, value, tmp_path):
     """As many values as a file may hold, which takes kilobytes."""
     path = tmp_path / "many"
-    room = skgpb.persistence.LARGEST_NUMBER_OF_VALUES - 100
-    many = "[" + ",".join([value] * (room // (1 + value.count("[") + value.count("{")))) + "]"
-    parts = {"events": "[]", "parameters": "{}", "notes": "{}", "format": '"skgpb run"'}
-    parts |= {"version": "1", "class": '"GPOOOptimizer"', "omitted": "[]"}
-    parts[where] = many if where == "events" else f'{{"bounds":{many}}}'
-    text = "{" + ",".join(f'"{name}":{part}' for name, part in parts.items()) + "}"
-    with_member(path, "run.json", text)
+    values = skgpb.persistence.LARGEST_NUMBER_OF_VALUES // (value.count("[") + value.count(","))
+    many = value * min(values - 100, (skgpb.persistence.LARGEST_DOCUMENT - 200) // len(value))
+    if value.endswith(","):
+        many = f"[{many}0]"
+    bounds, events = (f'"bounds":{many}', "") if where == "parameters" else ("", many)
+    text = f'{{"parameters":{{{bounds}}},"notes":{{}},"format":"skgpb run","version":1,'
+    with_member(path, "run.json", text + '"class":"GPOOOptimizer","omitted":[]}')
+    with_member(path, "events.jsonl", events)
     assert path.stat().st_size < 2**18
     found = subprocess.run(
         [sys.executable, "-c", MEASURED, path], check=True, capture_output=True, text=True
@@ -232,6 +250,17 @@ def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="pickle it"):
         run.save(tmp_path / "run")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("limit", ["LARGEST_EVENT", "MOST_EVENTS", "LARGEST_REST"])
+def test_a_part_that_is_too_large_is_refused_and_not_written(saved, limit, tmp_path, monkeypatch):
+    run = GPOOOptimizer.load(saved)
+    monkeypatch.setattr(skgpb.persistence, limit, 9)
+    with pytest.raises(LoadError, match="pass arrays for long lists of numbers"):
+        GPOOOptimizer.load(saved)
+    with pytest.raises(ValueError, match="pass arrays for long lists of numbers"):
+        run.save(tmp_path / "other")
+    assert os.listdir(tmp_path) == ["run"]
 
 
 def test_methods_of_compression_that_save_does_not_use_are_refused(saved):

@@ -106,7 +106,6 @@ def test_runs_are_compared_on_the_same_axes():
 def test_the_legend_of_regrets_is_outside_the_axes_if_there_is_room():
     # Without a free corner, so that no place inside the axes would do.
     display = RegretDisplay(regret=np.tile([0.0, 1.0], 200), kind="instant", name="run").plot()
-    display.plot_bound(np.full(400, 0.5))
     display.figure_.draw_without_rendering()
     inside, legend = display.ax_.bbox, display.ax_.get_legend().get_window_extent()
     label = display.ax_.xaxis.label.get_window_extent()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from math import log, pi, sqrt
 
 import numpy as np
 import pytest
 from cases import OPTIMIZERS
+from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
@@ -74,3 +76,23 @@ def test_a_run_is_saved_with_it(tmp_path):
         same = np.testing.assert_array_equal if verify else np.testing.assert_allclose
         same(loaded.interval(ARMS), opt.interval(ARMS))
         same(loaded.scores(), opt.scores())
+
+
+def test_theorem_about_all_ucb_rules_is_false_of_greedy_play():
+    """Theorem 1 of the DAGP-UCB paper, with w = 0, on two independent arms."""
+    n_draws, T, noise, delta = 2000, 2000, 1e-6, 0.01
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=(n_draws, 2))
+    total, pulls, regret = np.zeros((n_draws, 2)), np.zeros((n_draws, 2)), np.zeros(n_draws)
+    rows, gap = np.arange(n_draws), f.max(axis=1, keepdims=True) - f
+    for _ in range(T):
+        arm = np.argmax(total / (pulls + noise), axis=1)  # the posterior mean, ties to the first
+        total[rows, arm] += f[rows, arm] + sqrt(noise) * rng.normal(size=n_draws)
+        pulls[rows, arm] += 1
+        regret += gap[rows, arm]
+    b = 2 * log(T**2 * pi**2 * 2 / (6 * delta))
+    gain = log(1 + T / (2 * noise))  # half to each arm
+    bound = sqrt(4 * 4 * b / log(1 + 1 / noise) * T * gain)
+    broken = int((regret > bound).sum())
+    # If it held with probability 1 - delta, this many violations have a probability of 1e-6.
+    assert broken > binom.ppf(1 - 1e-6, n_draws, delta)

@@ -13,12 +13,12 @@ ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
     "_docstrings _documentation _interrupted _scripted _version _warnings exceptions",
-    "_core file_lock json_parts locks progress utils",
+    "_core file_lock locks progress utils",
     "feedback guarantee roots",
     "kernels",
     "domains acquisition surrogate persistence tables",
     "optimizers",
-    "datasets inspection metrics model_selection objectives testing theory",
+    "datasets inspection metrics model_selection objectives testing",
     "experiments integrations plotting problems",
     "app",
     "cli",

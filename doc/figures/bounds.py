@@ -1,4 +1,4 @@
-"""Regret and bounds at 80, 1,000 and 10,000 answers, as ``benchmarks.bounds`` measures them."""
+"""Regret and bounds at 80, 1,000 and 10,000 answers, measured by ``benchmarks.papers.bounds``."""
 
 import sys
 from pathlib import Path
@@ -9,8 +9,8 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 sys.path.append(str(Path(__file__).parents[2]))
-from benchmarks import bounds
 from benchmarks._common import spawn_seeds
+from benchmarks.papers import bounds
 
 N_RUNS = 3
 
@@ -21,9 +21,7 @@ def draw() -> Figure:
     t = bounds.marks(n)
     shown = {"GPOO, Theorem 1": axes[0], "GP-UCB, gain as asked": axes[1]}
     for (name, ax), style in zip(shown.items(), ("steps-post", "default"), strict=True):
-        algorithm = bounds.BOUNDS[name]
-        which = [each for each in bounds.BOUNDS if bounds.BOUNDS[each] == algorithm].index(name)
-        runs = [bounds.curves(algorithm, n, seed)[which] for seed in spawn_seeds(0, N_RUNS)]
+        runs = [bounds.curves(name, n, seed) for seed in spawn_seeds(0, N_RUNS)]
         # The best value comes from a grid, so regret may be slightly negative.
         regret, bound, worst = np.maximum(runs, 1e-6).swapaxes(0, 1)
         ax.loglog(t, regret.T, color=BLUE, lw=0.8)

@@ -50,6 +50,7 @@ def write_run(
     writer = Writer()
     parameters = encode_parameters(writer, optimizer._record.parameters, omit)
     names = getattr(optimizer, "feature_names_in_", None)
+    events = [_encoded(writer, *event) for event in _without(omit, optimizer.events_)]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -59,13 +60,12 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
-        "events": [_encoded(writer, *event) for event in _without(omit, optimizer.events_)],
         "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
     }
     if notes is not None:
         document["notes"] = dict(notes)
     snapshot = writer.encode(optimizer._snapshot(), "snapshot")
-    write(path, document, writer.arrays, snapshot)
+    write(path, document, events, writer.arrays, snapshot)
 
 
 def read_run(
@@ -81,7 +81,7 @@ def read_run(
     ``every`` is the base of all optimizers, whose subclasses parameters may be; ``lock`` is for all
     parts of the optimizer.
     """
-    with opened(path) as (document, arrays):
+    with opened(path) as (document, log, arrays):
         known = {each.__name__: each for each in _with_subclasses(cls)}
         if document["class"] not in known:
             raise ValueError(
@@ -103,15 +103,16 @@ def read_run(
         again = again or bool(set(given) - set(document["omitted"]))
         snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
+        events = [_decoded(reader, *event) for event in log]
         replay = Replay(
-            _without(given, [_decoded(reader, *event) for event in document["events"]]),
+            _without(given, events),
             document["seed"],
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
             trusts=not again,
         )
         optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
-        steps = f"{surprises} of {len(document['events'])} steps"
+        steps = f"{surprises} of {len(events)} steps"
         others = f"chose other queries than skgpb {document['skgpb']} did"
         if set(given) - set(document["omitted"]):
             others += " with the parameters of the file"

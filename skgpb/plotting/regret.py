@@ -61,8 +61,6 @@ class RegretDisplay:
         With the curve.
     figure_ : matplotlib Figure
         With the axes.
-    bound_line_ : matplotlib Line2D
-        The bound, after :meth:`plot_bound`.
 
     Examples
     --------
@@ -208,46 +206,6 @@ class RegretDisplay:
         ax.xaxis.get_major_locator().set_params(integer=True)
         if style["label"] is not None:
             _draw_legend(ax)
-        return self
-
-    def plot_bound(self, bound: Any, *, name: str = "bound", **kwargs: Any) -> Self:
-        """Draw a bound over the curve, on a logarithmic axis.
-
-        Parameters
-        ----------
-        bound : callable or array-like of shape (n_rounds,)
-            Takes the rounds 1, 2, ..., an array, and returns the bound after each; or these values.
-            :mod:`skgpb.theory` has some. It has to bound what is drawn: the sum, the average or
-            the regret of the best, see ``kind``.
-        name : str, default="bound"
-            Name in the legend.
-        **kwargs : dict
-            For matplotlib's ``plot``.
-
-        Returns
-        -------
-        self : RegretDisplay
-            The curve of the bound is ``bound_line_``.
-        """
-        if not hasattr(self, "ax_"):
-            self.plot()
-        if self.kind == "best":
-            raise ValueError(
-                "a bound needs a kind of regret, and kind='best' draws the best answer"
-            )
-        ax, rounds = self.ax_, np.arange(1, len(self.regret) + 1)
-        values = check_numbers(
-            bound(rounds) if callable(bound) else bound, "bound", ensure_2d=False
-        )
-        if values.shape != rounds.shape:
-            raise ValueError(
-                f"bound must hold one number for each of {len(rounds)} rounds, got an array of "
-                f"shape {values.shape}"
-            )
-        style = {"label": name, "linestyle": "--", "color": ink_of(ax), "linewidth": 1.0} | kwargs
-        self.bound_line_: Line2D = ax.plot(rounds, values, **style)[0]
-        ax.set_yscale("log")
-        _draw_legend(ax)
         return self
 
 

@@ -13,8 +13,6 @@ References
    Optimization in the Bandit Setting: No Regret and Experimental Design", ICML 2010.
 .. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
    Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Equation 4.
-.. [Vakili2021] S. Vakili, K. Khezeli and V. Picheny, "On Information Gain and Regret Bounds in
-   Gaussian Process Bandits", AISTATS 2021.
 .. [Chowdhury2017] S. R. Chowdhury and A. Gopalan, "On Kernelized Multi-armed Bandits", ICML
    2017. Theorem 2.
 """
@@ -144,7 +142,7 @@ def information_gain(kernel: Kernel, X: Any, alpha: float) -> float:
     return 0.5 * float(np.linalg.slogdet(np.eye(len(X)) + K)[1])
 
 
-def information_gain_order(kernel: Kernel, t: int, d: int, *, rate: str = "paper") -> float:
+def information_gain_order(kernel: Kernel, t: int, d: int) -> float:
     r"""Growth of gamma_t with constants dropped, Section 3 of [Nuara2020]_.
 
     d log t for a linear kernel, (log t)^(d + 1) for an RBF kernel and
@@ -159,9 +157,6 @@ def information_gain_order(kernel: Kernel, t: int, d: int, *, rate: str = "paper
         Number of answers; 0 counts as 1.
     d : int
         Dimension of the points.
-    rate : {"paper", "tight"}, default="paper"
-        Rate for Matern kernels: as above, or t^(d / (2 nu + d)) (log t)^(2 nu / (2 nu + d)), which
-        cannot be improved but for logarithms [Vakili2021]_.
 
     Returns
     -------
@@ -174,8 +169,6 @@ def information_gain_order(kernel: Kernel, t: int, d: int, *, rate: str = "paper
     >>> round(information_gain_order(Matern(nu=1.5), t=50, d=1), 2)
     18.71
     """
-    if rate not in ("paper", "tight"):
-        raise ValueError(f"rate must be 'paper' or 'tight', got {rate!r}")
     parts = _stationary_parts(kernel)
     log_t = log(max(t, 1))
     if not parts:
@@ -184,9 +177,6 @@ def information_gain_order(kernel: Kernel, t: int, d: int, *, rate: str = "paper
     for part in parts:
         if isinstance(part, DotProduct):
             orders.append(d * log_t)
-        elif type(part) is Matern and np.isfinite(part.nu) and rate == "tight":
-            power = d / (2.0 * part.nu + d)
-            orders.append(max(t, 1) ** power * log_t ** (1.0 - power))
         elif type(part) is Matern and np.isfinite(part.nu):
             power = d * (d + 1) / (2.0 * part.nu + d * (d + 1))
             orders.append(max(t, 1) ** power * log_t)

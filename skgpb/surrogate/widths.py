@@ -290,8 +290,7 @@ def balancing_alpha(
     .. math:: \beta = B^2 + 2 \frac{R^2}{\alpha} \bigl(\gamma_T(\alpha) + \log(1 / \delta)\bigr),
               \qquad (1)
 
-    and that of :func:`~skgpb.theory.gp_ucb_bound`, for alpha of at least the prior variance, of the
-    order of
+    and the bound on the regret of GP-UCB, for alpha of at least the prior variance, of the order of
 
     .. math:: \sqrt{\beta \, \alpha \, \gamma_T(\alpha) \, T}. \qquad (2)
 

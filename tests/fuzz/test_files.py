@@ -171,10 +171,16 @@ def damaged(draw, name):
     if how == "cut":
         return how, data[: draw(st.integers(0, len(data) - 1))]
     if how == "text":
-        return how, archive_of({**contents, "run.json": flipped(draw, contents["run.json"])})
+        which = draw(st.sampled_from(["run.json", "events.jsonl"]))
+        return how, archive_of({**contents, which: flipped(draw, contents[which])})
     if how == "json":
-        document = changed(draw, json.loads(contents["run.json"]))
-        return how, archive_of({**contents, "run.json": json.dumps(document)})
+        document = json.loads(contents["run.json"])
+        document["events"] = [json.loads(line) for line in contents["events.jsonl"].splitlines()]
+        document = changed(draw, document)
+        events = document.pop("events", [])
+        lines = map(json.dumps, events if isinstance(events, list) else [events])
+        changes = {"run.json": json.dumps(document), "events.jsonl": "\n".join(lines)}
+        return how, archive_of({**contents, **changes})
     if how == "array":
         arrays = [each for each in contents if each.endswith(".npy")]
         if arrays:
@@ -190,6 +196,8 @@ def damaged(draw, name):
                 ("run.json", b"[" * 10**6),
                 ("run.json", b'{"a": 1e999}'),
                 ("run.json", bytes(10**8)),
+                ("events.jsonl", b"[" * 10**6),
+                ("events.jsonl", b"\n" * 10**8),
                 ("array_0.npy", b"\x93NUMPY\x01\x00"),
                 ("array_0.npy", bytes(10**8)),
                 ("array_0.npy", npy_header((10**12,))),
