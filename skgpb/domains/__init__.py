@@ -9,7 +9,6 @@ from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
-from skgpb.domains.discs import Discs
 from skgpb.domains.districts import Districts
 from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.free_cells import FreeCells
@@ -37,7 +36,6 @@ __all__ = [
     "ChebyshevCovering",
     "ContextCell",
     "ContextPartition",
-    "Discs",
     "Districts",
     "EuclideanCovering",
     "Fidelities",
