@@ -15,7 +15,6 @@ from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.layout import Layout
 from skgpb.domains.mixed import MixedPartition
-from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.steps import Steps
@@ -43,8 +42,6 @@ __all__ = [
     "IndirectCell",
     "IndirectQuery",
     "Layout",
-    "MixedBalls",
-    "MixedCovering",
     "MixedPartition",
     "PointsQuery",
     "PoolPartition",

@@ -41,8 +41,6 @@ from skgpb.domains import (
     Fidelities,
     FreeCells,
     Layout,
-    MixedBalls,
-    MixedCovering,
     MixedPartition,
     PointsQuery,
     PoolPartition,
@@ -139,8 +137,6 @@ def domains() -> None:
     assert_type(sides.n_axes, int)
     assert_type(Steps(0, 1, 0.1).low, float)
     assert_type(MixedPartition(sides, 2, (1, 1)).cell(0), Cell)
-    mixed = MixedBalls(MixedCovering(sides), (1, 1), True, sides)
-    assert_type(mixed.ball(0), Ball)
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
