@@ -126,10 +126,9 @@ _OF_SEARCHES = _entries(
     """
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
         Queries, if they differ from the targets: rows of points (d columns), of
-        boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells or
-        discs of given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`,
-        :class:`~skgpb.domains.Discs`), weighted averages over sets of points
-        (:class:`~skgpb.domains.Districts`), several fidelities
+        boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
+        given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
+        sets of points (:class:`~skgpb.domains.Districts`), several fidelities
         (:class:`~skgpb.domains.Fidelities`), or queries whose answers have several numbers
         (:class:`~skgpb.domains.Blocks`). None means all points of ``bounds``.
     targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None

@@ -9,14 +9,12 @@ from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
-from skgpb.domains.discs import Discs
 from skgpb.domains.districts import Districts
 from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.layout import Layout
 from skgpb.domains.mixed import MixedPartition
-from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.steps import Steps
@@ -37,7 +35,6 @@ __all__ = [
     "ChebyshevCovering",
     "ContextCell",
     "ContextPartition",
-    "Discs",
     "Districts",
     "EuclideanCovering",
     "Fidelities",
@@ -45,8 +42,6 @@ __all__ = [
     "IndirectCell",
     "IndirectQuery",
     "Layout",
-    "MixedBalls",
-    "MixedCovering",
     "MixedPartition",
     "PointsQuery",
     "PoolPartition",

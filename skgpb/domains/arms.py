@@ -1,6 +1,6 @@
 """Sets of linear functionals of f, as queries or as targets, and the queries made from them.
 
-A set is rows of descriptors with a :class:`~skgpb.domains.layout.Layout`. Points, boxes, discs,
+A set is rows of descriptors with a :class:`~skgpb.domains.layout.Layout`. Points, boxes,
 weighted averages over points, values of several functions, and queries that are answered with
 several numbers are all such sets, in contexts or without: the layout says what the columns are, and
 the kernel what they mean.
@@ -28,7 +28,7 @@ N_CONTEXTS, MOST_ROWS = 10, 2_000
 
 
 class Arm(Query):
-    """A query that observes a linear functional of f: an arm, a cell, a disc, a district.
+    """A query that observes a linear functional of f: an arm, a cell, a district.
 
     It is immutable and hashable, and ``np.asarray(arm)`` gives :attr:`points`. The set that it
     comes from determines its attributes; the others raise AttributeError.
@@ -50,8 +50,6 @@ class Arm(Query):
         The context that was asked for. Points, corners and rows begin with it.
     actions : ndarray of shape (S, d - d_c)
         The points without the context.
-    radius : ndarray of shape (d - d_c,)
-        Half of a disc's extent along each axis.
     task : int
         Number of the function that is asked, if there are several; function 0 is maximised.
     name : str or int
@@ -105,7 +103,7 @@ class Arm(Query):
     # -- where it is ------------------------------------------------------------------------
 
     def find_points(self) -> np.ndarray:
-        """The point, representatives of the box or the disc, members of the set, of all parts."""
+        """The point, representatives of the box, members of the set, of all parts."""
         if self._members is not None:
             if not self.layout.n_context:
                 return self._members
@@ -116,7 +114,7 @@ class Arm(Query):
         lower, upper = self._corners()
         counts = self.layout.counts_of_all
         space = self._space
-        if counts is not None and not self.layout.ball and space is not None and space.discrete:
+        if counts is not None and space is not None and space.discrete:
             return representatives_within(space, lower[0], upper[0], counts)
         return self.layout.points(lower[0], upper[0])
 
@@ -175,13 +173,6 @@ class Arm(Query):
     def actions(self) -> np.ndarray:
         """The points without the context, shape (S, d - d_c)."""
         return self.points[:, self.layout.n_context :]
-
-    @property
-    def radius(self) -> np.ndarray:
-        """Half of the extent of a disc along each axis."""
-        if not self.layout.ball:
-            raise AttributeError("this query has no radius: it is not a disc")
-        return 0.5 * (self.upper - self.lower)[self.layout.n_context :]
 
     @property
     def task(self) -> int:

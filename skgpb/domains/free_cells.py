@@ -1,4 +1,4 @@
-"""Cells, discs or points that stand for all of some sizes in a box."""
+"""Cells or points that stand for all of some sizes in a box."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class FreeCells(ArmSet):
         """The sizes, each with its cost and noise variance."""
         if self.layout.tail is not None:
             return "fidelity (and size of cells)"
-        return "radius of discs" if self.layout.ball else "size of cells"
+        return "size of cells"
 
     @property
     def n_kinds(self) -> int:

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from skgpb.kernels._boxes import representatives
-from skgpb.kernels.ball_average import points_in_balls
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,6 @@ class Layout:
         Sides of the context.
     counts : tuple of d ints or None, default=None
         Representatives of a box along each of the d sides; None where rows are points.
-    ball : bool, default=False
-        Whether the ellipse inside a box is meant, which is represented by points of its own.
     tail : float or None, default=None
         Value of a further column in rows that describe the value of f itself at a point: 0 for the
         first of several tasks, -1 if other rows are weighted sums. None for no column.
@@ -42,12 +39,11 @@ class Layout:
     """
 
     #: Names of the constructor's arguments, for files.
-    arguments: ClassVar[tuple[str, ...]] = ("d", "n_context", "counts", "ball", "tail")
+    arguments: ClassVar[tuple[str, ...]] = ("d", "n_context", "counts", "tail")
 
     d: int
     n_context: int = 0
     counts: tuple[int, ...] | None = None
-    ball: bool = False
     tail: float | None = None
 
     @property
@@ -120,7 +116,4 @@ class Layout:
         """Points (S, n_sides) that stand for a box with these corners (n_sides,)."""
         if self.counts_of_all is None:
             return lower[np.newaxis]
-        if self.ball:
-            box = np.concatenate([lower, upper])[np.newaxis]
-            return points_in_balls(box, self.n_context).points
         return representatives(lower, upper, self.counts_of_all)

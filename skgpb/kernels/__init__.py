@@ -3,7 +3,6 @@
 from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.additive_matern import AdditiveMatern
-from skgpb.kernels.ball_average import BallAverage
 from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
 from skgpb.kernels.columns import Columns
@@ -17,7 +16,6 @@ from skgpb.kernels.window_mean import WindowMean
 
 __all__ = [
     "AdditiveMatern",
-    "BallAverage",
     "CellAverage",
     "CellIntegral",
     "Columns",

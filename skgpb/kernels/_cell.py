@@ -53,7 +53,7 @@ Products = GaussianProducts | RadialProducts
 
 
 class CellKernel(WrapperKernel):
-    """Covariance of means of f over boxes, or over what boxes surround; a subclass says which."""
+    """Covariance of means of f over boxes under a rule along each axis, which may factorise."""
 
     base: Kernel
 
@@ -61,14 +61,24 @@ class CellKernel(WrapperKernel):
 
     #: Whether averaged white noise keeps a variance over a box with positive volume.
     _noise_survives: bool
+    #: Parameter that gives the number of points along each axis.
+    _counted: str
 
     @abstractmethod
     def _counts(self, d: int) -> tuple[int, ...]:
-        """Check and return the number of points along each of the d axes; all points in all."""
+        """Check and return the number of points along each of the d axes."""
 
     @abstractmethod
-    def point_set(self, boxes: np.ndarray) -> PointSet:
-        """Return points and weights of the means over boxes (n, 2 d)."""
+    def _rules(self, d: int) -> list[Rule]:
+        """Return the rule along each of the d axes."""
+
+    @abstractmethod
+    def _noise_share(self, boxes: np.ndarray) -> np.ndarray:
+        """Return, for each box (n,), the factor of the nugget in the variance of the mean."""
+
+    @abstractmethod
+    def _make_cells(self, products: Any) -> Any:
+        """Return the compiled means over boxes of what :meth:`_products` found."""
 
     # --- covariances ---
 
@@ -173,27 +183,71 @@ class CellKernel(WrapperKernel):
         self._counts(n_columns // 2)
         return BoxFeatures(self, base.feature_map(n_columns // 2))
 
-    def _compiled(self, d: int) -> Evaluator | None:
-        """Return the evaluation of means that have a fast form, or None."""
+    def point_set(self, boxes: np.ndarray) -> PointSet:
+        """Return points and weights of the means over boxes (n, 2 d)."""
+        return box_points(boxes, self._rules(boxes.shape[1] // 2))
+
+    def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
+        """Return this kernel of another base over some of the d coordinates of a point."""
+        parameters = self.get_params(deep=False) | {"base": base}
+        if parameters[self._counted] is not None:
+            counts = self._counts(d)
+            parameters[self._counted] = tuple(counts[column] for column in columns)
+        return type(self)(**parameters)
+
+    def _products(self, d: int) -> Products | None:
+        """Return the base in a form with compiled means over boxes, or None."""
         self._counts(d)  # a wrong parameter is an error on both paths
-        return None
+        return compile_gaussian_products(self._checked_base(), d)
+
+    def _in_groups(self) -> bool:
+        """Return whether the base has parts over some coordinates each, and no white noise."""
+        base = self._checked_base()
+        return has_groups(base) and not contains_white_noise(base)
+
+    def _compiled(self, d: int) -> Evaluator | None:
+        products = self._products(d)
+        if products is None:
+            return None
+        cells = self._make_cells(products)
+        kind = CellsEvaluator if isinstance(cells, GaussianCells) else CompiledEvaluator
+        return kind(self, cells)
 
     def _covariances(
         self, boxes: np.ndarray, others: np.ndarray | None, eval_gradient: bool
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return what ``__call__`` returns for a base without features."""
-        self._counts(boxes.shape[1] // 2)
-        return self.generic(boxes, others, eval_gradient)
+        products = self._products(boxes.shape[1] // 2)
+        if products is None and self._in_groups():
+            return Groups(self, boxes.shape[1] // 2).covariances(boxes, others, eval_gradient)
+        if products is None:
+            return self.generic(boxes, others, eval_gradient)
+        cells = self._make_cells(products)
+        if others is not None:
+            return cells.cross(boxes, others)
+        share, diagonal = self._noise_share(boxes), np.diag_indices(len(boxes))
+        if not eval_gradient:
+            K = cells.gram(boxes)
+            K[diagonal] += products.nugget * share
+            return K
+        K, gradient = cells.gram_gradient(boxes, *products.jacobians)
+        K[diagonal] += products.nugget * share
+        gradient[diagonal] += share[:, None] * products.nugget_jacobian
+        return K, gradient
 
     def _variances(self, boxes: np.ndarray) -> np.ndarray:
-        """Return what ``diag`` returns for a base without features."""
-        self._counts(boxes.shape[1] // 2)
-        return self.generic_diag(boxes)
+        products = self._products(boxes.shape[1] // 2)
+        if products is None and self._in_groups():
+            return Groups(self, boxes.shape[1] // 2).diag(boxes)
+        if products is None:
+            return self.generic_diag(boxes)
+        variances = self._make_cells(products).diag(boxes)
+        return variances + products.nugget * self._noise_share(boxes)
 
     def _noise(self, boxes: np.ndarray) -> np.ndarray:
-        """Return what ``noise_diag`` returns for a base that may have white noise."""
-        self._counts(boxes.shape[1] // 2)
-        return self._generic_noise_diag(boxes)
+        products = self._products(boxes.shape[1] // 2)
+        if products is not None:
+            return products.nugget * self._noise_share(boxes)
+        return np.zeros(len(boxes)) if self._in_groups() else self._generic_noise_diag(boxes)
 
     # --- the generic path: blocks of base evaluations ---
 
@@ -314,95 +368,6 @@ class CellKernel(WrapperKernel):
                 " points per axis, a base made of RBF kernels, whose averages factorise over the"
                 " axes, or another feedback: 'center' or 'integral'."
             )
-
-
-class TensorCellKernel(CellKernel):
-    """Covariance of means over boxes under a rule along each axis, which may factorise."""
-
-    # --- what subclasses define ---
-
-    #: Parameter that gives the number of points along each axis.
-    _counted: str
-
-    @abstractmethod
-    def _rules(self, d: int) -> list[Rule]:
-        """Return the rule along each of the d axes."""
-
-    @abstractmethod
-    def _noise_share(self, boxes: np.ndarray) -> np.ndarray:
-        """Return, for each box (n,), the factor of the nugget in the variance of the mean."""
-
-    @abstractmethod
-    def _make_cells(self, products: Any) -> Any:
-        """Return the compiled means over boxes of what :meth:`_products` found."""
-
-    # --- covariances ---
-
-    def point_set(self, boxes: np.ndarray) -> PointSet:
-        """Return points and weights of the means over boxes (n, 2 d)."""
-        return box_points(boxes, self._rules(boxes.shape[1] // 2))
-
-    def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
-        """Return this kernel of another base over some of the d coordinates of a point."""
-        parameters = self.get_params(deep=False) | {"base": base}
-        if parameters[self._counted] is not None:
-            counts = self._counts(d)
-            parameters[self._counted] = tuple(counts[column] for column in columns)
-        return type(self)(**parameters)
-
-    def _products(self, d: int) -> Products | None:
-        """Return the base in a form with compiled means over boxes, or None."""
-        self._counts(d)  # a wrong parameter is an error on both paths
-        return compile_gaussian_products(self._checked_base(), d)
-
-    def _in_groups(self) -> bool:
-        """Return whether the base has parts over some coordinates each, and no white noise."""
-        base = self._checked_base()
-        return has_groups(base) and not contains_white_noise(base)
-
-    def _compiled(self, d: int) -> Evaluator | None:
-        products = self._products(d)
-        if products is None:
-            return None
-        cells = self._make_cells(products)
-        kind = CellsEvaluator if isinstance(cells, GaussianCells) else CompiledEvaluator
-        return kind(self, cells)
-
-    def _covariances(
-        self, boxes: np.ndarray, others: np.ndarray | None, eval_gradient: bool
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        products = self._products(boxes.shape[1] // 2)
-        if products is None and self._in_groups():
-            return Groups(self, boxes.shape[1] // 2).covariances(boxes, others, eval_gradient)
-        if products is None:
-            return self.generic(boxes, others, eval_gradient)
-        cells = self._make_cells(products)
-        if others is not None:
-            return cells.cross(boxes, others)
-        share, diagonal = self._noise_share(boxes), np.diag_indices(len(boxes))
-        if not eval_gradient:
-            K = cells.gram(boxes)
-            K[diagonal] += products.nugget * share
-            return K
-        K, gradient = cells.gram_gradient(boxes, *products.jacobians)
-        K[diagonal] += products.nugget * share
-        gradient[diagonal] += share[:, None] * products.nugget_jacobian
-        return K, gradient
-
-    def _variances(self, boxes: np.ndarray) -> np.ndarray:
-        products = self._products(boxes.shape[1] // 2)
-        if products is None and self._in_groups():
-            return Groups(self, boxes.shape[1] // 2).diag(boxes)
-        if products is None:
-            return self.generic_diag(boxes)
-        variances = self._make_cells(products).diag(boxes)
-        return variances + products.nugget * self._noise_share(boxes)
-
-    def _noise(self, boxes: np.ndarray) -> np.ndarray:
-        products = self._products(boxes.shape[1] // 2)
-        if products is not None:
-            return products.nugget * self._noise_share(boxes)
-        return np.zeros(len(boxes)) if self._in_groups() else self._generic_noise_diag(boxes)
 
 
 class CompiledEvaluator(PlainEvaluator):

@@ -16,11 +16,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._cells import GaussianCells
 from skgpb._core._radial import MOST_POINTS, RadialCells
 from skgpb.kernels._boxes import Rule, axis_counts, midpoint_rule, points_per_box
-from skgpb.kernels._cell import MAX_EVALUATIONS, Products, TensorCellKernel
+from skgpb.kernels._cell import MAX_EVALUATIONS, CellKernel, Products
 from skgpb.kernels._radial_products import RadialProducts, compile_radial_products
 
 
-class CellAverage(TensorCellKernel):
+class CellAverage(CellKernel):
     r"""Kernel for answers that average over some points of a box, or of several.
 
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \sum_{a \in A} \sum_{b \in B} k_{base}(a, b)

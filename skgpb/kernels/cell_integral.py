@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import Rule, axis_counts, corners, gauss_legendre_rule
-from skgpb.kernels._cell import TensorCellKernel, is_point
+from skgpb.kernels._cell import CellKernel, is_point
 from skgpb.kernels._gaussian_products import GaussianProducts
 from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 
@@ -26,7 +26,7 @@ from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 FEATURE_NODES = 16
 
 
-class CellIntegral(TensorCellKernel):
+class CellIntegral(CellKernel):
     r"""Kernel for answers that average over a whole box.
 
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \int_A \int_B k_{base}(a, b)\, db\, da

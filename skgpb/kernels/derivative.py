@@ -29,7 +29,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.kernels._boxes import check_boxes
-from skgpb.kernels._cell import TensorCellKernel
+from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, PlainEvaluator, evaluator_of
@@ -117,7 +117,7 @@ class Derivative(WrapperKernel):
                 "X and Y must have the same number of columns; got"
                 f" {left[0].shape[1] + 1} and {right[0].shape[1] + 1}."
             )
-        if isinstance(base, TensorCellKernel):
+        if isinstance(base, CellKernel):
             return _of_faces(base, left, None if Y is None else right, eval_gradient)
         K, gradient = _part(base, left, right, eval_gradient)
         if Y is None:  # the two triangles were summed in different orders
@@ -127,7 +127,7 @@ class Derivative(WrapperKernel):
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the variances of rows (n, c): the diagonal of ``self(X)``."""
         base, (x, axes) = self._checked_base(), self._split(X, "X")
-        if isinstance(base, TensorCellKernel):
+        if isinstance(base, CellKernel):
             evaluator = FacesEvaluator(self, evaluator_of(base, x.shape[1]))
             return evaluator.diag(np.column_stack([x, axes]))
         curvatures = np.array([_variance(base, axis, x.shape[1]) for axis in range(-1, x.shape[1])])
@@ -142,7 +142,7 @@ class Derivative(WrapperKernel):
             Number of columns of the rows.
         """
         base = self._checked_base()
-        if not isinstance(base, TensorCellKernel):
+        if not isinstance(base, CellKernel):
             return None
         return FacesEvaluator(self, evaluator_of(base, n_columns - 1))
 
@@ -155,7 +155,7 @@ class Derivative(WrapperKernel):
                 f" {rows.shape}."
             )
         base, x, axes = self._checked_base(), np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
-        cells = isinstance(base, TensorCellKernel)
+        cells = isinstance(base, CellKernel)
         _check_smooth(base)
         if cells:
             x = check_boxes(x, name)
@@ -188,7 +188,7 @@ def _check_smooth(base: Kernel) -> None:
             "base of Derivative has white noise, which has no slope: leave WhiteKernel out, and"
             " give the noise variance of answers as alpha."
         )
-    if not (isinstance(base, TensorCellKernel) or _smooth(base)):
+    if not (isinstance(base, CellKernel) or _smooth(base)):
         raise ValueError(
             "base of Derivative must be made of RBF and of Matern with nu=2.5, by sums and products"
             " with constants, or be a CellAverage or CellIntegral, whose slopes are differences of"

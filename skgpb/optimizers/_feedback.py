@@ -1,6 +1,6 @@
 """Rows of queries and targets: the two sets, and the kernel over both.
 
-A set is given as rows, or as what stands for rows: cells, discs, weighted sets of points, several
+A set is given as rows, or as what stands for rows: cells, weighted sets of points, several
 functions, questions with several numbers. Which kernel over rows says what they are follows from a
 kernel over points, or the user gives it.
 """
@@ -20,14 +20,13 @@ from skgpb.domains.arms import ArmSet
 from skgpb.domains.blocks import Blocks, rows_given
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells, are_among, frequent_sizes, points_in_runs
-from skgpb.domains.discs import Discs
 from skgpb.domains.districts import Districts
 from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.layout import Layout
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels import BallAverage, CellAverage, Derivative, Tasks, WeightedSum
+from skgpb.kernels import CellAverage, Derivative, Tasks, WeightedSum
 from skgpb.kernels._boxes import axis_counts, boxes_from_points, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._indirect import IndirectKernel
@@ -123,12 +122,6 @@ class Feedback:
         return any(isinstance(each, Districts) for each in self.given.values())
 
     @property
-    def over_discs(self) -> bool:
-        """True if regions are discs, and no cells."""
-        given = self.given.values()
-        return isinstance(self.kernel, BallAverage) or any(isinstance(x, Discs) for x in given)
-
-    @property
     def _mixed(self) -> bool:
         return self.space is not None and self.space.discrete
 
@@ -149,12 +142,7 @@ class Feedback:
     @property
     def guesses(self) -> bool:
         """True if averages over boxes are asked and no kernel is given."""
-        return (
-            not self.pulls
-            and self.kernel is None
-            and self.over_cells
-            and not (self._mixed or self.over_discs)
-        )
+        return not self.pulls and self.kernel is None and self.over_cells and not self._mixed
 
     # -- checks -----------------------------------------------------------------------------
 
@@ -168,7 +156,7 @@ class Feedback:
     def _check_targets(self) -> None:
         if isinstance(self.targets, Blocks | Fidelities):
             raise ValueError(
-                "targets must be Cells, Discs, Districts or rows; Blocks and Fidelities are "
+                "targets must be Cells, Districts or rows; Blocks and Fidelities are "
                 f"possible as queries only; got {self.targets!r}"
             )
         if self._mixed and takes_boxes(self.kernel):
@@ -181,29 +169,6 @@ class Feedback:
                 raise ValueError("the sides of bounds must have no names if queries are Blocks")
             if self.targets is None:
                 raise ValueError("targets must be given if queries are Blocks, got None")
-        if self.over_discs:
-            self._check_discs()
-
-    def _check_discs(self) -> None:
-        if self.n_tasks:
-            raise ValueError(
-                f"queries must not be Fidelities if targets are Discs; got {self.queries!r}"
-            )
-        if takes_boxes(self.kernel) and not isinstance(self.kernel, BallAverage):
-            raise ValueError(
-                f"kernel must be over points, or a BallAverage, with Discs; got {self.kernel!r}"
-            )
-        n = self.n_context
-        if isinstance(self.kernel, BallAverage) and self.kernel.n_context != n:
-            raise ValueError(
-                f"n_context of BallAverage must be {n}, the number of sides of context_bounds; got "
-                f"{self.kernel!r}"
-            )
-        for name, each in self.given.items():
-            if is_free(each) and not isinstance(each, Discs):
-                raise ValueError(
-                    f"{name} must be Discs, rows or None if the other set is Discs; got {each!r}"
-                )
 
     def _has_boxes(self) -> bool:
         """Return whether rows of boxes [lower, upper] are given, of d sides."""
@@ -236,7 +201,7 @@ class Feedback:
     @property
     def _has_main_effects(self) -> bool:
         """True if the default kernel of f has main effects: one f is asked at points."""
-        return not (self.over_cells or self.over_discs or self.n_tasks)
+        return not (self.over_cells or self.n_tasks)
 
     def default_prior(self) -> Prior:
         """Prior under which a kernel that the user did not choose is learned."""
@@ -273,10 +238,7 @@ class Feedback:
         if counts is not None and not takes_boxes(self.kernel, behind=self.n_tasks > 0):
             if self.kernel is None and self.actions is not None and self.actions.discrete:
                 kernel = kernel_of_cells(self.space)
-            if self.over_discs:
-                kernel = BallAverage(kernel, n)
-            else:
-                kernel = CellAverage(kernel, (1,) * n + counts)
+            kernel = CellAverage(kernel, (1,) * n + counts)
         elif counts is None and n and takes_boxes(self.kernel, behind=True):
             raise ValueError(
                 "kernel must be over points, or over boxes without a further column, if there "
@@ -328,7 +290,7 @@ class Feedback:
     def layout(self) -> Layout:
         """Layout of the rows, without contexts."""
         tail = 0.0 if self.n_tasks else None
-        return Layout(self.d, counts=self._counts, ball=self.over_discs, tail=tail)
+        return Layout(self.d, counts=self._counts, tail=tail)
 
     @property
     def n_columns(self) -> int:

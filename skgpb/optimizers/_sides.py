@@ -53,12 +53,13 @@ class NamedSides:
             return None
         if not self._keeps_settings or name != "bounds":
             self._check_settings(space, bounds, name)
+        # A cube of settings has continuous sides, whatever they stand for.
         for side, axis in space.axes:
-            if axis.discrete and self._sides == "continuous":
+            if axis.discrete and space.discrete and self._sides == "continuous":
                 raise ValueError(
                     f"{name}[{side!r}] must be a pair (lower, upper) or a continuous distribution "
                     f"for {type(self).__name__}, got {bounds[side]!r}. For integers and categories "
-                    "use GPUCBOptimizer, GPOOOptimizer or another optimizer that observes f itself"
+                    "use GPUCBOptimizer or GPOOOptimizer"
                 )
         return space
 

@@ -33,7 +33,6 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb._warnings import warn
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS, Covering
-from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
@@ -78,8 +77,9 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     ----------
     kernel : %(regions)s
     bounds : array-like of shape (d, 2) or dict, default=None
-        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, of
-        every kind as for :class:`GPOOOptimizer`, see :ref:`mixed-regions` for what a ball is then.
+        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, pairs
+        or continuous distributions, see :ref:`named-sides`. For integers and categories use
+        :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
     horizon : int, default=100
         n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
         them warns.
@@ -190,7 +190,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     }
 
     _query_type = Ball
-    _sides = "any"
 
     domain_: Balls
     covering_: Covering
@@ -520,25 +519,18 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
                     f"numbers > 0, got {self._own.variation!r}"
                 )
-        if self._own.metric == "euclidean" and self.space_ is not None and self.space_.discrete:
-            raise ValueError(
-                "metric must be 'chebyshev' if bounds has integer or categorical sides; got "
-                f"{self._own.metric!r}"
-            )
         self._query_kernel(d)
 
     def _counts(self, d: int) -> tuple[int, ...]:
         """Representatives along each side of a ball."""
         if isinstance(self._own.feedback, str) and self._own.feedback == "center":
             return (1,) * d
-        return points_per_axis(self._own.n_representatives, d, self.space_)
+        return points_per_axis(self._own.n_representatives, d)
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        counts = self._counts(d)
-        return kernel_of_regions(
-            self._own.feedback, self._own.kernel, counts, self._box_of(d), self.space_
-        )
+        counts, box = self._counts(d), self._box_of(d)
+        return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, None)
 
     def _begin(self) -> None:
         d = self.n_features_in_
@@ -548,8 +540,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         self.covering_ = self.domain_.covering
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
-        of_points = PriorOfPoints(prior, self.space_)
-        self._exponent = smoothness_exponent(of_points, self.bounds_)
+        self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
         n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
         self._start_surrogate(prior, n_columns)
         self._find_constants()
@@ -579,8 +570,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
 
     def _make_balls(self, d: int) -> Balls:
         counts, at_center = self._counts(d), self._own.feedback == "center"
-        if self.space_ is not None and self.space_.discrete:
-            return MixedBalls(MixedCovering(self.space_), counts, at_center, self.space_)
         euclidean = self._own.metric == "euclidean"
         covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
         return Balls(self.bounds_, covering, None if at_center else counts, self.space_)

@@ -535,7 +535,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         sides = targets.sides_at(best)
         if sides is None:
             return targets.arm(best)
-        if targets.layout.ball or targets.layout.tail is not None:
+        if targets.layout.tail is not None:
             return climbed(targets, best, means, self._gp)
         return self._best_region(sides, context=context)
 

@@ -36,14 +36,11 @@ from skgpb.domains import (
     ChebyshevCovering,
     ContextCell,
     ContextPartition,
-    Discs,
     Districts,
     EuclideanCovering,
     Fidelities,
     FreeCells,
     Layout,
-    MixedBalls,
-    MixedCovering,
     MixedPartition,
     PointsQuery,
     PoolPartition,
@@ -66,7 +63,6 @@ from skgpb.experiments import Experiment, Side
 from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
     AdditiveMatern,
-    BallAverage,
     CellIntegral,
     Columns,
     ConditionalMean,
@@ -141,13 +137,11 @@ def domains() -> None:
     assert_type(sides.n_axes, int)
     assert_type(Steps(0, 1, 0.1).low, float)
     assert_type(MixedPartition(sides, 2, (1, 1)).cell(0), Cell)
-    mixed = MixedBalls(MixedCovering(sides), (1, 1), True, sides)
-    assert_type(mixed.ball(0), Ball)
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
     assert issubclass(FreeCells, ArmSet)
-    assert all(isinstance(each.__name__, str) for each in (Blocks, Discs, Districts, BallAverage))
+    assert all(isinstance(each.__name__, str) for each in (Blocks, Districts))
     assert_type(Layout(2, counts=(3, 3)).n_columns, int)
     assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
     assert_type(Cells([0.1, 0.4]).sides(BOX, None), np.ndarray)
@@ -197,7 +191,7 @@ def kernels() -> None:
     numbered = np.hstack([POINTS, np.zeros_like(POINTS)])
     assert_type(Tasks(RBF(0.2)).diag(numbered), np.ndarray)
     assert issubclass(Derivative, Kernel) and issubclass(WeightedSum, Kernel)
-    assert issubclass(BallAverage, WrapperKernel)
+    assert issubclass(CellIntegral, WrapperKernel)
     window = WindowMean(RBF(0.2), scale=0.1)
     assert_type(window.queries(POINTS[:3]), np.ndarray)
     policy = PolicyMean(RBF(0.2), policies=np.full((2, 16), 1 / 16), arms=POINTS)

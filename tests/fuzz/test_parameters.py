@@ -21,7 +21,6 @@ NUMBERED = np.column_stack([PAIRS, [0, 1, 0]])
 SETS = skgpb.kernels.WeightedSum(RBF(0.3), PAIRS, [0, 0, 1], [0.5, -1.0, 2.0])
 KERNELS = {
     "AdditiveMatern": (skgpb.kernels.AdditiveMatern([0.3, 0.4, 0.5, 0.6]), BOXES),
-    "BallAverage": (skgpb.kernels.BallAverage(RBF(0.3)), BOXES),
     "CellAverage": (skgpb.kernels.CellAverage(RBF(0.3), 3), BOXES),
     "CellIntegral": (skgpb.kernels.CellIntegral(RBF(0.3)), BOXES),
     "Columns": (skgpb.kernels.Columns(RBF(0.3), [1, 3]), BOXES),

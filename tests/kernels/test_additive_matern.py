@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer
-from skgpb.domains import Cells, Discs
+from skgpb.domains import Cells
 from skgpb.kernels import AdditiveMatern
 from skgpb.surrogate.likelihood import LENGTH_SCALE
 
@@ -115,9 +115,8 @@ def test_searches_for_points_have_it_where_no_kernel_is_given(settings):
         GPUCBOptimizer(bounds=SQUARE, kernel=1.0 * Matern(0.3)),
         GPOOOptimizer(bounds=SQUARE),
         KGOptimizer(bounds=SQUARE, queries=Cells(0.2)),
-        KGOptimizer(bounds=SQUARE, queries=Discs(0.1)),
     ],
-    ids=["line", "settings", "given", "trees", "cells", "discs"],
+    ids=["line", "settings", "given", "trees", "cells"],
 )
 def test_other_searches_do_not(optimizer):
     optimizer.ask()

@@ -25,7 +25,6 @@ from sklearn.gaussian_process.kernels import (
 import skgpb.kernels
 from skgpb.kernels import (
     AdditiveMatern,
-    BallAverage,
     CellAverage,
     CellIntegral,
     Columns,
@@ -161,9 +160,6 @@ CASES += [
     # All landmarks are chosen for any theta; otherwise they change near theta.
     Case(LowRank(1.5 * Matern(0.4, nu=2.5), POOL[:8], 1e-12), POOL[:8], gradient=1e-5),
     Case(CellAverage(LowRank(RBF(0.5), POOL, 1e-4), 3), boxes(2), psd=1e-12, gradient=None),
-    Case(BallAverage(FEW[0]), boxes(2)),
-    Case(BallAverage(LowRank(RBF(0.5), POOL, 1e-4)), boxes(2), psd=1e-12, gradient=None),
-    Case(BallAverage(Matern([0.3, 0.8, 0.5], nu=2.5), 1), np.insert(boxes(2), [0, 2], 0.3, axis=1)),
 ]
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from skgpb import KGOptimizer, OnlineGaussianProcessRegressor
-from skgpb.kernels import BallAverage, CellAverage, CellIntegral, Derivative, Tasks
+from skgpb.kernels import CellAverage, CellIntegral, Derivative, Tasks
 
 RNG = np.random.default_rng(0)
 BASES = [
@@ -127,12 +127,6 @@ def test_each_task_has_slopes_of_its_own():
 def test_a_base_without_a_formula_is_refused(base):
     with pytest.raises(ValueError, match=r"RBF and of Matern with nu=2\.5, by sums and products"):
         Derivative(base)([[0.1, 0.0]])
-
-
-def test_balls_are_refused_which_have_no_faces():
-    """Their slopes would be no differences of means."""
-    with pytest.raises(ValueError, match="CellAverage or CellIntegral, whose slopes"):
-        Derivative(BallAverage(RBF()))([[0.0, 0.0, 1.0, 1.0, 0.0]])
 
 
 def test_white_noise_is_refused():

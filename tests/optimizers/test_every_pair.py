@@ -20,7 +20,7 @@ from skgpb import (
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.domains import Blocks, Cells, Discs, Districts, Fidelities
+from skgpb.domains import Blocks, Cells, Districts, Fidelities
 from skgpb.kernels import CellAverage, Columns, WindowMean
 
 
@@ -73,11 +73,6 @@ SETS = {
         {"queries": of_boxes(0.6 * X, 0.4), "targets": of_boxes(0.8 * X, 0.2)},
         12,
         lambda n: CellAverage(RBF([0.4] * (n + 2)), (1,) * n + (3, 3)),
-    ),
-    "discs": (
-        {"queries": Discs([0.2, 0.1]), "targets": Discs(0.1), "bounds": BOX},
-        2,
-        lambda n: RBF([0.4] * (n + 2)),
     ),
     "weighted sets": ({"queries": DISTRICTS, "targets": X}, 4, lambda n: RBF([0.4] * (n + 2))),
     "fidelities": ({"queries": Fidelities(2), "bounds": BOX}, 2, lambda n: RBF([0.4] * (n + 2))),

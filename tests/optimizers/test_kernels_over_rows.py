@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from skgpb.domains import Cells, Discs, Fidelities
+from skgpb.domains import Cells, Fidelities
 from skgpb.kernels import AdditiveMatern, CellAverage, Tasks
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 
@@ -23,7 +23,6 @@ BOXES = np.array([[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 1.0, 1.0], [0.0, 0.5, 0.5, 1.
         (KGOptimizer, {}, True),
         (KGOptimizer, {"queries": np.random.default_rng(0).random((20, 2))}, True),
         (KGOptimizer, {"queries": Cells(0.3)}, False),
-        (KGOptimizer, {"queries": Discs(0.2)}, False),
         (KGOptimizer, {"queries": Fidelities(2)}, False),
         (GPOOOptimizer, {"feedback": "average"}, False),
     ],

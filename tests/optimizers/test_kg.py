@@ -261,7 +261,7 @@ def test_the_best_cell_is_found_from_cells_of_other_sizes(seed):
             {"targets": Fidelities(2)},
             r"Fidelities are possible as queries only; got Fidelities\(2\)",
         ),
-        ({"targets": Blocks([[[0.1], [0.2]]])}, "targets must be Cells, Discs, Districts or rows"),
+        ({"targets": Blocks([[[0.1], [0.2]]])}, "targets must be Cells, Districts or rows"),
         ({"queries": Cells({"x": 0.1})}, "must be numbers if the sides of bounds have no names"),
         (
             {"queries": [[0.1, 0.2]], "targets": [[0.1]], "bounds": None},

@@ -1,4 +1,4 @@
-"""Fidelities, districts, discs and blocks in contexts, compared with explicit sums over points."""
+"""Fidelities, districts and blocks in contexts, compared with explicit sums over points."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.acquisition.blocks import inverse_root, log_block_gain, standard_draws
-from skgpb.domains import Blocks, Cells, Discs, Districts, Fidelities
-from skgpb.kernels import BallAverage, CellAverage, Columns, Derivative, Tasks, WeightedSum
+from skgpb.domains import Blocks, Cells, Districts, Fidelities
+from skgpb.kernels import CellAverage, Columns, Derivative, Tasks, WeightedSum
 
 RNG = np.random.default_rng(0)
 TOWNS = RNG.random((24, 2))
@@ -83,11 +83,6 @@ KINDS = {
             "targets": Cells(0.2),
             "cost": [1.0, 0.8, 0.1, 0.08],
         },
-    ),
-    "discs": (TRIPLE, {"queries": Discs([0.1, 0.2]), "targets": Discs(0.15), "cost": [2.0, 1.0]}),
-    "discs of a ball average": (
-        TRIPLE,
-        {"kernel": BallAverage(TRIPLE, n_context=1), "queries": Discs(0.2), "targets": Discs(0.1)},
     ),
     "districts": (
         TRIPLE,
@@ -180,7 +175,7 @@ def test_in_every_context_it_does_what_the_definition_says(name):
 RULES = [KGOptimizer, IDSOptimizer, MESOptimizer, TargetsOptimizer]
 
 
-@pytest.mark.parametrize("name", ["cells of fidelities", "discs", "districts", "blocks of cells"])
+@pytest.mark.parametrize("name", ["cells of fidelities", "districts", "blocks of cells"])
 @pytest.mark.parametrize("cls", RULES)
 def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):
     optimizer = made(cls, name, n_initial=2)
@@ -209,22 +204,19 @@ def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("fidelities", "task"), ("discs", "radius"), ("districts", "name"), ("blocks", "parts")],
+    [("fidelities", "task"), ("districts", "name"), ("blocks", "parts")],
 )
 def test_a_query_knows_its_context_and_what_its_kind_knows(name, known):
     optimizer = made(KGOptimizer, name)
     query = optimizer.ask(context=0.3)
-    kinds = ("task", "radius", "name", "parts")
+    kinds = ("task", "name", "parts")
     assert [each for each in kinds if hasattr(query, each)] == [known]
     assert query.context.tolist() == [0.3] == query.lower[:1].tolist() == query.upper[:1].tolist()
     np.testing.assert_array_equal(query.points[:, 1:], query.actions)
     index = "" if query.index < 0 else f"index={query.index}, "
     assert repr(query).startswith(f"Arm({index}" + ("context=[0.3]" if index else "x0=0.3"))
     assert pickle.loads(pickle.dumps(query)) == query and hash(query) == hash(query)
-    if name == "discs":
-        assert (np.ptp(query.actions, axis=0) < 2 * query.radius).all()
-        np.testing.assert_allclose(query.center[1:] + query.radius, query.upper[1:], atol=1e-12)
-    stranger = made(KGOptimizer, "districts" if name == "discs" else "discs")
+    stranger = made(KGOptimizer, "blocks" if name == "districts" else "districts")
     with pytest.raises(ValueError, match="is not one of this optimizer's arms"):
         stranger.tell(query, 1.0)
 
@@ -312,9 +304,7 @@ def test_rows_of_a_block_are_found_in_their_context_and_slopes_count_contexts():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("discs of a ball average", {"kernel": BallAverage(TRIPLE)}, "n_context of BallAverage mu"),
-        ("discs", {"targets": Cells(0.1)}, "targets must be Discs, rows or None"),
-        ("districts", {"kernel": BallAverage(TRIPLE)}, "kernel must be over the points of Distr"),
+        ("districts", {"kernel": CellAverage(TRIPLE)}, "kernel must be over the points of Distr"),
         (
             "districts",
             {"bounds": {"x": (0, 1), "y": (0, 1)}},

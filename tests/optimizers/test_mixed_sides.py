@@ -34,7 +34,7 @@ SIDES = {
     "catalyst": ["A", "B", "C"],
 }
 SETTING = {"temperature": 30, "salt": 1e-3, "cycles": 3, "catalyst": "B"}
-SEARCHES = [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer, StoOOOptimizer]
+SEARCHES = [GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer]
 
 
 def yield_of(params):
@@ -127,7 +127,6 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     [
         (GPOOOptimizer, 40),
         pytest.param(GPTreeOptimizer, 60, marks=pytest.mark.slow),
-        pytest.param(GPZoomingOptimizer, 60, marks=pytest.mark.slow),
     ],
 )
 def test_the_best_setting_is_found(cls, budget):
@@ -136,9 +135,14 @@ def test_the_best_setting_is_found(cls, budget):
     assert {setting["catalyst"] for setting in best.settings} == {"B"}
 
 
-def test_euclidean_balls_are_of_numbers():
-    with pytest.raises(ValueError, match="metric must be 'chebyshev'"):
-        made(GPZoomingOptimizer, metric="euclidean").start()
+@pytest.mark.parametrize("cls", [GPZoomingOptimizer, CMESOptimizer])
+@pytest.mark.parametrize("side", [range(1, 9), [0.1, 0.5], ["A", "B"], randint(1, 9)], ids=str)
+def test_searches_of_continuous_boxes_say_what_to_use_for_others(cls, side):
+    optimizer = cls(bounds={"x": (0, 1), "n": side})
+    words = rf"bounds\['n'\] must be .* {cls.__name__}, .* use GPUCBOptimizer or GPOOOptimizer"
+    with pytest.raises(ValueError, match=words):
+        optimizer.ask()
+    assert not hasattr(optimizer, "bounds_")
 
 
 @pytest.mark.parametrize("kernel", [None, Matern([30, 0.3, 0.5, 1, 1, 1], nu=1.5)])
@@ -259,9 +263,7 @@ def brute_force(optimizer, sides, n=24):
     return best
 
 
-@pytest.mark.parametrize(
-    "cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer, GPUCBOptimizer]
-)
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])
 @pytest.mark.parametrize(
     "size",
     [
