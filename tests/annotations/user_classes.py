@@ -28,7 +28,6 @@ from skgpb.domains import (
     ArmSet,
     Ball,
     Balls,
-    Blocks,
     BoxCandidates,
     BoxPartition,
     Cell,
@@ -147,7 +146,7 @@ def domains() -> None:
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
     assert issubclass(FreeCells, ArmSet)
-    assert all(isinstance(each.__name__, str) for each in (Blocks, Discs, Districts, BallAverage))
+    assert all(isinstance(each.__name__, str) for each in (Discs, Districts, BallAverage))
     assert_type(Layout(2, counts=(3, 3)).n_columns, int)
     assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
     assert_type(Cells([0.1, 0.4]).sides(BOX, None), np.ndarray)

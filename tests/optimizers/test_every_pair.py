@@ -20,7 +20,7 @@ from skgpb import (
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.domains import Blocks, Cells, Discs, Districts, Fidelities
+from skgpb.domains import Cells, Discs, Districts, Fidelities
 from skgpb.kernels import CellAverage, Columns, WindowMean
 
 
@@ -81,11 +81,6 @@ SETS = {
     ),
     "weighted sets": ({"queries": DISTRICTS, "targets": X}, 4, lambda n: RBF([0.4] * (n + 2))),
     "fidelities": ({"queries": Fidelities(2), "bounds": BOX}, 2, lambda n: RBF([0.4] * (n + 2))),
-    "blocks": (
-        {"queries": Blocks(X.reshape(6, 2, 2)), "targets": X},
-        6,
-        lambda n: RBF([0.4] * (n + 2)),
-    ),
     "windows": (
         {"queries": BLUR.queries(ASKED), "targets": BLUR.points(ASKED)},
         8,
@@ -96,8 +91,7 @@ SETS = {
 
 def f(query):
     points = query.points if query.layout.n_context == 0 else query.actions
-    value = float(np.sin(4.0 * np.asarray(points, dtype=float)).sum(axis=1).mean())
-    return [value] * len(query.descriptor) if query.descriptor.ndim == 2 else value
+    return float(np.sin(4.0 * np.asarray(points, dtype=float)).sum(axis=1).mean())
 
 
 def made(rule, name, contexts, prices):
