@@ -25,7 +25,7 @@ from skgpb.kernels import CellAverage, Columns, WindowMean
 
 
 def least_known(round):
-    return np.log(round.of_queries(round.query_var))
+    return np.log(round.query_var)
 
 
 #: The optimizer, and what is its own.
