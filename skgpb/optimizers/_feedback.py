@@ -26,7 +26,7 @@ from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.layout import Layout
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels import BallAverage, CellAverage, Derivative, Tasks, WeightedSum
+from skgpb.kernels import BallAverage, CellAverage, Tasks, WeightedSum
 from skgpb.kernels._boxes import axis_counts, boxes_from_points, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._indirect import IndirectKernel
@@ -42,7 +42,7 @@ def takes_boxes(kernel: Any, behind: bool = False) -> bool:
 
     ``behind`` says whether a further column may stand behind them, as that of a task.
     """
-    if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks | Derivative) and not behind):
+    if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks) and not behind):
         return False
     parts = kernel.get_params(deep=False).values()
     return isinstance(kernel, CellKernel) or any(takes_boxes(part, behind) for part in parts)

@@ -69,7 +69,6 @@ from skgpb.kernels import (
     CellIntegral,
     Columns,
     ConditionalMean,
-    Derivative,
     LowRank,
     PolicyMean,
     Tasks,
@@ -195,7 +194,7 @@ def kernels() -> None:
     assert_type(boxes_from_points(POINTS), np.ndarray)
     numbered = np.hstack([POINTS, np.zeros_like(POINTS)])
     assert_type(Tasks(RBF(0.2)).diag(numbered), np.ndarray)
-    assert issubclass(Derivative, Kernel) and issubclass(WeightedSum, Kernel)
+    assert issubclass(WeightedSum, Kernel)
     assert issubclass(BallAverage, WrapperKernel)
     window = WindowMean(RBF(0.2), scale=0.1)
     assert_type(window.queries(POINTS[:3]), np.ndarray)
