@@ -128,11 +128,10 @@ _OF_SEARCHES = _entries(
         Queries, if they differ from the targets: rows of points (d columns), of
         boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
         given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
-        sets of points (:class:`~skgpb.domains.Districts`), several fidelities
-        (:class:`~skgpb.domains.Fidelities`), or queries whose answers have several numbers
-        (:class:`~skgpb.domains.Blocks`). None means all points of ``bounds``.
+        sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
+        (:class:`~skgpb.domains.Fidelities`). None means all points of ``bounds``.
     targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None
-        What to find the best of, in the same forms except the last two. None means ``queries`` if
+        What to find the best of, in the same forms except the last. None means ``queries`` if
         these are rows, and all points of ``bounds`` otherwise.
     cost : array-like or callable, default=None
         Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
@@ -141,9 +140,8 @@ _OF_SEARCHES = _entries(
         largest posterior mean of a target.
     alpha : float, array-like, callable or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each arm
-        or row of ``queries``, or for each size of its cells, with ``Blocks`` also for each of their
-        rows, (n_queries, k) or (1, k), or the covariance (n_queries, k, k) or (1, k, k) of the
-        noise of an answer; a callable is as for ``cost``. None learns one variance for all.
+        or row of ``queries``, or for each size of its cells; a callable is as for ``cost``. None
+        learns one variance for all.
     relative_noise : array-like or callable, default=None
         Ratios of noise variances: one number above 0 for each arm or row of ``queries``, or for
         each size of its cells. The noise variance of an answer is this number times ``alpha``, or

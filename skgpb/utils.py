@@ -418,29 +418,6 @@ def check_noise_variance(alpha: Any) -> float:
     return value
 
 
-def check_noise_covariances(alpha: Any, shape: tuple[int, int, int], name: str) -> np.ndarray:
-    """Return covariances (n, k, k) of noise, or one for all, symmetric and semi-definite."""
-    n, k, _ = shape
-    given = np.asarray(alpha)
-    if given.shape not in (shape, (1, k, k)):
-        raise ValueError(
-            f"{name} must have covariances of the noise of {k} rows, ({n}, {k}, {k}) or "
-            f"(1, {k}, {k}); got shape {given.shape}"
-        )
-    numbers = check_numbers(given.reshape(-1, k), name).reshape(given.shape).astype(np.float64)
-    for i, R in enumerate(numbers):
-        which = f"that of query {i}" if len(numbers) > 1 else "the one given"
-        if not np.allclose(R, R.T, rtol=1e-9, atol=0.0):
-            raise ValueError(f"{name} must have symmetric covariances; {which} is {R.tolist()}")
-        values = np.linalg.eigvalsh(R)
-        if values[0] < -1e-9 * max(values[-1], 0.0):
-            raise ValueError(
-                f"{name} must have covariances without negative eigenvalues; {which} has "
-                f"{float(values[0]):.3g}: {R.tolist()}"
-            )
-    return 0.5 * (numbers + np.swapaxes(numbers, 1, 2))
-
-
 def check_noise_variances(alpha: Any, n: int) -> np.ndarray:
     """Return noise variances (n,) from a number or one for each of n samples."""
     single = not hasattr(alpha, "__len__") or getattr(alpha, "ndim", 1) == 0

@@ -21,7 +21,7 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb._interrupted import interrupted_at, lines_of
-from skgpb.domains import Blocks, Box, Districts, Steps
+from skgpb.domains import Box, Districts, Steps
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 KINDS = [name for name in NAMES if not name.startswith(("even", "indirect-even"))]
@@ -99,11 +99,8 @@ OTHERS = {
         queries=Districts(TWELVE.copy(), list(np.repeat(range(4), 3))),
         targets=Districts(TWELVE.copy(), list(np.repeat(range(6), 2))),
     ),
-    "blocks": lambda: KGOptimizer(
-        RBF(0.3),
-        queries=Blocks(TWELVE.copy().reshape(6, 2, 2)),
-        targets=TWELVE.copy(),
-        alpha=0.1 * np.eye(2),
+    "rows": lambda: KGOptimizer(
+        RBF(0.3), queries=TWELVE.copy(), targets=TWELVE.copy(), alpha=np.full(12, 0.1)
     ),
     "lists": lambda: GPUCBOptimizer(RBF(0.3), arms=TWELVE.tolist(), alpha=[0.1] * 12),
     "frame": lambda: GPUCBOptimizer(RBF(0.3), arms=pd.DataFrame(TWELVE), alpha=0.1),
@@ -117,8 +114,7 @@ OTHERS = {
 
 def spread(query):
     """Answers of a kind that has no case."""
-    mean = float(np.sin(5.0 * query.points).mean())
-    return [mean, 0.5 * mean] if query.has_parts else mean
+    return float(np.sin(5.0 * query.points).mean())
 
 
 @pytest.mark.filterwarnings("ignore")

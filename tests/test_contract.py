@@ -11,14 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.domains import Blocks
 from skgpb.optimizers import (
     BaseUCBOptimizer,
     CMETSOptimizer,
     ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     GPZoomingOptimizer,
-    KGOptimizer,
 )
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
@@ -255,27 +253,6 @@ class TestCombinatorial(OptimizerContract):
 
     def answer(self, query):
         return [float(np.sin(x + 1.0)) for x in query.points[0]]
-
-
-class TestBlocks(OptimizerContract):
-    """An answer is several numbers."""
-
-    def make(self):
-        ends = cases.ARMS[:, 1:]
-        return KGOptimizer(
-            RBF(0.7),
-            queries=Blocks(np.stack([ends[::6], ends[::6] ** 2 / 3], axis=1)),
-            targets=ends,
-            alpha=0.1,
-            random_state=0,
-        )
-
-    def answer(self, query):
-        return [float(np.sin(x)) for (x,) in query.points]
-
-    def strangers(self, optimizer):
-        other = self.make().set_params(queries=Blocks([[[0.1], [0.2]], [[0.3], [0.4]]]))
-        return [other.ask()]
 
 
 class Farthest(BaseUCBOptimizer):

@@ -27,7 +27,7 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
 )
-from skgpb.domains import Blocks, Fidelities
+from skgpb.domains import Fidelities
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._tree_search import PartitionSearch
@@ -303,16 +303,6 @@ def test_low_fidelity_answers_are_not_drawn_as_values_of_the_function():
         assert len(np.squeeze(display.asked)) == 2
     regret = RegretDisplay.from_optimizer(opt, optimum=2.0, values=[1.0, 2.0]).regret
     assert_array_equal(regret, [1.0, 1.0])
-
-
-def test_answers_of_several_numbers_are_not_drawn_as_values():
-    rows = Blocks([[[0.1], [0.2]], [[0.5], [0.7]]])
-    opt = KGOptimizer(RBF(0.3), queries=rows, targets=[[0.1], [0.9]], alpha=0.01, random_state=0)
-    opt.run(lambda query: [0.5, 0.7], budget=2)
-    assert PosteriorDisplay.from_optimizer(opt).rewards is None
-    assert SliceDisplay.from_optimizer(opt).rewards is None
-    with pytest.raises(ValueError, match="answers of several numbers have no regret"):
-        RegretDisplay.from_optimizer(opt, optimum=1.0)
 
 
 def test_answers_on_a_slice_are_dots_and_replicates_have_a_bar():

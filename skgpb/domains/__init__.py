@@ -3,7 +3,6 @@
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.balls import Ball, Balls
-from skgpb.domains.blocks import Blocks
 from skgpb.domains.box import Box
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells
@@ -26,7 +25,6 @@ __all__ = [
     "ArmSet",
     "Ball",
     "Balls",
-    "Blocks",
     "Box",
     "BoxCandidates",
     "BoxPartition",

@@ -1,9 +1,8 @@
 """Sets of linear functionals of f, as queries or as targets, and the queries made from them.
 
 A set is rows of descriptors with a :class:`~skgpb.domains.layout.Layout`. Points, boxes,
-weighted averages over points, values of several functions, and queries that are answered with
-several numbers are all such sets, in contexts or without: the layout says what the columns are, and
-the kernel what they mean.
+weighted averages over points, and values of several functions are all such sets, in contexts or
+without: the layout says what the columns are, and the kernel what they mean.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class Arm(Query):
     ----------
     index : int
         Its number in the set; -1 where the set stands for all of a box.
-    descriptor : ndarray of shape (n_columns,), or (k, n_columns)
-        The row that the kernel takes; k rows of a query that is answered with k numbers.
+    descriptor : ndarray of shape (n_columns,)
+        The row that the kernel takes.
     points : ndarray of shape (S, d)
         Points at which f is evaluated. The reward is the average there, weighted by
         :attr:`weights` if the query has them.
@@ -56,8 +55,6 @@ class Arm(Query):
         Name of a weighted set of points.
     weights : ndarray of shape (S,)
         Weights of its points, of sum 1: the answer is ``weights @ f(points)``.
-    parts : list of k Arms
-        Parts of a query that is answered with several numbers, one for each number.
 
     Examples
     --------
@@ -94,7 +91,7 @@ class Arm(Query):
         self.freeze(
             index=index,
             descriptor=descriptor,
-            layout=Layout(descriptor.shape[-1]) if layout is None else layout,
+            layout=Layout(len(descriptor)) if layout is None else layout,
             _name=name,
             _members=members,
             _weights=weights,
@@ -103,51 +100,47 @@ class Arm(Query):
     # -- where it is ------------------------------------------------------------------------
 
     def find_points(self) -> np.ndarray:
-        """The point, representatives of the box, members of the set, of all parts."""
+        """The point, representatives of the box, or members of the set."""
         if self._members is not None:
             if not self.layout.n_context:
                 return self._members
             context = np.tile(self.context, (len(self._members), 1))
             return np.hstack([context, self._members])
-        if self.has_parts:
-            return np.concatenate([part.points for part in self.parts])
         lower, upper = self._corners()
         counts = self.layout.counts_of_all
         space = self._space
         if counts is not None and space is not None and space.discrete:
-            return representatives_within(space, lower[0], upper[0], counts)
-        return self.layout.points(lower[0], upper[0])
+            return representatives_within(space, lower, upper, counts)
+        return self.layout.points(lower, upper)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.layout.corners(np.atleast_2d(self.descriptor))
+        lower, upper = self.layout.corners(self.descriptor[np.newaxis])
+        return lower[0], upper[0]
 
     @property
     def lower(self) -> np.ndarray:
         """Lower corner, shape (d,)."""
         if self._members is not None:
             return self.points.min(axis=0)
-        return self._corners()[0].min(axis=0)
+        return self._corners()[0]
 
     @property
     def upper(self) -> np.ndarray:
         """Upper corner, shape (d,)."""
         if self._members is not None:
             return self.points.max(axis=0)
-        return self._corners()[1].max(axis=0)
+        return self._corners()[1]
 
     @property
     def center(self) -> np.ndarray:
         """Centre, shape (d,); the weighted average of a set of points."""
-        if self.descriptor.ndim == 1:
-            return self.layout.places(self.descriptor[np.newaxis])[0]
-        return 0.5 * (self.lower + self.upper)
+        return self.layout.places(self.descriptor[np.newaxis])[0]
 
     @property
     def box(self) -> np.ndarray:
         """Box [lower, upper], shape (2 d,)."""
-        if self.descriptor.ndim == 1 and self._members is None:
-            lower, upper = self.layout.corners(self.descriptor[np.newaxis])
-            return np.concatenate([lower[0], upper[0]])
+        if self._members is None:
+            return np.concatenate(self._corners())
         return np.concatenate([self.lower, self.upper])
 
     # -- what it is -------------------------------------------------------------------------
@@ -162,7 +155,7 @@ class Arm(Query):
         """The context that was asked for, shape (d_c,)."""
         if not self.layout.n_context:
             raise AttributeError("this query has no context: its optimizer has no context_bounds")
-        return self.descriptor[..., : self.layout.n_context].reshape(-1, self.layout.n_context)[0]
+        return self.descriptor[: self.layout.n_context]
 
     @property
     def n_context(self) -> int:
@@ -202,18 +195,6 @@ class Arm(Query):
             raise AttributeError("this query has no weights: its points have equal weights")
         return self._weights
 
-    @property
-    def has_parts(self) -> bool:
-        """True if it is answered with several numbers, one for each of its :attr:`parts`."""
-        return self.descriptor.ndim == 2
-
-    @property
-    def parts(self) -> list[Arm]:
-        """One query for each number of the answer, if there are several."""
-        if not self.has_parts:
-            raise AttributeError("this query has no parts: its answer is one number")
-        return [Arm(-1, row.copy(), self.layout).named(self._space) for row in self.descriptor]
-
     def __hash__(self) -> int:
         return hash((self.index, self.descriptor.tobytes()))
 
@@ -229,8 +210,7 @@ class Arm(Query):
 
     def describe(self) -> str:
         """Number and row, or the name of a set of points."""
-        descriptor = self.descriptor if self.descriptor.ndim == 1 else self.descriptor.tolist()
-        what = f"descriptor={descriptor}" if self._name is None else f"name={self._name!r}"
+        what = f"descriptor={self.descriptor}" if self._name is None else f"name={self._name!r}"
         where = f"context={self.context}, " if self.layout.n_context else ""
         return f"Arm(index={self.index}, {where}{what})"
 
@@ -248,9 +228,6 @@ class ArmSet:
         Meaning of the columns, without contexts. None stands for points.
     space : ParameterSpace, default=None
         Names and scales of the sides of the box; None if the sides have no names.
-    starts : ndarray of shape (n_queries + 1,), default=None
-        First row of each query, if a query is answered with one number for each of its rows. None
-        if each row is a query.
     names : list, default=None
         Names of the queries.
     members : list of pairs of ndarrays, default=None
@@ -289,14 +266,12 @@ class ArmSet:
         layout: Layout | None = None,
         space: ParameterSpace | None = None,
         *,
-        starts: np.ndarray | None = None,
         names: list[Any] | None = None,
         members: list[tuple[np.ndarray, np.ndarray]] | None = None,
     ) -> None:
         self.layout: Layout = Layout(len(bounds)) if layout is None else layout
         self.bounds = bounds
         self.space = space
-        self.starts = starts
         self.names = names
         self.members = members
         self.context = None
@@ -310,7 +285,7 @@ class ArmSet:
         self._lie_at(rows)
 
     def __len__(self) -> int:
-        return len(self.rows) if self.starts is None else len(self.starts) - 1
+        return len(self.rows)
 
     def _lie_at(self, plain: np.ndarray) -> None:
         """Take other rows, which have no contexts."""
@@ -402,19 +377,12 @@ class ArmSet:
 
     # -- queries ----------------------------------------------------------------------------
 
-    def slots(self, number: int) -> np.ndarray:
-        """Rows of a query, by number."""
-        if self.starts is None:
-            return np.array([number])
-        return np.arange(self.starts[number], self.starts[number + 1])
-
     def arm(self, slot: int) -> Arm:
         """Return the query of a number."""
-        row = self.rows[slot] if self.starts is None else self.rows[self.slots(slot)]
-        return self.query_of(slot, row.copy())
+        return self.query_of(slot, self.rows[slot].copy())
 
     def query_of(self, index: int, descriptor: np.ndarray) -> Arm:
-        """Return the query that a row (n_columns,) describes, or several rows (k, n_columns)."""
+        """Return the query that a row (n_columns,) describes."""
         name = None if self.names is None else self.names[index]
         points, weights = (None, None) if self.members is None else self.members[index]
         arm = Arm(index, descriptor, self.layout, name, points, weights)
@@ -432,23 +400,6 @@ class ArmSet:
         """Return the query that points with further columns stand for, or None."""
         return None
 
-    def found(self, points: Any) -> Arm | None:
-        """Return the query with exactly these rows, one for each number of its answer, or None."""
-        if self.starts is None:
-            return None
-        rows = np.asarray(points)
-        if rows.ndim != 2 or rows.shape[1] != self.rows.shape[1]:
-            return None
-        contexts = rows[:, : self.layout.n_context]
-        if (contexts != contexts[:1]).any():
-            return None
-        plain = self.layout.actions_of(rows)
-        for number in range(len(self)):
-            if np.array_equal(self.plain[self.slots(number)], plain):
-                check_inside(contexts[:1], self.context_bounds)
-                return self.query_of(number, np.array(rows, dtype=np.float64))
-        return None
-
     def slot_of(self, query: Arm | PointsQuery) -> int:
         """Return the index of a query, -1 if it is not in the set in the present context."""
         if isinstance(query, Arm) and query.index >= 0:
@@ -458,7 +409,7 @@ class ArmSet:
 
     def slot_of_row(self, block: np.ndarray) -> int:
         """Return the index of the query of one row (1, n_columns), -1 if there is none."""
-        if len(block) != 1 or self.starts is not None:
+        if len(block) != 1:
             return -1
         # The last column tells nearly all of them apart; contexts are in the first ones.
         near = np.flatnonzero(self.rows[:, -1] == block[0, -1])
@@ -469,8 +420,6 @@ class ArmSet:
         """Return whether each query differs from one, shape (n_queries,)."""
         if query.index >= 0 and self.slot_of(query) >= 0:
             return np.arange(len(self)) != query.index
-        if self.starts is not None:
-            return np.ones(len(self), dtype=bool)
         # Candidates that follow the posterior may coincide with others.
         return (self.rows != query.descriptor).any(axis=1)
 
@@ -490,7 +439,7 @@ class ArmSet:
     def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
         """Descriptor rows of what a query observes."""
         if isinstance(query, Arm):
-            return np.atleast_2d(query.descriptor)
+            return query.descriptor[np.newaxis]
         return self.rows_of(query.points)
 
     def resolve(self, query: Arm) -> None:
@@ -505,24 +454,20 @@ class ArmSet:
         return isinstance(query, Arm) and self._knows(query)
 
     def _knows(self, query: Arm) -> bool:
-        descriptor = query.descriptor
-        if query.layout != self.layout or descriptor.shape[-1] != self.rows.shape[1]:
+        row, n = query.descriptor, self.layout.n_context
+        if query.layout != self.layout or len(row) != self.rows.shape[1]:
             return False
-        rows, n = np.atleast_2d(descriptor), self.layout.n_context
         if n:
-            plain = self.layout.actions_of(rows)
-            if not np.array_equal(self.layout.beside(query.context, plain), rows):
+            plain = self.layout.actions_of(row[np.newaxis])
+            if not np.array_equal(self.layout.beside(query.context, plain)[0], row):
                 return False
             check_inside(query.context[np.newaxis], self.context_bounds)
-            rows = plain
-        return self._has(query.index, rows if descriptor.ndim == 2 else rows[0])
+            row = plain[0]
+        return self._has(query.index, row)
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        """Return whether the query of this number has these rows, without contexts."""
-        if not 0 <= index < len(self):
-            return False
-        mine = self.plain[index] if self.starts is None else self.plain[self.slots(index)]
-        return np.array_equal(mine, plain)
+        """Return whether the query of this number has this row, without contexts."""
+        return 0 <= index < len(self) and np.array_equal(self.plain[index], plain)
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -536,11 +481,7 @@ class ArmSet:
 
     def every_place(self) -> np.ndarray:
         """Return the points of the queries without contexts, shape (n_queries, d)."""
-        places = self.layout.of_actions.places(self.plain)
-        if self.starts is None:
-            return places
-        counts = np.diff(self.starts)[:, np.newaxis]
-        return np.add.reduceat(places, self.starts[:-1]) / counts
+        return self.layout.of_actions.places(self.plain)
 
     def every_row(self) -> np.ndarray:
         """Return the rows of all queries, or of representatives, in representative contexts."""

@@ -59,11 +59,6 @@ class Query(ABC):
         object.__setattr__(self, "_space", space)
         return self
 
-    @property
-    def has_parts(self) -> bool:
-        """True if it is answered with several numbers, one for each of its parts."""
-        return False
-
     @abstractmethod
     def find_points(self) -> np.ndarray:
         """Compute :attr:`points`; the result is cached."""

@@ -57,11 +57,7 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     told = frame.index[[event[0] == "tell" for event in events]]
     history = optimizer.history_
     columns = {name: history[name] for name in history.dtype.names[2:]}
-    columns["noise"] = np.full(history["reward"].shape, np.nan)
-    for row, event in zip(np.atleast_2d(columns["noise"].T).T, answers, strict=True):
-        noise = np.array(event[3], dtype=np.float64)
-        noise = np.diag(noise) if noise.ndim == 2 else np.ravel(noise)
-        row[: len(noise)] = noise  # NaN behind fewer numbers
+    columns["noise"] = np.array([event[3] for event in answers], dtype=np.float64)
     for name, values in columns.items():
         several = [name] if values.ndim == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
         nothing = False if values.dtype == bool else np.nan

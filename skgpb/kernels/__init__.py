@@ -7,7 +7,6 @@ from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
 from skgpb.kernels.columns import Columns
 from skgpb.kernels.conditional_mean import ConditionalMean
-from skgpb.kernels.derivative import Derivative
 from skgpb.kernels.low_rank import LowRank
 from skgpb.kernels.policy_mean import PolicyMean
 from skgpb.kernels.tasks import Tasks
@@ -20,7 +19,6 @@ __all__ = [
     "CellIntegral",
     "Columns",
     "ConditionalMean",
-    "Derivative",
     "LowRank",
     "PolicyMean",
     "Tasks",

@@ -64,8 +64,8 @@ class Tasks(WrapperKernel):
     out. The scale of B and that of the base are one number: fix either.
 
     ``Tasks(CellAverage(k))`` and ``CellAverage(Tasks(k))`` are equal; rows of the first,
-    ``[lower, upper, task]``, are shorter, and it is the faster. ``Tasks(Derivative(k))`` and
-    ``Tasks(WeightedSum(k))`` work in the same way.
+    ``[lower, upper, task]``, are shorter, and it is the faster. ``Tasks(WeightedSum(k))`` works
+    in the same way.
 
     White noise in ``base`` is noise of each task in units of :math:`B_{tt}`.
 

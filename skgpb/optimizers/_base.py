@@ -1578,11 +1578,11 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
         """Return the cost of a query."""
 
 
-def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") -> np.ndarray:
+def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:
     """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
     values = np.asarray(values)
     got = ""
-    if values.ndim != 1 or len(values) not in sizes:
+    if values.shape != (n,):
         got = f"shape {values.shape}" if values.ndim else repr(values.item())
     elif values.dtype.kind not in "fiub":
         got = f"an array of {values.dtype}"
@@ -1591,6 +1591,6 @@ def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") ->
         got = f"{len(wrong)} NaN, the first at place {wrong[0]}"
     if got:
         raise ValueError(
-            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got {got}"
+            f"{whose} must return a number for each of {n} {of}, none of them NaN; got {got}"
         )
     return values.astype(np.float64, copy=False)

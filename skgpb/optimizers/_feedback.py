@@ -1,8 +1,8 @@
 """Rows of queries and targets: the two sets, and the kernel over both.
 
 A set is given as rows, or as what stands for rows: cells, weighted sets of points, several
-functions, questions with several numbers. Which kernel over rows says what they are follows from a
-kernel over points, or the user gives it.
+functions. Which kernel over rows says what they are follows from a kernel over points, or the user
+gives it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from skgpb.domains.arms import ArmSet
-from skgpb.domains.blocks import Blocks, rows_given
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells, are_among, frequent_sizes, points_in_runs
 from skgpb.domains.districts import Districts
@@ -26,7 +25,7 @@ from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.layout import Layout
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels import CellAverage, Derivative, Tasks, WeightedSum
+from skgpb.kernels import CellAverage, Tasks, WeightedSum
 from skgpb.kernels._boxes import axis_counts, boxes_from_points, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._indirect import IndirectKernel
@@ -42,7 +41,7 @@ def takes_boxes(kernel: Any, behind: bool = False) -> bool:
 
     ``behind`` says whether a further column may stand behind them, as that of a task.
     """
-    if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks | Derivative) and not behind):
+    if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks) and not behind):
         return False
     parts = kernel.get_params(deep=False).values()
     return isinstance(kernel, CellKernel) or any(takes_boxes(part, behind) for part in parts)
@@ -112,11 +111,6 @@ class Feedback:
         return self.queries.n if isinstance(self.queries, Fidelities) else 0
 
     @property
-    def has_blocks(self) -> bool:
-        """True if a query is answered with several numbers."""
-        return isinstance(self.queries, Blocks)
-
-    @property
     def has_districts(self) -> bool:
         """True if weighted sets of points are asked, or to be found."""
         return any(isinstance(each, Districts) for each in self.given.values())
@@ -154,26 +148,21 @@ class Feedback:
             )
 
     def _check_targets(self) -> None:
-        if isinstance(self.targets, Blocks | Fidelities):
+        if isinstance(self.targets, Fidelities):
             raise ValueError(
-                "targets must be Cells, Districts or rows; Blocks and Fidelities are "
-                f"possible as queries only; got {self.targets!r}"
+                "targets must be Cells, Districts or rows; Fidelities are possible as queries "
+                f"only; got {self.targets!r}"
             )
         if self._mixed and takes_boxes(self.kernel):
             raise ValueError(
                 "kernel must be over points if bounds has integer or categorical sides; got "
                 f"{self.kernel!r}, which is over boxes"
             )
-        if self.has_blocks:
-            if self.space is not None:
-                raise ValueError("the sides of bounds must have no names if queries are Blocks")
-            if self.targets is None:
-                raise ValueError("targets must be given if queries are Blocks, got None")
 
     def _has_boxes(self) -> bool:
         """Return whether rows of boxes [lower, upper] are given, of d sides."""
         boxes = any(
-            rows_given(each, name).shape[1] == 2 * self.d
+            check_numbers(each, name).shape[1] == 2 * self.d
             for name, each in self.given.items()
             if not (each is None or is_free(each))
         )
@@ -341,7 +330,7 @@ class Feedback:
             n_tasks, sides = max(1, self.n_tasks), self._sides(name, given)
             n = self.n_candidates
             return FreeCells(sides, bounds, n, layout, seed, space, tasks=tasks, n_tasks=n_tasks)
-        rows = rows_given(given, name)
+        rows = check_numbers(given, name)
         if rows.shape[1] == d and layout.boxes:
             rows = boxes_from_points(rows)
         if rows.shape[1] != (2 * d if layout.boxes else d):
@@ -356,10 +345,7 @@ class Feedback:
             raise ValueError(f"{name} has rows outside the bounds {bounds.tolist()}")
         if self.n_tasks:
             rows = np.column_stack([rows, np.zeros(len(rows))])
-        starts = None
-        if isinstance(given, Blocks):
-            starts = np.cumsum([0, *(len(block) for block in given.rows)])
-        return ArmSet(rows, bounds, layout, space, starts=starts)
+        return ArmSet(rows, bounds, layout, space)
 
     def frequent_sizes(self, sets: tuple[ArmSet, ArmSet]) -> np.ndarray | None:
         """Sizes (k, n_sides) that many boxes have; None if there are no boxes."""
@@ -384,7 +370,7 @@ class Feedback:
         d = self.d
         if is_free(given):
             return given.sides(self.box, self.actions, name)
-        rows = np.zeros((1, d)) if given is None else rows_given(given, name)
+        rows = np.zeros((1, d)) if given is None else check_numbers(given, name)
         lower, upper = (rows[:, :d], rows[:, d:]) if rows.shape[1] == 2 * d else (rows, rows)
         return np.maximum(upper - lower, 0.0)
 
@@ -399,7 +385,7 @@ def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> di
     if targets is None and queries is not None and not is_free(queries):
         targets = queries
     given = {"queries": queries, "targets": targets}
-    if actions is None or isinstance(queries, Blocks):
+    if actions is None:
         return given
     return {name: _rows_in_units(each, actions) for name, each in given.items()}
 
@@ -458,7 +444,7 @@ def box_of_sets(
     if any(isinstance(each, Districts) for each in given.values()):
         return _box_of_districts(kernel, given, bounds, named)
     arrays = {
-        name: rows_given(value, name)
+        name: check_numbers(value, name)
         for name, value in given.items()
         if value is not None and not is_free(value)
     }

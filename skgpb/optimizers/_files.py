@@ -10,7 +10,7 @@ import numpy as np
 
 from skgpb._version import __version__
 from skgpb._warnings import warn
-from skgpb.domains import Arm, Blocks, Box, Cells, Districts, PointsQuery, Steps
+from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Steps
 from skgpb.domains.layout import Layout
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
@@ -90,7 +90,7 @@ def read_run(
             )
         cls = known[document["class"]]
         kinds: list[type] = [PointsQuery, Box, Steps]
-        for each in (cls._query_type, Arm, Blocks, Cells, Districts, Layout):
+        for each in (cls._query_type, Arm, Cells, Districts, Layout):
             kinds += _with_subclasses(each)
         reader = Reader(arrays, kinds, _with_subclasses(every))
         missing = sorted(set(document["omitted"]) - set(given))

@@ -13,7 +13,6 @@ from skgpb.optimizers._following import TrackedIncumbents, followed
 from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import (
-    BlockCovariances,
     PairCovariances,
     QueryTargetCovariances,
     pending_falls,
@@ -75,7 +74,6 @@ class Tracked:
         # None before they are asked for.
         self._pairs: PairCovariances | None = None
         self._across: QueryTargetCovariances | None = None
-        self._within: BlockCovariances | None = None
 
     def pairs(self) -> PairCovariances:
         """Posterior covariances of the queries, where they are the targets."""
@@ -87,8 +85,6 @@ class Tracked:
         """Posterior covariances of queries and targets, where these are two sets."""
         if self._across is None:
             self._across = QueryTargetCovariances(self.gp, len(self.queries.rows))
-            if self.queries.starts is not None:
-                self._within = BlockCovariances(self.gp, self.queries.starts)
         return self._across
 
     def covariances(self) -> PairCovariances | QueryTargetCovariances:
@@ -148,12 +144,12 @@ class Tracked:
             Queries that are being evaluated.
         blocks : list of ndarray of shape (n_rows, n_columns)
             Functionals that they will tell.
-        noises : ndarray of shape (k,) or (k, k)
-            Noise variances of these answers, or their covariance, in the user's units.
+        noises : ndarray of shape (k,)
+            Noise variances of these answers, in the user's units.
         """
         if not self.are_one:
             falls = pending_falls(self.gp, blocks, noises)
-            return KnownAcross(self.across(), falls, self._within)
+            return KnownAcross(self.across(), falls)
         expected = self.gp.imagine(blocks, noises) if blocks else self.gp
         slots = [self.queries.slot_of(query) for query in pending]
         return KnownOfArms(self.gp, expected.posterior, self.pairs, slots, noises)

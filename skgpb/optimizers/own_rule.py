@@ -89,9 +89,6 @@ class TargetsOptimizer(Search):
     - ``covariance``, of shape (n_queries, n_targets), and ``covariance_of_target(number)``, of one
       target with all;
     - ``draws(n)``, joint draws of all targets, of shape (n, n_targets);
-    - ``starts``, if queries are :class:`~skgpb.domains.Blocks`: the posterior of queries then has
-      an entry for each of their rows, the rows of query i from ``starts[i]`` to ``starts[i + 1]``,
-      and ``noises[i]`` is the covariance (k, k) of the noise of its answer;
     - ``t``, the round from 1, and ``rng``, a generator that begins anew with every round.
 
     -inf stands for a query that is not worth asking; if all are -inf, the one with the largest

@@ -11,13 +11,6 @@ from scipy.linalg.blas import dgemm
 
 from skgpb._core._arms import add_reductions
 from skgpb._core._posterior import Posterior
-from skgpb.acquisition.blocks import (
-    information_of_block,
-    inverse_root,
-    log_block_gain,
-    log_det_ratio,
-    standard_draws,
-)
 from skgpb.acquisition.entropy import linear_information
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 from skgpb.acquisition.ucb import own_reduction
@@ -25,7 +18,7 @@ from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.draws import posterior_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.pairs import BlockCovariances, PairCovariances, QueryTargetCovariances
+from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances
 from skgpb.utils import check_draws
 
 # covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
@@ -43,7 +36,7 @@ class Known(ABC):
     ----------
     offset, scale : float
         Units: a reward is ``offset + scale * value``.
-    query_mean, query_var : ndarray of shape (n_rows,)
+    query_mean, query_var : ndarray of shape (n_queries,)
         Posterior of what the rows of queries observe.
     target_mean, target_var : ndarray of shape (n_targets,)
         Posterior of the targets.
@@ -64,7 +57,7 @@ class Known(ABC):
 
     @abstractmethod
     def covariance(self) -> np.ndarray:
-        """Posterior covariances (n_rows, n_targets) of queries and targets."""
+        """Posterior covariances (n_queries, n_targets) of queries and targets."""
 
     @abstractmethod
     def among_targets(self, number: int) -> np.ndarray:
@@ -76,14 +69,10 @@ class Known(ABC):
 
     @abstractmethod
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws (n_draws, n_rows) of what the queries observe."""
-
-    def within_queries(self) -> list[np.ndarray]:
-        """Posterior covariances (k, k) of the rows of each query; here each has one row."""
-        return [np.array([[each]]) for each in self.query_var]
+        """Joint draws (n_draws, n_queries) of what the queries observe."""
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
-        """Weighted fall (n_rows,) of the deviations of all targets by an answer to each row."""
+        """Weighted fall (n_queries,) of the deviations of all targets by an answer to each row."""
         C, std = self.covariance(), np.sqrt(self.target_var)
         total = np.maximum(self.query_var + noise, np.finfo(float).tiny)
         left = np.maximum(self.target_var - C**2 / total[:, np.newaxis], 0.0)
@@ -164,11 +153,10 @@ class KnownAcross(Known):
         self,
         across: QueryTargetCovariances,
         falls: np.ndarray,
-        within: BlockCovariances | None = None,
     ) -> None:
         gp, n = across.gp, across.n_first
         # Reductions of covariances by pending answers, as ``pending_falls`` has them.
-        self._across, self._falls, self._within = across, falls, within
+        self._across, self._falls = across, falls
         mean, var = gp.posterior.tracked_mean(), gp.posterior.tracked_var()
         if len(falls):
             var = np.maximum(var - np.einsum("ij,ij->j", falls, falls), 0.0)
@@ -209,12 +197,6 @@ class KnownAcross(Known):
         falls = self._falls[:, :n]
         cov = cov / gp.scale**2 - falls.T @ falls
         return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
-
-    def within_queries(self) -> list[np.ndarray]:
-        """Posterior covariances of the rows of each query."""
-        if self._within is None:
-            return super().within_queries()
-        return self._within.covariances(self._falls)
 
 
 class KnownIndirectly(Known):
@@ -269,17 +251,13 @@ class Round:
     Values are in units of the surrogate, where the prior is the kernel; these are the units of the
     rewards unless rewards are scaled. Pending queries count as answered with the expected answer.
 
-    A query that is answered with several numbers has as many rows. The posterior of queries then
-    has an entry for each row, the rows of one query after the other (``starts``), and ``cost`` has
-    an entry for each query.
-
     Attributes
     ----------
     t : int
         The round about to be played, counted from 1.
-    query_mean, query_var : ndarray of shape (n_rows,)
+    query_mean, query_var : ndarray of shape (n_queries,)
         Posterior of what queries observe, without the noise of an answer.
-    query_noise : ndarray of shape (n_rows,)
+    query_noise : ndarray of shape (n_queries,)
         Noise variance of an answer.
     cost : ndarray of shape (n_queries,)
         Price of an answer.
@@ -287,10 +265,6 @@ class Round:
         Posterior of the targets. Where arms are pulled these are the queries.
     offset, scale : float
         Units: a reward is ``offset + scale * value``.
-    starts : ndarray of shape (n_queries + 1,) or None
-        First row of each query; None if each query has one.
-    noises : list of ndarray of shape (k, k), or None
-        Covariance of the noise of each answer, for queries with several rows.
     """
 
     offset: float
@@ -310,8 +284,6 @@ class Round:
         cost: np.ndarray,
         t: int,
         make_rng: Callable[[], np.random.Generator],
-        starts: np.ndarray | None = None,
-        shared: np.ndarray | None = None,
     ) -> None:
         self._known = known
         self.query_mean, self.query_var = known.query_mean, known.query_var
@@ -319,12 +291,6 @@ class Round:
         self.offset, self.scale = known.offset, known.scale
         self.query_noise, self.cost, self.t = noise, cost, t
         self._make_rng = make_rng  # most rules draw nothing, and seeding takes half of a round
-        self.starts = starts
-        self.noises: list[np.ndarray] | None = None
-        if starts is not None:
-            self.noises = [np.diag(each) for each in np.split(noise, starts[1:-1])]
-            if shared is not None:
-                self.noises = [R + C for R, C in zip(self.noises, shared, strict=True)]
 
     @classmethod
     def before(
@@ -335,15 +301,12 @@ class Round:
         cost: np.ndarray,
         t: int,
         make_rng: Callable[[], np.random.Generator],
-        starts: np.ndarray | None = None,
-        shared: np.ndarray | None = None,
     ) -> Round:
-        """Return a round; ``noise`` and ``shared`` are in the user's units."""
+        """Return a round; ``noise`` is in the user's units."""
         noise = noise / gp.scale**2
         if gp.white:
             noise = noise + gp.white_noise(gp.tracked)[: len(known.query_mean)]
-        shared = None if shared is None else shared / gp.scale**2
-        return cls(known, noise, cost, t, make_rng, starts, shared)
+        return cls(known, noise, cost, t, make_rng)
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -379,7 +342,7 @@ class Round:
 
     @property
     def std(self) -> np.ndarray:
-        """Standard deviations of what queries observe, shape (n_rows,)."""
+        """Standard deviations of what queries observe, shape (n_queries,)."""
         return np.sqrt(self.query_var)
 
     @property
@@ -391,24 +354,11 @@ class Round:
         """Values of f, in units of the surrogate, as rewards."""
         return values * self.scale + self.offset
 
-    def of_queries(self, values: np.ndarray) -> np.ndarray:
-        """Reduce one value per row to one per query: the value of its best row."""
-        if self.starts is None or len(values) == self.n_queries:
-            return values
-        return np.maximum.reduceat(values, self.starts[:-1])
-
-    @property
-    def unknown(self) -> np.ndarray:
-        """Return the sum of the variances of the rows of each query, shape (n_queries,)."""
-        if self.starts is None:
-            return self.query_var
-        return np.add.reduceat(self.query_var, self.starts[:-1])
-
     # -- queries and targets ----------------------------------------------------------------
 
     @property
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of queries and targets, shape (n_rows, n_targets)."""
+        """Posterior covariances of queries and targets, shape (n_queries, n_targets)."""
         return self._known.covariance()
 
     def covariance_of_target(self, number: int) -> np.ndarray:
@@ -420,11 +370,11 @@ class Round:
         return self._known.draws(n_draws, self.rng)
 
     def query_draws(self, n_draws: int) -> np.ndarray:
-        """Joint draws of what all rows of queries observe, shape (n_draws, n_rows)."""
+        """Joint draws of what all rows of queries observe, shape (n_draws, n_queries)."""
         return self._known.query_draws(n_draws, self.rng)
 
     def own_reduction(self) -> np.ndarray:
-        """S_t(x, x), the fall of a query's own standard deviation by an answer, shape (n_rows,)."""
+        """S_t(x, x), the fall (n_queries,) of a query's own standard deviation by an answer."""
         return own_reduction(self.std, self.query_noise)
 
     def reduction(self, weights: np.ndarray, covariance: str = "auto") -> np.ndarray:
@@ -439,29 +389,16 @@ class Round:
 
         Returns
         -------
-        uncertainty : ndarray of shape (n_rows,)
+        uncertainty : ndarray of shape (n_queries,)
             sum_x' w_t(x') S_t(x, x') for every x, equation 37 of the DAGP-UCB paper.
         """
         return self._known.reduction(self.query_noise, weights, covariance)
 
     def log_rise(self) -> np.ndarray:
-        """Logarithms of the expected rises of the largest target mean, shape (n_queries,).
-
-        Exact where answers are numbers. Of answers of several numbers it is the mean over draws
-        that are the same for all queries.
-        """
-        if self.noises is None:
-            return log_knowledge_gradient(
-                self.target_mean, self.covariance, self.query_var, self.query_noise
-            )
-        assert self.starts is not None
-        draws = standard_draws(int(np.diff(self.starts).max()), self.rng)
-        parts = np.split(self.covariance, self.starts[1:-1])
-        gains = [
-            log_block_gain(self.target_mean, inverse_root(S) @ C, draws[:, : len(S)])
-            for S, C in zip(self._answers(), parts, strict=True)
-        ]
-        return np.array(gains)
+        """Logarithms of the expected rises of the largest target mean, shape (n_queries,)."""
+        return log_knowledge_gradient(
+            self.target_mean, self.covariance, self.query_var, self.query_noise
+        )
 
     def information(
         self, covariance: np.ndarray, variance: float, rounding: float = 0.0
@@ -470,41 +407,25 @@ class Round:
 
         Parameters
         ----------
-        covariance : ndarray of shape (n_rows,)
+        covariance : ndarray of shape (n_queries,)
             Posterior covariances of the functional with all rows of queries.
         variance : float
             Its posterior variance.
         rounding : float, default=0.0
             Queries whose variances are at most this share of the largest one tell nothing.
         """
-        if self.noises is None:
-            var, unit = self.query_var, self.largest_variance
-            std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
-            noise = self.query_noise / unit
-            return linear_information(covariance / unit, std, noise, variance / unit)
-        assert self.starts is not None
-        if not variance > 0.0:
-            return np.zeros(self.n_queries)
-        parts = np.split(covariance, self.starts[1:-1])
-        pairs = zip(self._answers(), parts, strict=True)
-        return np.array([information_of_block(S, c, variance) for S, c in pairs])
+        var, unit = self.query_var, self.largest_variance
+        std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
+        noise = self.query_noise / unit
+        return linear_information(covariance / unit, std, noise, variance / unit)
 
     def information_about_f(self, rounding: float = 0.0) -> np.ndarray:
         """Information (n_queries,) in nats about f as a whole, by answers to each query."""
-        if self.noises is None:
-            var, unit = self.query_var, self.largest_variance
-            std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
-            return linear_information(var / unit, std, self.query_noise / unit, var / unit)
-        pairs = zip(self._answers(), self.noises, strict=True)
-        return np.array([0.5 * log_det_ratio(S, R) for S, R in pairs])
+        var, unit = self.query_var, self.largest_variance
+        std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
+        return linear_information(var / unit, std, self.query_noise / unit, var / unit)
 
     @property
     def largest_variance(self) -> float:
         """The largest variance of a query or a target, 1 where all are 0."""
         return float(max(self.query_var.max(), self.target_var.max())) or 1.0
-
-    def _answers(self) -> list[np.ndarray]:
-        """Covariances (k, k) of the answers to queries of several rows."""
-        assert self.noises is not None
-        pairs = zip(self._known.within_queries(), self.noises, strict=True)
-        return [K + R for K, R in pairs]

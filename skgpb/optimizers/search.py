@@ -55,20 +55,15 @@ from skgpb.optimizers._feedback import (
 )
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.optimizers._joint_answers import (
-    checked_numbers,
-    history_of_numbers,
-)
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
-from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
+from skgpb.optimizers._prices import Prices, check_prices, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, Round
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
-from skgpb.surrogate.widths import NOISELESS
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -251,12 +246,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
         Returns
         -------
-        values : ndarray of shape (n_queries,), or (n_rows,)
-            A score for each query, or for each row; the best row of a query counts. -inf stands for
-            a query that is not worth asking. If prices differ, a score is an optimistic value of
-            a target: what it exceeds the largest posterior mean of a target by is divided by the
-            price. For scores that are logarithms of what an answer is worth use
-            :class:`~skgpb.TargetsOptimizer`.
+        values : ndarray of shape (n_queries,)
+            A score for each query; -inf stands for one that is not worth asking. If prices differ,
+            a score is an optimistic value of a target: what it exceeds the largest posterior mean
+            of a target by is divided by the price. For scores that are logarithms of what an answer
+            is worth use :class:`~skgpb.TargetsOptimizer`.
         """
 
     # -- the round --------------------------------------------------------------------------
@@ -292,9 +286,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         out: list[Any] = list(given)
         level, n, m = self._model.alpha, len(out), len(self.domain_)
         if self._prices is None:
-            costs, noises, shared = np.ones(m), np.full(m, level), None
+            costs, noises = np.ones(m), np.full(m, level)
         else:
-            costs, noises, shared = self._prices.of_round(level)
+            costs, noises = self._prices.of_round(level)
         return Round.before(
             self._known(out),
             self._gp,
@@ -302,8 +296,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             costs,
             self._record.n_told + 1 + n,
             partial(self._rng_of_round, n),
-            self.domain_.starts,
-            shared,
         )
 
     def _values(self, round: Round) -> np.ndarray:
@@ -312,9 +304,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             self.acquisition(round),
             f"acquisition of {type(self).__name__}",
             round.n_queries,
-            len(round.query_noise),
         )
-        values = round.of_queries(values)
         if self._prices is None:
             return values
         if not self._is_worth(round):
@@ -337,7 +327,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         values, free = self._values(round), self._free_slots(round.n_queries)
         slot = best_of(values, free)
         if values[slot] == -inf:
-            slot = best_of(round.unknown / round.cost, free)
+            slot = best_of(round.query_var / round.cost, free)
         elif self._repeats_for_gain:
             slot = self._not_in_vain(round, values, free, slot)
         return self.domain_.arm(slot)
@@ -418,9 +408,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _update(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
-        if query.has_parts:
-            self._update_block(query, reward, alpha)
-            return
         slot = self._tracked.slot_of(query)
         share = 1.0 if self._prices is None else self._prices.share_of(query)
         self._model.begin(reward, self._relearned)
@@ -472,10 +459,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
         level = self._model.alpha
+        blocks = [self.domain_.block_of(query) for query in pending]
         if self._prices is None:
-            blocks, noises = [*map(self.domain_.block_of, pending)], np.full(len(pending), level)
+            noises = np.full(len(pending), level)
         else:
-            blocks, noises = self._prices.functionals_of(pending, level)
+            noises = np.array([self._prices.noise_of(query, level) for query in pending])
         return self._tracked.known(pending, blocks, noises)
 
     def _pay(self, query: Arm | PointsQuery) -> None:
@@ -796,8 +784,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        given = self._own.arms if self._own.queries is None else self._own.queries
-        prices = Prices(queries, given, self._own.cost, self._own.alpha, self._own.relative_noise)
+        prices = Prices(queries, self._own.cost, self._own.alpha, self._own.relative_noise)
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
@@ -839,24 +826,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     # -- what is told -------------------------------------------------------------------------
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        query = self._found(query)
-        if isinstance(query, Arm) and query.has_parts:
-            return self._checked_numbers(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
             level, prices = self._model.alpha, self._prices
             noise = level if prices is None else prices.noise_of(target, level)
         return query, target, value, noise
-
-    def _found(self, query: Any) -> Any:
-        """Return the query that rows stand for, or the argument itself."""
-        return query if isinstance(query, Query) else self.domain_.found(query) or query
-
-    def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
-        found = self._found(query)
-        if isinstance(found, Query) and found.has_parts:
-            return None
-        return super()._rows_told(query, rewards)
 
     def _rows_asked(self, X: Any) -> Any:
         if self.space_ is None or self.domain_.layout.tail != 0.0:
@@ -899,9 +873,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         for query in self._each_query(queries):
             if query in self.targets_:
                 checked.append(query)
-            elif isinstance(query, Arm) and query.has_parts:
-                self._resolve(query)
-                checked += query.parts
             else:
                 checked.append(query if isinstance(query, Query) else self._as_query(query))
                 self._resolve(checked[-1])
@@ -921,14 +892,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         return super()._known_noise
 
     @property
-    def _has_noise(self) -> bool:
-        covariances = covariances_given("alpha", self._own.alpha, self._own.queries)
-        if covariances is None:
-            return super()._has_noise
-        values = np.linalg.eigvalsh(covariances)
-        return bool((values[:, 0] > NOISELESS * values[:, -1]).all())
-
-    @property
     def _least_price(self) -> float:
         return 1.0 if self._prices is None else self._prices.least
 
@@ -936,38 +899,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if self._prices is None:  # points that are no query cost nothing
             return float(self._tracked.sets[0].kind_of(query) >= 0)
         return self._prices.cost_of(query)
-
-    # -- answers of several numbers -----------------------------------------------------------
-
-    def _checked_numbers(self, query: Arm, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        """Check an answer of one number for each row."""
-        known, prices = self._resolve(query), self._prices
-        assert prices is not None
-        rewards, noises = checked_numbers(query, reward, alpha)
-        if noises is None and self._model.options.noise is not None:
-            noises = prices.noise_of_block(query, self._model.alpha)
-        elif noises is None:
-            noises = np.full(len(query.descriptor), np.nan)
-        return query, known, rewards, noises
-
-    def _update_block(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
-        """Condition on all numbers of an answer in one step."""
-        gp, prices = self._gp, self._prices
-        assert prices is not None
-        self._model.begin(float(rewards.mean()), self._relearned)
-        if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
-            mean, std = gp.moments(query.descriptor, std=True)
-        else:
-            slots = self.domain_.slots(query.index)
-            mean, std = (each[slots] for each in gp.tracked_moments())
-        # Covariances of pairs are computed again.
-        self._tracked.observing(-1, 0.0)
-        shares, of_noise = prices.shares_of_block(query), None
-        if "relative_noise" in prices.covariances:
-            of_noise = prices.covariances["relative_noise"][query.index]
-        self._model.observe_numbers(query.descriptor, rewards, alphas, shares, of_noise)
-        self._pay(query)
-        self._close_round(query, rewards, mean, std, False)
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -991,17 +922,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
         Fields: ``round`` (from 1), ``descriptor`` (2 d,), the box [lower, upper] around what
         was observed, ``reward``, ``mean`` and ``std`` of the query before the observation, and
-        ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``. With
-        :class:`~skgpb.domains.Blocks` ``reward``, ``mean`` and ``std`` have shape (k,), for the
-        most numbers that a query has; NaN stands behind fewer.
+        ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``.
         """
         check_is_fitted(self, "bounds_")
-        starts = self.domain_.starts
-        if starts is not None:
-            k = int(np.diff(starts).max())
-            return self._signed_history(
-                history_of_numbers(self._log.history, self.n_features_in_, k)
-            )
         history = super().history_
         if self.domain_.layout.tail != 0.0:
             return history

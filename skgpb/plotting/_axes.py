@@ -125,11 +125,10 @@ def possible_of(
 def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the corners (n, 2, d) of queries, and answers; None for another space.
 
-    Answers of several numbers are of another space as well. Answers at low fidelity are left out:
-    they are values of another function.
+    Answers at low fidelity are left out: they are values of another function.
     """
     history = of_truth(optimizer.history_)
-    if "a" in history.dtype.names or history["reward"].ndim > 1:
+    if "a" in history.dtype.names:
         return None, None
     boxes = history["descriptor"].reshape(len(history), 2, optimizer.n_features_in_)
     return boxes, history["reward"]

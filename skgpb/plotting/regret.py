@@ -129,8 +129,6 @@ class RegretDisplay:
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
         rewards = of_truth(optimizer.history_)["reward"]
-        if rewards.ndim > 1:
-            raise ValueError("answers of several numbers have no regret")
         if not len(rewards):
             raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
         if values is not None:

@@ -162,11 +162,7 @@ class PosteriorDraws:
             self._root = PriorRoot(gp, functionals)
         prior = self._root(n_draws, rng)
         noise = rng.standard_normal((n_draws, len(places)))
-        if gp.shared:
-            left, scale = symmetric_root(gp.noise_covariance())
-            noise = ((noise @ left) * scale) @ left.T
-        else:
-            noise *= np.sqrt(posterior.noises())
+        noise *= np.sqrt(posterior.noises())
         draws = np.ascontiguousarray(prior[:, : len(gp.tracked)])
         residuals = np.ascontiguousarray(posterior.targets() - prior[:, places] - noise)
         correct_draws(posterior, residuals, draws)

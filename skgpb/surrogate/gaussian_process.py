@@ -31,7 +31,7 @@ from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import AT_ONCE
-from skgpb.surrogate.samples import Merged, ScaledSamples, SharedNoise, noise_with
+from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils import unchanged_by_errors
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
@@ -118,8 +118,6 @@ class GaussianProcess:
         self.observed: Functionals = Functionals(n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(n_columns)
         self.posterior: Posterior = Posterior()
-        # Covariances of the noise of answers that came together.
-        self.shared: list[SharedNoise] = []
         self._position: dict[bytes, int] = {}
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
@@ -210,33 +208,6 @@ class GaussianProcess:
             self._number_at[slot] = i
         self._report_losses()
         return i
-
-    def observe_together(
-        self, rows: np.ndarray, rewards: np.ndarray, covariance: np.ndarray
-    ) -> np.ndarray:
-        """Observe one functional for each row, with noise that they have in common.
-
-        They are kept apart from all other answers, about the same functionals as well.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (k, n_columns)
-            Descriptors.
-        rewards : ndarray of shape (k,)
-            Noisy values, in the user's units.
-        covariance : ndarray of shape (k, k)
-            Covariance of their noise, in the user's units squared.
-
-        Returns
-        -------
-        numbers : ndarray of shape (k,)
-            Their numbers among the distinct functionals.
-        """
-        first, noise = len(self.observed), covariance / self.scale**2
-        y, counts = (rewards - self.offset) / self.scale, np.ones(len(rows), dtype=np.intp)
-        shared = [SharedNoise.of(noise)]
-        self._append(Functionals.of_rows(rows), y, np.diag(noise), counts, shared)
-        return first + np.arange(len(rows))
 
     def observe_all(
         self, rows: np.ndarray, rewards: np.ndarray, noises: np.ndarray, merge: bool = True
@@ -456,12 +427,10 @@ class GaussianProcess:
 
         ``samples`` are in units of the process.
         """
-        self._append(functionals, samples.y, samples.noise, samples.counts, samples.shared)
+        self._append(functionals, samples.y, samples.noise, samples.counts)
         self.posterior.add_repeat_terms(samples.square, samples.log)
-        apart = {int(i) for each in samples.shared for i in each.numbers}
         for i in range(len(functionals)):
-            if i not in apart:
-                self._position.setdefault(key_of(functionals[i]), i)
+            self._position.setdefault(key_of(functionals[i]), i)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what was observed, and the units, as arrays and numbers, for :meth:`after`."""
@@ -470,7 +439,6 @@ class GaussianProcess:
             "observed": self.observed.snapshot(),
             "units": (self.offset, self.scale),
             **{name: getattr(merged, name) for name in ("y", "noise", "counts", "square", "log")},
-            "shared": [(each.numbers, each.covariance) for each in merged.shared],
         }
 
     def after(self, snapshot: dict[str, Any], kernel: Kernel | None = None) -> Self:
@@ -495,19 +463,17 @@ class GaussianProcess:
         out.offset, out.scale = map(float, snapshot["units"])
         y, noise = (np.array(snapshot[name], dtype=np.float64) for name in ("y", "noise"))
         counts, n = np.array(snapshot["counts"], dtype=np.intp), len(observed)
-        shared = [SharedNoise(np.array(i), np.array(C)) for i, C in snapshot["shared"]]
         fits = (
             y.shape == noise.shape == counts.shape == (n,)
             and np.isfinite([*y, *noise, out.offset, out.scale]).all()
             and (noise >= 0.0).all()
             and (counts > 0).all()
             and out.scale > 0.0
-            and all(((each.numbers >= 0) & (each.numbers < n)).all() for each in shared)
         )
         if not fits:
             raise ValueError(f"these are no answers about {n} functionals")
         square, log_terms = float(snapshot["square"]), float(snapshot["log"])
-        out.restore(observed, Merged(y, noise, counts, square, log_terms, shared))
+        out.restore(observed, Merged(y, noise, counts, square, log_terms))
         return out
 
     def merged(self) -> Merged:
@@ -515,16 +481,12 @@ class GaussianProcess:
         posterior = self.posterior
         square, log = posterior.repeat_terms()
         known = posterior.targets(), self.noises(), posterior.counts()
-        return Merged(*known, square, log, self.shared)
+        return Merged(*known, square, log)
 
     def noises(self) -> np.ndarray:
         """Noise variances of what was observed, in units of the process, white noise aside."""
         noise = self.posterior.noises()
         return noise - self.white_noise(self.observed) if self.white else noise
-
-    def noise_covariance(self) -> np.ndarray:
-        """Covariance (t, t) of the noise of what was observed, in units of the process, whole."""
-        return noise_with(self.posterior.noises(), self.shared)
 
     # -- inside, in units of the process ------------------------------------------------------
 
@@ -544,12 +506,7 @@ class GaussianProcess:
         return number
 
     def _append(
-        self,
-        new: Functionals,
-        y: np.ndarray,
-        noise: np.ndarray,
-        counts: np.ndarray,
-        shared: Iterable[SharedNoise] = (),
+        self, new: Functionals, y: np.ndarray, noise: np.ndarray, counts: np.ndarray
     ) -> None:
         """Observe functionals that were not observed before, all or none."""
         if not len(new):
@@ -564,14 +521,10 @@ class GaussianProcess:
                 stop = start + len(some)
                 room[start:stop, :t] = self.covariance(some, self.observed)
                 room[start:stop, t : t + stop] = self.covariance(some, new.first(stop))
-            for each in shared:
-                each.add_below(room[:, t:])
             return self.posterior.append_block(variance, noise + jitter, y, K_tracked, counts)
 
         if not append(0.0):
             self._append_with_jitter(append, new)
-        shared = [each.counted_from(len(self.observed)) for each in shared]
-        self.shared = [*self.shared, *shared]  # copies may share the old list
         self.observed.extend(new)
         self._report_losses()
 

@@ -25,7 +25,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, inf, log, pi, sqrt
@@ -44,7 +44,7 @@ from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gram import covariance_of, fill_above
-from skgpb.surrogate.samples import ScaledSamples, SharedNoise
+from skgpb.surrogate.samples import ScaledSamples
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,
 # which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
@@ -291,13 +291,12 @@ class Likelihood:
         further, slopes = (0.0, None) if self._further is None else self._further(theta)
         merged = samples.merged(noise, further)
         K, contract = self._covariance(theta)
-        conditioned = _conditioned(K, merged.noise, merged.y[:, np.newaxis], merged.shared)
+        conditioned = _conditioned(K, merged.noise, merged.y[:, np.newaxis])
         if conditioned is None:
             return -np.inf, np.zeros_like(x)
         value, weights, factor = conditioned
         value -= 0.5 * (merged.square + merged.log)
         diagonal, inner = _by_covariance(weights, factor)
-        by_shared = samples.slope_by_shared(noise, inner)
         gradient = np.empty_like(x)
         gradient[: len(theta)] = 0.5 * contract(inner)
         if learned or slopes is not None:
@@ -310,7 +309,7 @@ class Likelihood:
             if slopes is not None:
                 gradient[: len(theta)] += by_variance @ slopes
         if self._noise_prior is not None:
-            gradient[-1] = noise * (by_variance * samples.share)[unknown].sum() + by_shared
+            gradient[-1] = noise * (by_variance * samples.share)[unknown].sum()
             density, slope = self._noise_prior(x[-1:])
             value += density
             gradient[-1] += slope[0]
@@ -335,17 +334,15 @@ def center_and_scale(y: np.ndarray) -> tuple[Any, Any]:
 
 
 def _conditioned(
-    K: np.ndarray, noise: np.ndarray, Y: np.ndarray, shared: Iterable[SharedNoise] = ()
+    K: np.ndarray, noise: np.ndarray, Y: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Log density of Y (n, q), its dual coefficients, and the factor of K and all noise.
+    """Log density of Y (n, q), its dual coefficients, and the factor of K and noise.
 
     None where that is not positive definite. It is factorised in place; only what K (n, n) has on
     and below the diagonal is read. The factor is LAPACK's.
     """
     n, q = Y.shape
     K[np.diag_indices(n)] += noise
-    for each in shared:
-        each.add_to(K)
     factor, info = dpotrf(K.T, lower=False, clean=False, overwrite_a=True)
     if info:
         return None
@@ -375,14 +372,13 @@ def log_likelihood(
     noise: np.ndarray,
     Y: np.ndarray,
     eval_gradient: bool = False,
-    shared: Iterable[SharedNoise] = (),
 ) -> Any:
     """Log marginal likelihood of targets Y (n,) or (n, q), and its gradient in theta.
 
     [RW2006]_ equation 5.9 with the Gram matrix of the functionals.
     """
     covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
-    return _log_density(covariance, kernel.theta, noise, Y, eval_gradient, shared)
+    return _log_density(covariance, kernel.theta, noise, Y, eval_gradient)
 
 
 def _log_density(
@@ -391,10 +387,9 @@ def _log_density(
     noise: np.ndarray,
     Y: np.ndarray,
     eval_gradient: bool,
-    shared: Iterable[SharedNoise],
 ) -> Any:
     K, contract = covariance(theta, eval_gradient)
-    conditioned = _conditioned(K, noise, Y if Y.ndim == 2 else Y[:, np.newaxis], shared)
+    conditioned = _conditioned(K, noise, Y if Y.ndim == 2 else Y[:, np.newaxis])
     if conditioned is None:
         value = np.float64(-np.inf)
         return (value, np.zeros_like(theta)) if eval_gradient else value
@@ -412,7 +407,6 @@ def maximise_likelihood(
     optimizer: Callable | str,
     n_restarts: int = 0,
     random_state: Any = None,
-    shared: Iterable[SharedNoise] = (),
 ) -> None:
     """Set a kernel to the hyperparameters of the largest log marginal likelihood found.
 
@@ -432,13 +426,11 @@ def maximise_likelihood(
         Further starts, drawn log-uniformly from the bounds.
     random_state : int, RandomState instance or None, default=None
         Seeds them.
-    shared : list of SharedNoise, default=()
-        Covariances of the noise, without the variances.
     """
     covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        return _log_density(covariance, theta, noise, Y, True, shared)
+        return _log_density(covariance, theta, noise, Y, True)
 
     check_restarts(kernel, n_restarts)
     starts = restarts(kernel.theta, kernel.bounds, n_restarts, random_state)

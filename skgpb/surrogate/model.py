@@ -53,7 +53,7 @@ from skgpb.surrogate.likelihood import (
     noise_prior,
 )
 from skgpb.surrogate.models import Models
-from skgpb.surrogate.samples import ScaledSamples, SharedNoise
+from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
 from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
@@ -82,9 +82,6 @@ class Samples:
         Their noise variances; NaN where it is to be learned.
     share : list of float
         Multiples of the unknown noise variance, where it is to be learned.
-    shared : list of SharedNoise
-        Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
-        to be learned.
     factors : dict
         Numbers of the wild answers, and what their noise variances are multiplied by.
     values : set of int
@@ -96,17 +93,15 @@ class Samples:
         self.reward: list[float] = []
         self.alpha: list[float] = []
         self.share: list[float] = []
-        self.shared: list[SharedNoise] = []
         self.factors: dict[int, float] = {}
         self.values: set[int] = set()
 
     @classmethod
     def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
         """Return the samples of a snapshot, of functionals that are as many."""
-        out, shared = cls(), snapshot["shared"]
+        out = cls()
         columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
         out.functional, out.reward, out.alpha, out.share = columns
-        out.shared = [SharedNoise(np.array(i), np.array(C)) for i, C in shared]
         values = np.asarray(snapshot.get("values", ()), dtype=np.intp)
         out.factors, out.values = factors, set(values.tolist())
         known = set(out.functional) == {*range(n_functionals)}
@@ -121,7 +116,6 @@ class Samples:
     def snapshot(self) -> dict[str, Any]:
         """Return all of them as arrays."""
         out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
-        out["shared"] = [(each.numbers, each.covariance) for each in self.shared]
         return out | ({"values": np.array(sorted(self.values))} if self.values else {})
 
     def __len__(self) -> int:
@@ -147,11 +141,7 @@ class Samples:
         functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
         for s, factor in self.factors.items():
             share[s] *= factor
-        shared = [
-            each if np.isnan(alpha[each.numbers[0]]) else each.times(scale**-2)
-            for each in self.shared
-        ]
-        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share, shared)
+        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
 
     def with_factors(self, factors: Mapping[int, float]) -> Samples:
         """Return the same answers, with other factors."""
@@ -307,8 +297,6 @@ class Model:
         Noise variance of answers that do not say theirs, in units of the process.
     schedule : Schedule
         When the model is to be learned and compared with its answers.
-    n_answers : int
-        Number of answers, each of one or several numbers.
     first_theta : ndarray of shape (n_theta,)
         Hyperparameters at the start.
     found : Learned or None
@@ -353,7 +341,6 @@ class Model:
         self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self.samples: Samples = Samples()
         self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
-        self.n_answers: int = 0
         self.n_learned: int = 0
         self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
@@ -364,6 +351,11 @@ class Model:
         self.schedule: Schedule = Schedule.of(*self._times(), check_due)
         if prior is not None or options.optimizer is not None:
             check_restarts(kernel, options.n_restarts)
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers."""
+        return len(self.samples)
 
     # -- options ------------------------------------------------------------------------------
 
@@ -548,7 +540,6 @@ class Model:
             before = gp.posterior.tracked_at(what)
             number = gp.observe_tracked(what, reward, noise)
         self.samples.append(number, reward, alpha, share)
-        self.n_answers += 1
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
         if not self.habits.learns_at_once:
             return before
@@ -572,65 +563,6 @@ class Model:
         answers = self.samples.scaled(0.0, 1.0)
         return chance_to_agree(answers) if answers.unknown.all() else 1.0
 
-    def observe_numbers(
-        self,
-        rows: np.ndarray,
-        rewards: np.ndarray,
-        alphas: np.ndarray,
-        shares: np.ndarray,
-        of_noise: np.ndarray | None = None,
-    ) -> None:
-        """Condition on an answer of several numbers, in one step.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (k, n_columns)
-            Descriptors, one row for each number.
-        rewards : ndarray of shape (k,)
-            The numbers.
-        alphas : ndarray of shape (k,) or (k, k)
-            Their noise variances, all NaN if they are to be learned; or the covariance of the
-            noise that they have in common.
-        shares : ndarray of shape (k,)
-            Multiples of the learned noise variance that they have.
-        of_noise : ndarray of shape (k, k), default=None
-            Covariance of noise that is to be learned, in units of its variance.
-        """
-        gp, samples = self.process, self.samples
-        self.begin(float(rewards.mean()))
-        self.n_answers += 1
-        covariance, level = of_noise, 1.0
-        if alphas.ndim == 2:
-            covariance, alphas = alphas, np.diag(alphas)
-        elif of_noise is not None and isnan(alphas[0]):
-            level = self.noise_of(nan)
-        else:
-            covariance = None
-        if covariance is None:
-            numbers = self._observe_apart(rows, rewards, alphas, shares)
-        else:
-            numbers = gp.observe_together(rows, rewards, level * covariance).tolist()
-            samples.shared.append(SharedNoise.of(covariance, len(samples)))
-        for number, reward, alpha, share in zip(numbers, rewards, alphas, shares, strict=True):
-            samples.append(number, float(reward), float(alpha), float(share))
-
-    def _observe_apart(
-        self,
-        rows: np.ndarray,
-        rewards: np.ndarray,
-        alphas: np.ndarray,
-        shares: np.ndarray,
-        asked: bool = True,
-    ) -> list[int]:
-        """Observe one functional for each row, all or none; return their numbers."""
-        gp, first = self.process, len(self.process.observed)
-        each = zip(alphas.tolist(), shares.tolist(), strict=True)
-        noises = np.array([self.noise_of(alpha, share, asked) for alpha, share in each])
-        gp.observe_all(rows, rewards, noises)
-        if gp.white:
-            return list(range(first, first + len(rows)))
-        return [gp.number_of(rows[i : i + 1]) for i in range(len(rows))]
-
     def observe_rows(
         self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, asked: bool = True
     ) -> None:
@@ -647,13 +579,18 @@ class Model:
         asked : bool, default=True
             Whether they are answers, about which a kernel may have an error of its own.
         """
-        numbers = self._observe_apart(rows, rewards, alphas, np.ones(len(rows)), asked)
+        gp, first = self.process, len(self.process.observed)
+        noises = np.array([self.noise_of(alpha, asked=asked) for alpha in alphas.tolist()])
+        gp.observe_all(rows, rewards, noises)
+        if gp.white:
+            numbers = list(range(first, first + len(rows)))
+        else:
+            numbers = [gp.number_of(rows[i : i + 1]) for i in range(len(rows))]
         if not asked:
-            first = len(self.samples)
-            self.samples.values.update(range(first, first + len(rows)))
+            n = len(self.samples)
+            self.samples.values.update(range(n, n + len(rows)))
         for each in zip(numbers, rewards.tolist(), alphas.tolist(), strict=True):
             self.samples.append(*each)
-        self.n_answers += len(rows)
 
     def condition(self, rows: np.ndarray, rewards: np.ndarray) -> None:
         """Observe what is known of f at the start, one functional for each row."""
@@ -908,7 +845,6 @@ class Model:
             and self.schedule.learned_at >= ENOUGH
             and 0 <= ONE_IN * n_repeats < n
             and self.noise > EXACT
-            and len(samples) == n
             and (not n_repeats or 1.0 / ODDS < self._chance_to_agree < 1.0)
             and all(map(isnan, samples.alpha))
         )
@@ -1029,7 +965,6 @@ class Model:
             "process": self.process.snapshot(),
             "samples": self.samples.snapshot(),
             "noise": self.noise,
-            "n_answers": self.n_answers,
             "schedule": self.schedule.snapshot(),
             "contradicted": self.contradicted,
         }
@@ -1053,7 +988,7 @@ class Model:
         out.found, out.n_learned = (learned[-1] if learned else None), len(learned)
         wild = dict(out.found.wild) if out.found is not None else {}
         out.samples = Samples.of(snapshot["samples"], len(out.process.observed), wild)
-        out.noise, out.n_answers = float(snapshot["noise"]), int(snapshot["n_answers"])
+        out.noise = float(snapshot["noise"])
         out.schedule = self.schedule.at(snapshot["schedule"])
         out._own_share = out._error_of(kernel)
         out.contradicted, out._begun = snapshot["contradicted"], bool(out.samples.reward)

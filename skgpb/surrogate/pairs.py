@@ -31,8 +31,8 @@ def pending_falls(
         The posterior.
     blocks : list of ndarray of shape (n_rows, n_columns)
         The functionals.
-    noises : sequence of float, or ndarray of shape (k, k)
-        Noise variances of their answers, or the covariance of the noise, in the user's units.
+    noises : sequence of float
+        Noise variances of their answers, in the user's units.
     """
     if not blocks:
         return np.empty((0, len(gp.tracked)))
@@ -40,9 +40,8 @@ def pending_falls(
     K = gp.covariance(pending, gp.tracked)
     # "Draws" of zero at what was observed: what is left is what no observation explains.
     correct_draws(gp.posterior, -gp.covariance(pending, gp.observed), K)
-    noise = np.asarray(noises, dtype=np.float64) / gp.scale**2
-    own = (np.diag(noise) if noise.ndim == 1 else noise) + np.diag(gp.white_noise(pending))
-    values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + own)
+    noise = np.asarray(noises, dtype=np.float64) / gp.scale**2 + gp.white_noise(pending)
+    values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + np.diag(noise))
     # Known already, and without noise: nothing is left to be told.
     told = values > JITTERS[0] * float(gp.variance(pending).max())
     return (vectors[:, told] / np.sqrt(values[told])).T @ K
@@ -234,40 +233,3 @@ class QueryTargetCovariances:
             else:
                 K[:, side - n] = part.T
         return K
-
-
-class BlockCovariances:
-    """Posterior covariances within consecutive runs of tracked functionals.
-
-    Parameters
-    ----------
-    gp : GaussianProcess
-        As long as it tracks the same functionals, with the same hyperparameters.
-    starts : ndarray of int, shape (n_runs + 1,)
-        Position at which each run begins, the first at 0.
-    """
-
-    def __init__(self, gp: GaussianProcess, starts: np.ndarray) -> None:
-        self.gp = gp
-        self.starts = starts
-        self._prior: list[np.ndarray] | None = None
-
-    def covariances(self, falls: np.ndarray) -> list[np.ndarray]:
-        """Posterior covariances (k_i, k_i) of each run, O(k_i^2 t), less what is pending.
-
-        Parameters
-        ----------
-        falls : ndarray of shape (p, m)
-            Reductions by pending answers, as :func:`pending_falls` has them.
-        """
-        gp, runs = self.gp, list(zip(self.starts[:-1], self.starts[1:], strict=True))
-        if self._prior is None:
-            rows = gp.tracked.rows
-            each = [Functionals.of_rows(rows[start:stop]) for start, stop in runs]
-            self._prior = [gp.covariance(run, run) for run in each]
-        out = []
-        for prior, (start, stop) in zip(self._prior, runs, strict=True):
-            K = prior.copy()
-            subtract_explained(gp.posterior, K, np.arange(start, stop), start)
-            out.append(K - falls[:, start:stop].T @ falls[:, start:stop])
-        return out

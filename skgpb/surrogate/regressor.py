@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
-from skgpb.surrogate.samples import ScaledSamples, SharedNoise
+from skgpb.surrogate.samples import ScaledSamples
 from skgpb.utils import (
     MOST_QUERIES,
     MOST_RESTARTS,
@@ -371,7 +371,7 @@ class OnlineGaussianProcessRegressor(
         kernel = self.kernel_.clone_with_theta(theta) if clone_kernel else self.kernel_
         kernel.theta = theta
         result = log_likelihood(
-            kernel, self._distinct, process.noises(), self.y_train_, eval_gradient, process.shared
+            kernel, self._distinct, process.noises(), self.y_train_, eval_gradient
         )
         return (result[0] + constant, result[1]) if eval_gradient else result + constant
 
@@ -561,7 +561,6 @@ class OnlineGaussianProcessRegressor(
         functionals: Functionals,
         noise: np.ndarray,
         Y: np.ndarray,
-        shared: Iterable[SharedNoise] = (),
     ) -> None:
         if self.optimizer is None or kernel.n_dims == 0 or not len(functionals):
             return
@@ -573,7 +572,6 @@ class OnlineGaussianProcessRegressor(
             self.optimizer,
             self.n_restarts_optimizer,
             self.random_state,
-            shared,
         )
 
     @locked
@@ -593,7 +591,7 @@ class OnlineGaussianProcessRegressor(
         """
         process, kernel = self.process_, clone(self.process_.kernel)
         merged = process.merged().in_units(process.offset, process.scale, center, scale)
-        self._maximise(kernel, self._distinct, merged.noise, merged.y, merged.shared)
+        self._maximise(kernel, self._distinct, merged.noise, merged.y)
         self.process_ = process.relearned(kernel.theta, merged, center, scale)
         return self
 

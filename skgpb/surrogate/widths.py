@@ -57,7 +57,6 @@ from collections.abc import Callable
 from math import exp, inf, log, sqrt
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
 from skgpb._warnings import warn
@@ -70,21 +69,12 @@ from skgpb.utils import check_real
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
 # Weights s of squared residuals.
 EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
-# If answers have common noise, combinations of them with no more than this share of the largest
-# variance count as told without noise.
-NOISELESS = 1e-12
 # Largest number of distinct functionals whose Gram matrix is decomposed to tighten the intervals.
 MOST_DECOMPOSED = 2000
 
 
 def gain_of(gp: GaussianProcess) -> float:
     """Information gain of all answers that have noise, 1/2 log det(I + K / noise)."""
-    if gp.shared:
-        values, vectors = np.linalg.eigh(gp.noise_covariance())
-        noisy = values > NOISELESS * values.max()
-        W = vectors[:, noisy] / np.sqrt(values[noisy])
-        K = W.T @ gp.covariance(gp.observed, gp.observed) @ W
-        return 0.5 * float(np.linalg.slogdet(np.eye(len(K)) + K)[1])
     gain = gp.posterior.gain
     if gain < inf:
         return gain
@@ -128,9 +118,6 @@ def norm_beta(
     if misspecification > 0.0 and len(gp.observed):
         with np.errstate(divide="ignore"):
             precision = float((1.0 / gp.posterior.noises()).sum())
-        if gp.shared:
-            # Errors of at most epsilon each, of any signs.
-            precision = float(np.abs(np.linalg.inv(gp.noise_covariance())).sum())
         width = sqrt(beta) + misspecification / gp.scale * sqrt(precision)
         beta = width * width
     if not beta < inf:
@@ -184,19 +171,12 @@ def norm_ends(
         return ends[0] - misspecification, ends[1] + misspecification
     if not 0 < len(noise) <= MOST_DECOMPOSED or not noise.min() > 0.0:
         return ends
-    L = noise_factor(gp) if gp.shared else None
-    if gp.shared and L is None:
-        return ends
     several = _functionals(gp, blocks)
-    gram, answers = gp.covariance(gp.observed, gp.observed), gp.posterior.targets()
-    across = gp.covariance(several, gp.observed)
-    if L is not None:
-        noise, gram, answers, across = np.ones(len(L)), *by_noise(L, gram, answers, across)
     dual = dual_ends(
-        gram,
+        gp.covariance(gp.observed, gp.observed),
         noise,
-        answers,
-        across,
+        gp.posterior.targets(),
+        gp.covariance(several, gp.observed),
         gp.variance(several),
         B * B,
         2.0 * share**2 * (gain_of(gp) - log(failure_probability)),
@@ -211,32 +191,6 @@ def norm_ends(
         return ends
     lower, upper = (each * gp.scale + gp.offset for each in dual)
     return np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
-
-
-def noise_factor(gp: GaussianProcess) -> np.ndarray | None:
-    """Return the Cholesky factor (t, t) of the noise covariance; None if it is singular."""
-    noise = gp.noise_covariance()
-    values = np.linalg.eigvalsh(noise)
-    return np.linalg.cholesky(noise) if values[0] > NOISELESS * values[-1] else None
-
-
-def by_noise(
-    L: np.ndarray, gram: np.ndarray, answers: np.ndarray, across: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Covariances and answers of combinations of answers whose noise is independent, of variance 1.
-
-    Parameters
-    ----------
-    L : ndarray of shape (t, t)
-        Cholesky factor of the covariance of the noise.
-    gram, across : ndarray of shape (t, t) and (n, t)
-        Prior covariances of what was observed, and of functionals with it.
-    answers : ndarray of shape (t,)
-    """
-    half = solve_triangular(L, gram, lower=True)
-    gram = solve_triangular(L, half.T, lower=True)
-    across = solve_triangular(L, across.T, lower=True).T
-    return gram, solve_triangular(L, answers, lower=True), across
 
 
 def dual_ends(
@@ -377,10 +331,6 @@ def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float
         return True
     root = np.sqrt(noise)
     K, answers = gp.covariance(gp.observed, gp.observed), gp.posterior.targets()
-    L = noise_factor(gp) if gp.shared else None
-    if L is not None:
-        K, answers, _ = by_noise(L, K, answers, K[:0])
-        root = np.ones(len(root))
     values, vectors = np.linalg.eigh(K / np.outer(root, root))
     along = (answers / root @ vectors)[:, None]
     values = np.maximum(values, 0.0)[:, None]

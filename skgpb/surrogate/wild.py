@@ -61,8 +61,6 @@ class LeftOut:
         posterior, n = gp.posterior, len(gp.observed)
         first, functional = max(0, n - LAST), samples.functional
         candidates = samples.unknown & (functional >= first)
-        for each in samples.shared:
-            candidates[each.numbers] = False  # errors in common are no mistake in one answer
         numbers = np.flatnonzero(candidates)
         # Moments of functionals from answers about all others: equations 5.10 to 5.12 of [RW2006]_.
         errors, variances = leave_one_out(gp, first)

@@ -28,7 +28,6 @@ from skgpb.domains import (
     ArmSet,
     Ball,
     Balls,
-    Blocks,
     BoxCandidates,
     BoxPartition,
     Cell,
@@ -66,7 +65,6 @@ from skgpb.kernels import (
     CellIntegral,
     Columns,
     ConditionalMean,
-    Derivative,
     LowRank,
     PolicyMean,
     Tasks,
@@ -141,7 +139,7 @@ def domains() -> None:
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
     assert issubclass(FreeCells, ArmSet)
-    assert all(isinstance(each.__name__, str) for each in (Blocks, Districts))
+    assert isinstance(Districts.__name__, str)
     assert_type(Layout(2, counts=(3, 3)).n_columns, int)
     assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
     assert_type(Cells([0.1, 0.4]).sides(BOX, None), np.ndarray)
@@ -190,7 +188,7 @@ def kernels() -> None:
     assert_type(boxes_from_points(POINTS), np.ndarray)
     numbered = np.hstack([POINTS, np.zeros_like(POINTS)])
     assert_type(Tasks(RBF(0.2)).diag(numbered), np.ndarray)
-    assert issubclass(Derivative, Kernel) and issubclass(WeightedSum, Kernel)
+    assert issubclass(WeightedSum, Kernel)
     assert issubclass(CellIntegral, WrapperKernel)
     window = WindowMean(RBF(0.2), scale=0.1)
     assert_type(window.queries(POINTS[:3]), np.ndarray)

@@ -25,7 +25,6 @@ KERNELS = {
     "CellIntegral": (skgpb.kernels.CellIntegral(RBF(0.3)), BOXES),
     "Columns": (skgpb.kernels.Columns(RBF(0.3), [1, 3]), BOXES),
     "ConditionalMean": (skgpb.kernels.ConditionalMean(RBF(0.3), PAIRS, PAIRS), PAIRS),
-    "Derivative": (skgpb.kernels.Derivative(RBF(0.3)), NUMBERED - [0, 1]),
     "LowRank": (skgpb.kernels.LowRank(RBF(0.3), PAIRS), PAIRS),
     "PolicyMean": (skgpb.kernels.PolicyMean(RBF(0.3), np.eye(3), PAIRS), PAIRS),
     "Tasks": (skgpb.kernels.Tasks(RBF(0.3)), NUMBERED),

@@ -10,7 +10,6 @@ from scipy.stats import loguniform, randint
 from sklearn.exceptions import NotFittedError
 
 from skgpb import CMESOptimizer, GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer
-from skgpb.domains import Blocks
 
 pd = pytest.importorskip("pandas")
 
@@ -99,16 +98,6 @@ def test_indirect_queries():
     query = opt.ask()
     opt.tell(query, 1.0)
     assert history_frame(opt)["dose"].tolist() == [query.params["dose"]]
-
-
-def test_answers_of_several_numbers_have_a_column_each():
-    blocks = Blocks([[[0.0], [0.5]], [[1.0]]])
-    opt = GPUCBOptimizer(queries=blocks, targets=[[0.0], [1.0]], alpha=0.1, random_state=0)
-    for query in opt.ask(2):
-        opt.tell(query, np.ones(len(query.descriptor)), 0.5 * np.ones(len(query.descriptor)))
-    frame = history_frame(opt)
-    np.testing.assert_array_equal(frame[["noise_0", "reward_0"]], [[0.5, 1.0]] * 2)
-    assert frame[["noise_1", "reward_1"]].isna().any().all()
 
 
 def test_bad_input_is_named(monkeypatch):

@@ -29,7 +29,6 @@ from skgpb.kernels import (
     CellIntegral,
     Columns,
     ConditionalMean,
-    Derivative,
     LowRank,
     PolicyMean,
     Tasks,
@@ -193,28 +192,6 @@ for base in FEW:
     rows = (kernel.queries([0, 3, 1], [[0.2]]), kernel.queries([3, 1], [[0.4], [0.5]]))
     rows = np.vstack((*rows, kernel.points(QUERIES[[5, 5, 9]])))
     CASES.append(Case(kernel, rows, psd=1e-12, rtol=1e-11, gradient=1e-5))
-
-SLOPES = np.column_stack([RNG.random((9, 2)), [-1, 0, 1, 0, -1, 1, 1, 0, -1]])
-WIDE = boxes(2)[[0, 1, 2, 3, 6, 7, 8]]
-CASES += [
-    Case(Derivative(base), SLOPES, psd=1e-12, gradient=1e-5)
-    for base in (
-        RBF([0.3, 0.8]),
-        Matern(0.5, nu=2.5),
-        (0.4 + FIXED) * Matern([0.4, 0.9], nu=2.5) + 1.3 * RBF(0.6) + ConstantKernel(0.5),
-    )
-]
-CASES += [
-    Case(
-        Derivative(cells), np.column_stack([WIDE, [-1, 0, 1, 1, 0, 0, -1]]), 1e-11, 1e-10, gradient
-    )
-    for cells, gradient in (
-        (CellIntegral(FEW[0]), 1e-5),
-        (CellAverage(FEW[1], 3), 1e-5),
-        (CellAverage(LowRank(RBF(0.5), POOL, 1e-4), 2), None),
-    )
-]
-CASES.append(Case(Tasks(Derivative(RBF(0.4))), with_tasks(SLOPES, 2), psd=1e-12, gradient=1e-5))
 
 
 @pytest.fixture(params=CASES, ids=lambda case: repr(case.kernel)[:90])

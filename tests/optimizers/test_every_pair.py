@@ -20,12 +20,12 @@ from skgpb import (
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.domains import Blocks, Cells, Districts, Fidelities
+from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.kernels import CellAverage, Columns, WindowMean
 
 
 def least_known(round):
-    return np.log(round.of_queries(round.query_var))
+    return np.log(round.query_var)
 
 
 #: The optimizer, and what is its own.
@@ -76,11 +76,6 @@ SETS = {
     ),
     "weighted sets": ({"queries": DISTRICTS, "targets": X}, 4, lambda n: RBF([0.4] * (n + 2))),
     "fidelities": ({"queries": Fidelities(2), "bounds": BOX}, 2, lambda n: RBF([0.4] * (n + 2))),
-    "blocks": (
-        {"queries": Blocks(X.reshape(6, 2, 2)), "targets": X},
-        6,
-        lambda n: RBF([0.4] * (n + 2)),
-    ),
     "windows": (
         {"queries": BLUR.queries(ASKED), "targets": BLUR.points(ASKED)},
         8,
@@ -91,8 +86,7 @@ SETS = {
 
 def f(query):
     points = query.points if query.layout.n_context == 0 else query.actions
-    value = float(np.sin(4.0 * np.asarray(points, dtype=float)).sum(axis=1).mean())
-    return [value] * len(query.descriptor) if query.descriptor.ndim == 2 else value
+    return float(np.sin(4.0 * np.asarray(points, dtype=float)).sum(axis=1).mean())
 
 
 def made(rule, name, contexts, prices):

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import KGOptimizer
-from skgpb.domains import Arm, Blocks, Cells, Fidelities
+from skgpb.domains import Arm, Cells, Fidelities
 from skgpb.kernels import CellAverage, Tasks, WeightedSum, WindowMean, boxes_from_points
 
 POINTS = np.linspace(0, 1, 23)[:, None]
@@ -261,7 +261,6 @@ def test_the_best_cell_is_found_from_cells_of_other_sizes(seed):
             {"targets": Fidelities(2)},
             r"Fidelities are possible as queries only; got Fidelities\(2\)",
         ),
-        ({"targets": Blocks([[[0.1], [0.2]]])}, "targets must be Cells, Districts or rows"),
         ({"queries": Cells({"x": 0.1})}, "must be numbers if the sides of bounds have no names"),
         (
             {"queries": [[0.1, 0.2]], "targets": [[0.1]], "bounds": None},

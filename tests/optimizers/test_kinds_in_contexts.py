@@ -1,4 +1,4 @@
-"""Fidelities, districts and blocks in contexts, compared with explicit sums over points."""
+"""Fidelities and districts in contexts, compared with explicit sums over points."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from reference.kg import expected_rise
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
-from skgpb.acquisition.blocks import inverse_root, log_block_gain, standard_draws
-from skgpb.domains import Blocks, Cells, Districts, Fidelities
-from skgpb.kernels import CellAverage, Columns, Derivative, Tasks, WeightedSum
+from skgpb.domains import Cells, Districts, Fidelities
+from skgpb.kernels import CellAverage, Columns, Tasks, WeightedSum
 
 RNG = np.random.default_rng(0)
 TOWNS = RNG.random((24, 2))
@@ -36,23 +35,17 @@ def f(points):
 def answer(query):
     if hasattr(query, "weights"):
         return float(query.weights @ f(query.points))
-    if hasattr(query, "parts"):
-        return [float(f(part.points).mean()) for part in query.parts]
     value = float(f(query.points).mean())
     return value if getattr(query, "task", 0) == 0 else 0.6 * value + 0.2 * query.context[0]
 
 
 def written_out(query):
-    """Points of an answer of one number and their weights, the task behind each point."""
+    """Points of an answer and their weights, the task behind each point."""
     points = query.points
     weights = getattr(query, "weights", np.full(len(points), 1.0 / len(points)))
     if hasattr(query, "task"):
         points = np.column_stack([points, np.full(len(points), query.task)])
     return points, weights
-
-
-def each_number(query):
-    return query.parts if hasattr(query, "parts") else [query]
 
 
 class WrittenOut:
@@ -93,22 +86,6 @@ KINDS = {
         },
     ),
     "districts and points": (TRIPLE, {"queries": Districts(TOWNS, WARD), "targets": TOWNS}),
-    "blocks": (
-        PAIR,
-        {
-            "queries": Blocks([[[x], [1.0 - 0.5 * x]] for x in PLACES]),
-            "targets": np.linspace(0.0, 1.0, 11)[:, None],
-            "cost": np.linspace(1.0, 2.0, 7),
-        },
-    ),
-    "blocks of cells": (
-        PAIR,
-        {
-            "kernel": CellAverage(PAIR, (1, 3)),
-            "queries": Blocks([[[x, x + 0.1], [x, x + 0.3]] for x in PLACES[:5]]),
-            "targets": np.column_stack([PLACES[:-1], PLACES[1:]]),
-        },
-    ),
 }
 
 
@@ -131,10 +108,8 @@ def test_in_every_context_it_does_what_the_definition_says(name):
         queries = [domain.arm(i) for i in range(len(domain))]
         wanted = [targets.arm(i) for i in range(len(targets))]
         assert all((each.points[:, 0] == context).all() for each in (*queries, *wanted))
-        parts = [part for each in (*told, *queries) for part in each_number(each)]
-        known = [part for each in told for part in each_number(each)]
-        n, m = len(known), len(parts)
-        kernel = WrittenOut(base, [written_out(each) for each in (*parts, *wanted)])
+        n, m = len(told), len(told) + len(queries)
+        kernel = WrittenOut(base, [written_out(each) for each in (*told, *queries, *wanted)])
         every = np.arange(m + len(wanted))
         mean, cov = moments(kernel, every[n:], every[:n], rewards, ALPHA)
         of = m - n
@@ -143,27 +118,19 @@ def test_in_every_context_it_does_what_the_definition_says(name):
         np.testing.assert_allclose(posterior.query_var, np.diag(cov)[:of], rtol=0, atol=1e-8)
         np.testing.assert_allclose(posterior.target_mean, mean[of:], rtol=0, atol=1e-8)
         np.testing.assert_allclose(posterior.covariance, cov[:of, of:], rtol=0, atol=1e-8)
-        sizes = np.array([len(each_number(each)) for each in queries])
-        blocks = np.split(np.arange(of), np.cumsum(sizes)[:-1])
-        draws = standard_draws(int(sizes.max()), optimizer._rng_of_round(0))
-        gains, gained = [], []
-        for own in blocks:
-            S, C = cov[np.ix_(own, own)] + ALPHA * np.eye(len(own)), cov[own, of:]
-            gained.append(0.5 * np.linalg.slogdet(S / ALPHA)[1])
-            if len(own) == 1:
-                gains.append(expected_rise(mean[of:], C[0] / np.sqrt(S[0, 0])))
-            else:
-                gains.append(np.exp(log_block_gain(mean[of:], inverse_root(S) @ C, draws)))
+        S, C = np.diag(cov)[:of] + ALPHA, cov[:of, of:]
+        gains = [expected_rise(mean[of:], c / np.sqrt(s)) for s, c in zip(S, C, strict=True)]
         gains = np.array(gains) / posterior.cost
         again = optimizer.posterior([])
         found = np.exp(optimizer.acquisition(again)) / again.cost
         np.testing.assert_allclose(found, gains, rtol=1e-7, atol=1e-8)
-        np.testing.assert_allclose(full.information_gain(posterior), gained, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(
+            full.information_gain(posterior), 0.5 * np.log(S / ALPHA), rtol=0, atol=1e-8
+        )
         assert gains[queries.index(query)] >= gains.max() - 1e-8
         told.append(query)
-        value = answer(query)
-        rewards += value if isinstance(value, list) else [value]
-        optimizer.tell(query, value)
+        rewards.append(answer(query))
+        optimizer.tell(query, rewards[-1])
     # The recommendation in another context is the best there, or better.
     best = optimizer.recommend(context=0.9)
     there = optimizer.targets_.within(np.array([0.9]))
@@ -175,7 +142,7 @@ def test_in_every_context_it_does_what_the_definition_says(name):
 RULES = [KGOptimizer, IDSOptimizer, MESOptimizer, TargetsOptimizer]
 
 
-@pytest.mark.parametrize("name", ["cells of fidelities", "districts", "blocks of cells"])
+@pytest.mark.parametrize("name", ["cells of fidelities", "districts"])
 @pytest.mark.parametrize("cls", RULES)
 def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):
     optimizer = made(cls, name, n_initial=2)
@@ -197,19 +164,19 @@ def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):
         # A query of one context is told while another one is tracked.
         expected = twin.predict_query([elsewhere])
         twin.tell(elsewhere, answer(elsewhere))
-        np.testing.assert_allclose(np.ravel(twin.history_["mean"][-1]), expected, atol=1e-9)
+        np.testing.assert_allclose(twin.history_["mean"][-1], expected[0], atol=1e-9)
     assert optimizer.spent_ == result.cost
     assert optimizer.history_["descriptor"].shape[1] == 2 * optimizer.n_features_in_
 
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("fidelities", "task"), ("districts", "name"), ("blocks", "parts")],
+    [("fidelities", "task"), ("districts", "name")],
 )
 def test_a_query_knows_its_context_and_what_its_kind_knows(name, known):
     optimizer = made(KGOptimizer, name)
     query = optimizer.ask(context=0.3)
-    kinds = ("task", "name", "parts")
+    kinds = ("task", "name")
     assert [each for each in kinds if hasattr(query, each)] == [known]
     assert query.context.tolist() == [0.3] == query.lower[:1].tolist() == query.upper[:1].tolist()
     np.testing.assert_array_equal(query.points[:, 1:], query.actions)
@@ -281,26 +248,6 @@ def test_averages_over_points_are_told_beside_districts_without_contexts_too():
     np.testing.assert_allclose(told[1] ** 2, cov.mean(), atol=1e-10)
 
 
-def test_rows_of_a_block_are_found_in_their_context_and_slopes_count_contexts():
-    rows = [[[x, -1.0], [x, 1.0]] for x in PLACES]  # a value and its slope in the action
-    optimizer = KGOptimizer(
-        Derivative(RBF([0.5, 0.3])),
-        queries=Blocks(rows),
-        targets=np.column_stack([PLACES, np.full(7, -1.0)]),
-        context_bounds=[(0.0, 1.0)],
-        alpha=1e-4,
-    )
-    for context in (0.3, 0.6):
-        query = optimizer.ask(context=context)
-        assert (query.descriptor[:, 0] == context).all()
-        asked = query.descriptor.tolist()
-        optimizer.tell(asked, [np.sin(3 * asked[0][1]), 3 * np.cos(3 * asked[0][1])])
-        assert not optimizer._record.pending
-    slope = Derivative(RBF([0.5, 0.3]))([[*asked[0][:2], 1.0]], [[*asked[0][:2], -1.0]])
-    assert slope[0, 0] == 0.0  # slope along the axis of the action, which a value does not say
-    assert optimizer.domain_.found([[0.3, *rows[0][0]], [0.4, *rows[0][1]]]) is None
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
@@ -310,8 +257,15 @@ def test_rows_of_a_block_are_found_in_their_context_and_slopes_count_contexts():
             {"bounds": {"x": (0, 1), "y": (0, 1)}},
             "the sides of bounds must have no names",
         ),
-        ("blocks", {"kernel": Derivative(CellAverage(PAIR))}, "without a further column, if"),
-        ("blocks", {"targets": None}, "targets must be given if queries are Blocks"),
+        (
+            "fidelities",
+            {
+                "kernel": Tasks(CellAverage(PAIR), **ALIKE),
+                "queries": PLACES[:, None],
+                "cost": None,
+            },
+            "without a further column, if",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(name, settings, message):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer, IDSOptimizer, KGOptimizer, MESOptimizer
-from skgpb.domains import Blocks, Cells, Fidelities
+from skgpb.domains import Cells, Fidelities
 
 SQUARE = [(0.0, 1.0), (0.0, 2.0)]
 
@@ -143,4 +143,4 @@ def test_functions_of_sides_are_for_cells():
     with pytest.raises(ValueError, match="alpha"):
         GPUCBOptimizer(bounds=SQUARE, alpha=by_volume).ask()
     with pytest.raises(ValueError, match="only where queries are Cells"):
-        made(Blocks([[[0.1], [0.2]]]), targets=[[0.1]], bounds=None, alpha=by_volume).ask()
+        made([[0.1], [0.2]], targets=[[0.1]], bounds=None, alpha=by_volume).ask()

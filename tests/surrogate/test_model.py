@@ -81,22 +81,6 @@ def test_options_hold_from_now_on():
     assert other.process is model.process
 
 
-def test_several_numbers_are_one_answer():
-    model, single = (Model(RBF(0.3), 1, ModelOptions(noise=0.01)) for _ in range(2))
-    rows, rewards = np.array([[0.1], [0.5], [0.9]]), np.array([1.0, 2.0, -1.0])
-    model.observe_numbers(rows, rewards, np.full(3, 0.01), np.ones(3))
-    for row, reward in zip(rows, rewards, strict=True):
-        single.observe(row[None], float(reward))
-    assert (model.n_answers, single.n_answers) == (1, 3)
-    assert_allclose(model.process.moments(rows), single.process.moments(rows), rtol=1e-10)
-    common = Model(RBF(0.3), 1, ModelOptions(noise=0.01))
-    covariance = 0.01 * np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    common.observe_numbers(rows, rewards, covariance, np.ones(3))
-    K = RBF(0.3)(rows)
-    expected = K @ np.linalg.solve(K + covariance, rewards)
-    assert_allclose(common.process.moments(rows), expected, rtol=1e-9)
-
-
 def test_a_snapshot_is_a_model_that_goes_on_alike():
     x, y = answers(60)
     y[20] += 60.0  # wild

@@ -94,14 +94,6 @@ def test_answers_without_noise_have_no_part_in_the_gain():
         norm_beta(exact, 2.0, 1.0, DELTA, 0.1)
 
 
-def test_the_gain_counts_what_noises_have_in_common():
-    X, gp = np.linspace(0, 1, 5)[:, None], GaussianProcess(RBF(0.2), 1)
-    noise = 0.1 * np.eye(5) + 0.05
-    gp.observe_together(X, X[:, 0], noise)
-    expected = 0.5 * np.linalg.slogdet(np.eye(5) + np.linalg.solve(noise, RBF(0.2)(X)))[1]
-    assert_allclose(gain_of(gp), expected, atol=1e-8)
-
-
 @pytest.mark.parametrize("scale", [1.0, 7.0])
 def test_the_width(scale):
     for gp, _, noises, _ in observed(scale=scale):
