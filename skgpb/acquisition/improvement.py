@@ -87,8 +87,8 @@ def log_own_gain(mean: np.ndarray, var: np.ndarray, noise: np.ndarray) -> np.nda
     Examples
     --------
     >>> import numpy as np
-    >>> log_own_gain(np.array([2.0, 0.0]), np.array([0.01, 1.0]), np.full(2, 0.1)).round(1)
-    array([-234.3,   -5.0])
+    >>> log_own_gain(np.array([1.0, 0.8]), np.array([0.01, 0.5]), np.full(2, 0.1)).round(1)
+    array([-24.9,  -1.8])
     """
     best = int(np.argmax(mean))
     rival = np.max(np.delete(mean, best), initial=-np.inf)

@@ -38,7 +38,7 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         that is a number has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the
         column of any other feature holds lists. Then come ``reward``, ``mean``, ``std`` and so on,
         as in ``history_``; ``noise``, the noise variance of the answer, NaN where it is learned;
-        and ``failure``, the reason why there is no answer.
+        ``failure``, the reason why there is no answer; and ``time``, when it was told (UTC).
 
     Examples
     --------
@@ -64,6 +64,7 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         for label, column in zip(several, np.atleast_2d(values.T), strict=True):
             frame[label] = pd.Series(column, told).reindex(frame.index, fill_value=nothing)
     frame["failure"] = [None if event[0] == "tell" else event[2] for event in events]
+    frame["time"] = pd.to_datetime(optimizer._record.times, unit="s", utc=True)
     return frame
 
 

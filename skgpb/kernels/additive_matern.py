@@ -78,7 +78,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
 
     >>> kernel = AdditiveMatern([1.0, 0.5], groups=[0, 0, 1])
     >>> kernel([[1.0, 0.0, 0.2]], [[0.0, 1.0, 0.2]]).round(2)
-    array([[0.46]])
+    array([[0.6]])
     """
 
     def __init__(

@@ -10,6 +10,7 @@ from contextlib import suppress
 from copy import copy
 from functools import cache
 from math import nan
+from time import time
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -92,6 +93,8 @@ class Record:
         Queries being evaluated (None); failed ones, with the time when they may be asked again.
     failures : list of tuples
         Of each failure the number of answers before it, the query and the reason.
+    times : list of float
+        When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
     asked : list of queries
         Queries that were asked since something was told, to be returned again.
     asked_again : set of queries
@@ -113,6 +116,7 @@ class Record:
         self.n_told = self.n_fitted = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
+        self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
 
@@ -157,6 +161,7 @@ class Record:
         second = self.pending.pop(query, TOLD) is TOLD and query in self.asked_again
         if second:
             self.asked_again.discard(query)
+        self.times.append(time())
         self.events.append(("tell", query, value, noise))
         self._release()
         return second
@@ -164,6 +169,7 @@ class Record:
     def fail(self, query: Any, reason: str) -> None:
         """Record a failure, and leave the query out for a while."""
         self.failures.append((self.n_told, query, reason))
+        self.times.append(time())
         self.events.append(("fail", query, reason))
         if not isinstance(query, PointsQuery):
             times = sum(each == query for _, each, _ in self.failures)
@@ -205,11 +211,13 @@ class Record:
         kinds = [event[0] for event in out.events]
         out.history = self.history[: kinds.count("tell")]
         out.failures = self.failures[: kinds.count("fail")]
+        out.times = self.times[: len(out.history) + len(out.failures)]
         return out
 
     def snapshot(self) -> dict[str, Any]:
         """Return what does not follow from the events at little cost."""
         return {
+            "times": np.array(self.times),
             "history": columns_of(self.history),
             "failed_at": [n_told for n_told, _, _ in self.failures],
             "pending": [[query, until] for query, until in self.pending.items()],
@@ -220,6 +228,7 @@ class Record:
     def restore(self, snapshot: dict[str, Any], named: Callable[[Any], Any]) -> None:
         """Take a snapshot over; the events are there already, and ``named`` names queries."""
         self.history = rows_of(snapshot["history"])
+        self.times = np.asarray(snapshot["times"]).tolist()
         self.n_told, self.n_fitted = len(self.history), int(snapshot["n_fitted"])
         failures = [event[1:] for event in self.events if event[0] == "fail"]
         pairs = zip(snapshot["failed_at"], failures, strict=True)
@@ -1168,7 +1177,17 @@ class BaseBanditOptimizer(
         array([1. , 2.5])
         """
         names = getattr(self, "feature_names_in_", None)
-        replay = Replay(list(events), self.seed_, names=None if names is None else list(names))
+        # When an answer was told is known as long as none before it was left out.
+        told, before = (
+            [each for each in log if each[0] in ("tell", "fail")] for log in (events, self.events_)
+        )
+        alike = [one is other for one, other in zip(told, before, strict=False)]
+        replay = Replay(
+            list(events),
+            self.seed_,
+            names=None if names is None else list(names),
+            times=self._record.times[: (*alike, False).index(False)],
+        )
         parameters = {name: own_copy(value) for name, value in self._record.parameters.items()}
         twin, _ = rebuilt(type(self), parameters, replay)
         return twin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from math import isnan, nan
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -60,6 +61,7 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
+        "times": [None if isnan(each) else each for each in optimizer._record.times],
         "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
     }
     if notes is not None:
@@ -109,6 +111,7 @@ def read_run(
             document["seed"],
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
+            times=[nan if each is None else each for each in document["times"]],
             trusts=not again,
         )
         optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)

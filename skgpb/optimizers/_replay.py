@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from math import nan
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -65,6 +66,8 @@ class Replay:
         Names of the features that ``fit`` had.
     batch : sequence of queries, default=()
         Queries that ``run`` was evaluating.
+    times : sequence of float, default=()
+        When its first answers and failures were told.
     trusts : bool, default=False
         Whether queries are those of the log, rather than chosen again, where choosing changes
         nothing else.
@@ -77,9 +80,11 @@ class Replay:
         *,
         names: Any = None,
         batch: Sequence[Any] = (),
+        times: Sequence[float] = (),
         trusts: bool = False,
     ) -> None:
         self.seed = seed
+        self._times = times
         self._events, self._names, self._batch = events, names, batch
         self._trusts = trusts
         # Hyperparameters that the run learned, the next ones last, and when learning failed.
@@ -130,6 +135,8 @@ class Replay:
             self._take_over(optimizer, snapshot)
         for each in self._led:
             vars(each).pop("_replay", None)
+            if snapshot is None:  # of campaigns it is not known
+                each._record.times = [nan] * len(each._record.times)
         names = self._names
         if names is not None and self._fitted:
             strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
@@ -141,6 +148,8 @@ class Replay:
             optimizer.feature_names_in_ = np.array(names, dtype=object)
         record = optimizer._record
         record.evaluations.batch = [optimizer._named(query) for query in self._batch]
+        known = list(self._times)[: len(record.times)]
+        record.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
             record.unsaid = []  # it was said in the run
         return surprises
@@ -254,6 +263,7 @@ def mended(optimizer: Optimizer) -> Optimizer:
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
         batch=record.evaluations.batch,
+        times=record.times,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all has been said

@@ -101,6 +101,7 @@ class RunRecord(Protocol):
     events: list[Event]
     pending: dict[Any, int | None]
     failures: list[tuple[int, Any, str]]
+    times: list[float]
     asked: list[Any]
     asked_again: set[Any]
     parameters: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 
 import numpy as np
@@ -111,3 +112,32 @@ def test_bad_input_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install skgpb\[pandas\]"):
         import skgpb.integrations.pandas  # noqa: F401
+
+
+def test_when_answers_came_is_kept(tmp_path):
+    def times_of(run):
+        return history_frame(run)["time"].tolist()
+
+    began = pd.Timestamp.now(tz="UTC")
+    opt = GPUCBOptimizer(bounds={"heat": (20.0, 90.0), "oil": ["A", "B"]}, random_state=0)
+    for answer in (1.0, None, 2.0, 1.5):
+        opt.tell(opt.ask(), answer)
+    times = times_of(opt)
+    assert times == sorted(times)
+    second = pd.Timedelta(seconds=1)
+    assert began - second < times[0] and times[-1] < pd.Timestamp.now(tz="UTC") + second
+    path = tmp_path / "run"
+    opt.save(path)
+    others = [
+        GPUCBOptimizer.load(path),
+        GPUCBOptimizer.load(path, verify=True),
+        pickle.loads(pickle.dumps(opt)),
+        opt.repeated(opt.events_),
+    ]
+    for other in others:
+        assert times_of(other) == times
+    # Of an answer that was corrected, and of what followed, nobody knows.
+    events = [event for event in opt.events_ if event[0] in ("ask", "tell", "fail")]
+    events[5] = ("tell", events[5][1], 3.0, None)
+    found = times_of(opt.repeated(events))
+    assert found[:2] == times[:2] and pd.isna(found[2:]).all()

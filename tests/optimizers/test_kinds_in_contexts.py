@@ -183,7 +183,7 @@ def test_a_query_knows_its_context_and_what_its_kind_knows(name, known):
     index = "" if query.index < 0 else f"index={query.index}, "
     assert repr(query).startswith(f"Arm({index}" + ("context=[0.3]" if index else "x0=0.3"))
     assert pickle.loads(pickle.dumps(query)) == query and hash(query) == hash(query)
-    stranger = made(KGOptimizer, "blocks" if name == "districts" else "districts")
+    stranger = made(KGOptimizer, "fidelities" if name == "districts" else "districts")
     with pytest.raises(ValueError, match="is not one of this optimizer's arms"):
         stranger.tell(query, 1.0)
 
