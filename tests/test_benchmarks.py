@@ -32,14 +32,19 @@ def commands() -> list[str]:
 
 #: Options with which a command takes seconds, in addition to ``--runs 1 --seed 1``.
 SMALLEST: dict[str, list[str]] = {
-    "averaged_stop": ["--dimensions 1"],
     "calibration": ["--answers 10"],
     "constraints": ["--answers 11", "--suggestions 100"],
-    "coverage": ["--rounds 2"],
     "exact_answers": ["--names bowl"],
     "fidelities": ["--methods skgpb"],
-    "first_check": ["--dimensions 1"],
-    "length_scales": ["--budget 6"],
+    "guarantees": [
+        "coverage --answers 2",
+        "price_of_width --answers 4",
+        "regularised --answers 60",
+        "length_scales --answers 6",
+        "stopping",
+        "first_check --dimensions 1",
+        "averaged_stop --dimensions 1",
+    ],
     "lists": ["--kinds three-lists --methods simple random"],
     "nothing_known": ["--budget 3"],
     "parallel": ["--answers 12 --names forrester"],
@@ -61,9 +66,7 @@ SMALLEST: dict[str, list[str]] = {
     "peers": [
         "--average-runs 1 --evaluations 3 --times 20 --dimensions 2 --sides 0.25 --methods skgpb"
     ],
-    "price_of_width": ["--budget 4"],
     "privacy": ["--epsilon 1"],
-    "regularised": ["--answers 60"],
     "search_cv": [
         "--n-iter 4 --folds 2 --methods bandit random halving --tasks digits-svc diabetes-svr",
         "--n-iter 4 --folds 2 --methods bandit tpe --tasks cancer-tree",
@@ -82,7 +85,6 @@ SMALLEST: dict[str, list[str]] = {
     "speed.targets": ["--times 5 --queries 40"],
     "speed.threads": ["--times 5 --eight 1 --share 0.1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
-    "stopping": [""],
     "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random --kinds"],
     "tables": [
         "--kinds synthetic --half both --each --names disc corners",
