@@ -455,7 +455,7 @@ class ArmSet:
 
     def _knows(self, query: Arm) -> bool:
         row, n = query.descriptor, self.layout.n_context
-        if query.layout != self.layout or len(row) != self.rows.shape[1]:
+        if query.layout != self.layout or row.shape != self.rows.shape[1:]:
             return False
         if n:
             plain = self.layout.actions_of(row[np.newaxis])

@@ -142,7 +142,7 @@ class BoxCandidates(ArmSet):
         return self.placed_arm(self._rows_at(places[number : number + 1])[0])
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        if index != -1 or plain.ndim != 1:
+        if index != -1:
             return False
         corners = self.layout.of_actions.corners(plain[np.newaxis])
         check_inside(np.concatenate(corners), self.bounds)

@@ -303,7 +303,7 @@ class FreeCells(ArmSet):
         return self.query_of(-1, row)
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        if index != -1 or plain.ndim != 1:
+        if index != -1:
             return False
         if self.layout.tail is not None and not 0 <= plain[-1] < self.n_tasks:
             return False

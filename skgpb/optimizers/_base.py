@@ -1247,14 +1247,10 @@ class BaseBanditOptimizer(
         if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
             return self._checked_list(query, reward, alpha)
         if not isinstance(reward, float):
-            rows = self._rows_told(query, reward)
+            rows = rows_told(query, reward, self._reward_ndim, self._rows_asked)
             if rows is not None:
                 return self._checked_list(rows, reward, alpha)
         return [self._checked(query, reward, alpha)]
-
-    def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
-        """Return points that have one reward each; None for a single query."""
-        return rows_told(query, rewards, self._reward_ndim, self._rows_asked)
 
     def _checked_list(self, queries: list[Any], rewards: Any, alphas: Any) -> list[tuple[Any, ...]]:
         n = len(queries)

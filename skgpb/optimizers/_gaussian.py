@@ -380,24 +380,19 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def _is_consistent(self) -> bool:
         return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
 
-    @property
-    def _has_noise(self) -> bool:
-        """True if no answer is known to be without noise."""
-        if self._own.alpha is None or callable(self._own.alpha):
-            return True
-        return bool(np.all(np.asarray(self._own.alpha) > 0.0))
-
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        if self._own.kernel is None or self._own.alpha is None or self.normalize_y:
+        alpha = self._own.alpha
+        if self._own.kernel is None or alpha is None or self.normalize_y:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
-        if not self._has_noise or (self._own.guarantee or USUAL).misspecification > 0.0:
+        noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
+        if not noisy or (self._own.guarantee or USUAL).misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
-                f"misspecified; got alpha={self._own.alpha!r} and "
+                f"misspecified; got alpha={alpha!r} and "
                 f"misspecification={(self._own.guarantee or USUAL).misspecification!r}"
             )
         shorter(kernel, kernel.theta)
