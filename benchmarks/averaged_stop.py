@@ -59,7 +59,7 @@ def play(kernel: Kernel, d: int, noise: float, most: int, seed: int) -> dict[str
         if not optimizer._compared(best)().is_within(EPSILON, *risks, optimizer._gap_stream()):
             continue
         found.setdefault(RULES[0], ended)
-        if optimizer.may_stop(stop):
+        if optimizer._stops(stop):
             found[RULES[1]] = ended
             break
     return found

@@ -115,8 +115,6 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         The posterior, over rows as in ``arms``: points, or boxes with cells.
     domain_ : ArmSet
         The queries, or the candidates in a box.
-    arms_ : ndarray of shape (n_arms, n_columns)
-        The arms, or the present candidates in a box.
     bounds_ : ndarray of shape (d, 2)
         The domain; the bounding box of the arms.
     """

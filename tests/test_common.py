@@ -547,7 +547,7 @@ def test_cross_validation_and_set_params(cls):
     assert re.fullmatch(r"\d+", str(len(optimizer.history_)))
 
 
-SEEN = ("alpha_", "arms_", "events_", "failed_", "history_", "pending_", "seed_", "spent_", "tree_")
+SEEN = ("alpha_", "events_", "failed_", "history_", "pending_", "seed_", "spent_", "tree_")
 
 
 @pytest.mark.parametrize("cls", OPTIMIZERS)

@@ -1393,26 +1393,6 @@ class BaseBanditOptimizer(
         best = self.recommend() if self._has_rivals else None
         return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
 
-    @locked
-    def may_stop(self, stop: Stop | Callable[[Any], Any], query: Any = None) -> bool:
-        """Return whether a loop of your own may stop, as ``stop`` ends :meth:`run`.
-
-        Parameters
-        ----------
-        stop : Stop or callable
-            As in :meth:`run`.
-        query : query, default=None
-            Query to take as the best, for a Stop; None for the one that :meth:`recommend` returns.
-
-        Returns
-        -------
-        enough : bool
-            To be asked for after every answer: a :class:`~skgpb.Stop` looks whenever a tenth more
-            was told than at the last time, and is not convinced in between.
-        """
-        self._check_stop(stop)
-        return bool(self._informed) and self._stops(stop, query)
-
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
@@ -1428,7 +1408,7 @@ class BaseBanditOptimizer(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
             )
 
-    def _stops(self, stop: Stop | Callable[[Any], Any], best: Any = None) -> bool:
+    def _stops(self, stop: Stop | Callable[[Any], Any]) -> bool:
         """Return whether a run may stop now."""
         if not isinstance(stop, Stop):
             return stop(self) is True
@@ -1437,7 +1417,7 @@ class BaseBanditOptimizer(
             risks = stop.risks(n, self._learns, self.n_features_in_)
             if risks is None:
                 return False
-            comparison = self._compared(self.recommend() if best is None else best)
+            comparison = self._compared(self.recommend())
             if comparison is None:
                 return False
             if is_by_intervals(stop):

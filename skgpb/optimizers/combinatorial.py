@@ -411,7 +411,10 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return allocations.choices[free[first_maximum(scores[free])]]
 
     def _best(self) -> Allocation:
-        means = [optimizer.predict_arms() for optimizer in self.optimizers_]
+        means = [
+            optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
+            for optimizer in self.optimizers_
+        ]
         return self.domain_.allocation(self._table().best(np.concatenate(means)[np.newaxis])[0])
 
     def _value_of(self, query: Allocation) -> float:

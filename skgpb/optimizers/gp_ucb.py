@@ -72,7 +72,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 

@@ -28,7 +28,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -75,7 +75,6 @@ from skgpb.utils import (
     Interval,
     Real,
     check_bounds,
-    check_draws,
     check_numbers,
 )
 
@@ -141,11 +140,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     the best answer is asked once more after 16 answers, which shows whether answers have noise.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
-    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior`,
-    :meth:`scores` and :meth:`predict_arms` use the last one that was asked, at first the middle of
-    the box of contexts. The initial design fills the space of arms, whatever the contexts are.
-    Candidates in a box fill it from the first round on; some of them follow the best points in the
-    context.
+    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
+    the last one that was asked, at first the middle of the box of contexts. The initial design
+    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
+    round on; some of them follow the best points in the context.
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
     reduces the standard deviations [Desautels2014]_; a batch has no query twice.
@@ -597,94 +595,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         if rule == "paper" and there is None:
             raise ValueError("side is for rule='posterior': no paper has cells of any size")
         return self._best_region(side, context=there)
-
-    # -- what users and other algorithms read -------------------------------------------------
-
-    @property
-    @locked
-    def arms_(self) -> np.ndarray:
-        """Rows of all queries, or the present candidates in a box, (n_rows, n_columns)."""
-        check_is_fitted(self, "bounds_")
-        self._refresh()
-        return self.domain_.rows.copy()
-
-    @locked
-    def scores(self) -> np.ndarray:
-        """Return the score of every query in the coming round, including its cost.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries,)
-            After the first queries, ``ask`` returns the first of the largest score that is not
-            pending. Logarithms of worth per unit of cost; where prices do not differ the index of
-            Algorithm 1 in the UCB family, and standard scores.
-        """
-        round = self.posterior()
-        covariances = self._tracked.covariances()
-        kept = covariances.known
-        try:
-            return self._values(round)
-        finally:
-            # When covariances are computed afresh decides their rounding: only ``ask`` does.
-            covariances.known = kept
-
-    @overload
-    def predict_arms(self, return_std: Literal[False] = False) -> np.ndarray: ...
-
-    @overload
-    def predict_arms(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
-
-    @overload
-    def predict_arms(
-        self, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-
-    @locked
-    def predict_arms(self, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of every row of the queries.
-
-        Parameters
-        ----------
-        return_std : bool, default=False
-            Whether to return standard deviations as well.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_rows,)
-        std : ndarray of shape (n_rows,), only if ``return_std``
-            Without the noise of an answer.
-        """
-        self._ensure_started()
-        self._refresh()
-        n = len(self.domain_.rows)
-        mean, std = self.surrogate_.predict_tracked(return_std=True)
-        mean = self._signed(mean[:n])
-        return (mean, std[:n]) if return_std else mean
-
-    @locked
-    def sample_arms(self, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw all rows of the queries jointly from the posterior.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, Generator or None, default=0
-            Seeds the draws, as ``numpy.random.default_rng`` takes it.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_rows, n_samples)
-            The draws. Over arms the low-rank root of the prior is found once; a draw takes
-            O(n_arms t).
-        """
-        n_samples = check_draws(n_samples)
-        self._ensure_started()
-        self._refresh()
-        check_draws(n_samples, len(self.domain_.rows))
-        rng = np.random.default_rng(random_state)
-        draws = self._known([]).query_draws(n_samples, rng)
-        return self._signed(draws.T * self._gp.scale + self._gp.offset)
 
     # -- domain -----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log, sqrt
 
+import cases
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -251,7 +252,7 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     balls._relearned()
     assert_array_equal(balls._variation, kept)
     arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
-    arms.scores()  # places the candidates of the round
+    cases.scores(arms)  # places the candidates of the round
     process = arms.surrogate_.process_
     assert arms._tracked.largest_slope() == arms.domain_.largest_slope(process.deviations)
     assert_pairs_are_those_of_the_process(arms)
@@ -260,9 +261,9 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     assert_pairs_are_those_of_the_process(listed)
     for optimizer, moving in [(arms, True), (listed, False)]:
         process = optimizer.surrogate_.process_
-        draws = PairCovariances(process, moving).draws(3, np.random.default_rng(1)).T
-        expected = draws * process.scale + process.offset
-        assert_allclose(optimizer.sample_arms(3, 1), expected, rtol=1e-12)
+        round = optimizer.posterior()
+        expected = PairCovariances(process, moving).draws(3, optimizer.posterior().rng)
+        assert_allclose(round.query_draws(3), expected, rtol=1e-12)
 
 
 # diameter="kernel" -------------------------------------------------------------------------------
@@ -411,4 +412,4 @@ def test_hundreds_of_exact_answers_near_the_best_point_keep_means_where_answers_
     known = optimizer.predict(history["descriptor"][:, :d])
     # Jitter moves a mean by less than ten of its deviations, 1e-4 of the prior's.
     assert_allclose(known, history["reward"], atol=1e-3)
-    assert abs(optimizer.predict(optimizer.arms_)).max() < 10.0 * d
+    assert abs(optimizer.predict(cases.rows(optimizer))).max() < 10.0 * d
