@@ -31,7 +31,6 @@ from skgpb.exceptions import (
     PendingWarning,
 )
 from skgpb.locks import Guarded, locked, reading_log
-from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
@@ -232,7 +231,6 @@ class BaseBanditOptimizer(
     NamedSides,
     Guarded,
     DocumentedMixin,
-    CallbackSupportMixin,
     RegressorMixin,
     BaseEstimator,
     ABC,
@@ -956,18 +954,13 @@ class BaseBanditOptimizer(
         if resume:
             play.resume()
         play.show(progress, verbose)
-        return self._followed(play)
+        return play.result()
 
     @locked
     def _take_up(self, checkpoint: str | os.PathLike[str], resume: bool) -> None:
         """Continue the run in a file, or refuse to replace it."""
         self._ensure_started()
         take_up(self, BaseBanditOptimizer, checkpoint, resume)
-
-    @with_callbacks
-    def _followed(self, play: Play) -> RunResult:
-        """Run, with scikit-learn's callbacks."""
-        return play.result()
 
     def _result(self, last: Any) -> Any:
         """Return what a run recommends after its last query."""
