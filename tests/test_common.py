@@ -372,7 +372,6 @@ BAD_PARAMETERS = {
     "queries": ["a", [1.0], [], [[np.nan]], HALF_MASKED, [[5.0, 5.0]], Cells(-0.1), Cells(9.0)],
     "targets": ["a", [1.0], [], [[np.nan]], HALF_MASKED, [[5.0, 5.0]], Cells((0.1,)), Cells("a")],
     "cost": ["free", [1.0, 1.0], [0.0], [-1.0], [np.nan], [[1.0]]],
-    "relative_noise": ["even", [1.0, 1.0], [0.0], [-1.0], [np.nan], [[1.0]]],
     "n_candidates": [0, 1.5, "3"],
     "n_initial": [-1, 1.5, "3", 10**9],
     "weights": ["x", 3, None],

@@ -38,9 +38,9 @@ class Blocks:
     ============================ ==================================================
 
     If there are k queries, an array (k, k) has the variances of each number; a symmetric one is
-    refused, because it might be meant as a covariance. ``relative_noise`` takes the same shapes,
-    and its level is learned. ``tell(query, reward, alpha)`` takes a number, (k,) or (k, k).
-    Covariances have no negative eigenvalues; some may be 0.
+    refused, because it might be meant as a covariance.
+    ``tell(query, reward, alpha)`` takes a number, (k,) or (k, k). Covariances have no negative
+    eigenvalues; some may be 0.
 
     Examples
     --------

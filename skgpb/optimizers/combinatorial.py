@@ -633,6 +633,6 @@ def over_arms(name: str, optimizer: Any) -> Any:
         )
     if optimizer.cost is not None:
         raise ValueError(f"the optimizer of {name!r} must have no cost: pass costs to the bandit")
-    if optimizer.relative_noise is not None or differs(optimizer.alpha):
+    if differs(optimizer.alpha):
         raise ValueError(f"the optimizer of {name!r} must have one alpha for all arms")
     return clone(optimizer).set_params(arms=optimizer.queries, queries=None)

@@ -61,7 +61,7 @@ from skgpb.optimizers._joint_answers import (
 )
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
-from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
+from skgpb.optimizers._prices import Prices, covariances_given, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, Round
@@ -98,7 +98,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         A box instead of arms or rows, which candidates then stand for, see Notes. With none of them
         it comes from ``fit``. A dict gives the sides names, see :ref:`named-sides`.
     context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     guarantee : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y : %(arms)s
@@ -174,9 +174,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         "targets": "no_validation",
         "bounds": "no_validation",
         "context_bounds": "no_validation",
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", callable, None],
-        "cost": ["array-like", callable, None],
-        "relative_noise": ["array-like", callable, None],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "cost": ["array-like", None],
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -186,7 +185,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     queries: Any = None
     targets: Any = None
     cost: Any = None
-    relative_noise: Any = None
 
     def __init__(
         self,
@@ -199,7 +197,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -218,7 +215,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         self.context_bounds = context_bounds
         self.cost = cost
         self.alpha = alpha
-        self.relative_noise = relative_noise
         self.guarantee = guarantee
         self.n_candidates = n_candidates
         self.n_initial = n_initial
@@ -414,11 +410,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             self._update_block(query, reward, alpha)
             return
         slot = self._tracked.slot_of(query)
-        share = 1.0 if self._prices is None else self._prices.share_of(query)
         self._model.begin(reward, self._relearned)
-        self._tracked.observing(slot, self._model.noise_of(alpha, share))
+        self._tracked.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, share)
+        mean, var = self._model.observe(what, reward, alpha)
         self._pay(query)
         self._close_round(query, reward, *self._model.in_units(mean, var), False)
 
@@ -643,7 +638,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
-        check_prices(self._own.queries, self._own.cost, self._own.alpha, self._own.relative_noise)
         if self._actions is not None and not self._pulls:
             self._check_settings(self._actions, self._own.bounds, "bounds")
         if differs(self._own.alpha) and self._pulls and self._own.arms is None:
@@ -701,7 +695,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         given = self._own.arms if self._own.queries is None else self._own.queries
-        prices = Prices(queries, given, self._own.cost, self._own.alpha, self._own.relative_noise)
+        prices = Prices(queries, given, self._own.cost, self._own.alpha)
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
@@ -712,7 +706,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         # Prices and noise of other sets are for the run on them.
         sets = ("arms", "queries", "targets")
         same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
-        of_sets = () if same else ("cost", "alpha", "relative_noise")
+        of_sets = () if same else ("cost", "alpha")
         return super()._waiting(names) | set(of_sets).intersection(names)
 
     def _default_prior(self) -> Prior:
@@ -866,10 +860,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             mean, std = (each[slots] for each in gp.tracked_moments())
         # Covariances of pairs are computed again.
         self._tracked.observing(-1, 0.0)
-        shares, of_noise = prices.shares_of_block(query), None
-        if "relative_noise" in prices.covariances:
-            of_noise = prices.covariances["relative_noise"][query.index]
-        self._model.observe_numbers(query.descriptor, rewards, alphas, shares, of_noise)
+        shares = np.ones(len(query.descriptor))
+        self._model.observe_numbers(query.descriptor, rewards, alphas, shares)
         self._pay(query)
         self._close_round(query, rewards, mean, std, False)
 

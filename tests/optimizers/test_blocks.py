@@ -221,7 +221,6 @@ def test_a_run_is_saved_and_goes_on(tmp_path):
         ({"bounds": {"x": (0, 1), "axis": (-1, 1)}}, "must have no names if queries are Blocks"),
         ({"alpha": np.ones(3)}, "alpha must have one finite number >= 0 for each of 7 queries"),
         ({"alpha": np.eye(3)}, "alpha must have one finite number >= 0 for each of 7 queries"),
-        ({"relative_noise": np.zeros((7, 2)), "alpha": 1.0}, "relative_noise must have one finite"),
         ({"cost": NOISES}, "cost must have one finite number"),
         ({"queries": Blocks([])}, "queries must have an array of rows for each query"),
         ({"queries": Blocks([[[0.0]], [[0.0, 1.0]]])}, "must have as many columns"),

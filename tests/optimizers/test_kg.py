@@ -181,30 +181,6 @@ def test_noise_that_is_known_of_each_query_counts():
     assert optimizer.predict_query(query)[0] == pytest.approx(1 / 1.01)
 
 
-def test_noise_in_proportion_is_so_many_times_one_number():
-    """Given, as if each were given; else one number is learned from all answers."""
-    boxes, shares = {"queries": BOXES, "targets": BOXES[:5]}, np.repeat([4.0, 1.0], 12)
-    each = KGOptimizer(CellAverage(RBF(0.2), 4), alpha=0.01 * shares, **boxes)
-    times = KGOptimizer(CellAverage(RBF(0.2), 4), alpha=0.01, relative_noise=shares, **boxes)
-    learned = KGOptimizer(CellAverage(RBF(0.2), 4), relative_noise=shares, **boxes)
-    rng = np.random.default_rng(0)
-    for _ in range(30):
-        query = each.ask()
-        assert times.ask() == query
-        reward = f(query.points) + 0.2 * np.sqrt(shares[query.index]) * rng.normal()
-        for optimizer in (each, times, learned):
-            optimizer.tell(query, reward)
-        assert times.recommend() == each.recommend()
-    np.testing.assert_array_equal(times.posterior([]).query_noise, 0.01 * shares)
-    noise = learned.posterior([]).query_noise
-    np.testing.assert_allclose(noise / shares, learned.alpha_)
-    assert 0.01 < learned.alpha_ < 0.16  # a quarter and four times of 0.2 squared
-    with pytest.raises(ValueError, match="relative_noise is for one alpha"):
-        KGOptimizer(RBF(0.2), queries=POINTS, alpha=np.ones(23), relative_noise=np.ones(23)).ask()
-    with pytest.raises(ValueError, match="relative_noise must have one finite number above 0"):
-        KGOptimizer(RBF(0.2), queries=POINTS, relative_noise=[1.0]).ask()
-
-
 def test_a_run_ends_when_its_money_is_spent():
     optimizer = KGOptimizer(RBF(0.2), queries=POINTS, cost=np.full(23, 2.5), alpha=0.01)
     result = optimizer.run(lambda arm: f(arm.points), max_cost=11.0)

@@ -73,7 +73,6 @@ OTHERS = {
     "r_min": [0.9],
     "random_state": [77],
     "regret": ["simple", "cumulative"],
-    "relative_noise": [np.linspace(1.0, 3.0, len(ARMS)), [3.0]],
     "relearn": [3],
     "reward_range": [(-7.0, 7.0)],
     "rule": ["kg", "ids"],

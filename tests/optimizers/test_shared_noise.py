@@ -179,7 +179,7 @@ def test_a_common_error_is_not_taken_for_three_of_their_own():
 def test_a_run_is_saved_and_goes_on(cls, tmp_path):
     for optimizer in (
         made(cls),
-        made(cls, kernel=None, alpha=None, relative_noise=SHARED / 0.05, n_initial=3),
+        made(cls, kernel=None, n_initial=3),
     ):
         optimizer.run(answer, budget=5)
         optimizer.tell(optimizer.ask(), None)
@@ -196,21 +196,6 @@ def test_a_run_is_saved_and_goes_on(cls, tmp_path):
             predictions = twin.predict(TARGETS), optimizer.predict(TARGETS)
             np.testing.assert_allclose(*predictions, **digits)
         np.testing.assert_array_equal(clone(optimizer).alpha, optimizer.alpha)
-
-
-def test_the_level_of_noise_whose_proportions_are_known_is_learned():
-    """As log density and level of a dense search; a hundred draws of 3 numbers say it to 12 %."""
-    rng = np.random.default_rng(0)
-    true, shape = 0.09, SHARED / 0.05
-    optimizer = made(kernel=RBF(0.3), alpha=None, relative_noise=shape).start()
-    root = np.linalg.cholesky(true * shape)
-    for i in range(100):
-        query = optimizer.domain_.arm(i % 6)
-        optimizer.tell(query, answer(query) + root @ rng.normal(size=3))
-    # The logarithm of a variance from n normal numbers has the standard deviation sqrt(2 / n).
-    assert abs(np.log(optimizer.alpha_ / true)) < 4 * np.sqrt(2 / 300)
-    alone = made(kernel=RBF(0.3), alpha=None).start()
-    assert alone._prices.covariances == {}
 
 
 def test_white_noise_of_a_kernel_comes_on_top():
@@ -293,8 +278,6 @@ def test_intervals_are_those_of_independent_combinations():
         ({"alpha": np.triu(SHARED)}, "alpha must have symmetric covariances; the one given is"),
         ({"alpha": np.stack([SHARED] * 2)}, r"\(6, 3, 3\) or \(1, 3, 3\); got shape \(2, 3, 3\)"),
         ({"alpha": np.full((1, 3, 3), np.nan)}, "alpha must be an array of finite numbers"),
-        ({"alpha": None, "relative_noise": np.zeros((1, 3, 3))}, "relative_noise must have varia"),
-        ({"relative_noise": SHARED}, "relative_noise is for one alpha, or none"),
         (
             {"queries": Blocks([[[0.1]], [[0.2], [0.3]]]), "alpha": SHARED[None], "cost": None},
             "alpha must have no covariances where queries have different numbers of rows",
