@@ -25,7 +25,6 @@ from skgpb import (
     GPUCBOptimizer,
     KGOptimizer,
 )
-from skgpb._scripted import InOrder
 from skgpb.exceptions import (
     AllocationWarning,
     ApproximationWarning,
@@ -43,6 +42,7 @@ from skgpb.exceptions import (
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import LowRank
 from skgpb.surrogate import GaussianProcess
+from skgpb.testing import InOrder
 
 ARMS = np.linspace(0.0, 1.0, 20)[:, None]
 BOX = {"bounds": [(0.0, 1.0)], "random_state": 0}

@@ -15,10 +15,10 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from trajectories import NAMES, game, numbers_of
 
 from skgpb import CombinatorialBandit, GPUCBOptimizer, Guarantee
-from skgpb._interrupted import interrupted_at
 from skgpb.domains import Cells
 from skgpb.exceptions import ParameterWarning
 from skgpb.optimizers._parameters import are_equal
+from skgpb.testing import interrupted_at
 
 #: Values of every parameter: the first that differs from what is set is set.
 OTHERS = {
