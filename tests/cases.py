@@ -300,6 +300,12 @@ def answer(query):
     return float(f(query.points).mean())
 
 
+def loaded(cls, path, repeated=False, **omitted):
+    """Return the run in a file, or what repeats it from its log."""
+    run = cls.load(path, **omitted)
+    return run.repeated(run.events_) if repeated else run
+
+
 def rows(optimizer):
     """Rows of the queries of the coming round."""
     optimizer.posterior()

@@ -9,6 +9,7 @@ import copy
 import inspect
 import re
 
+import cases
 import numpy as np
 import pytest
 from cases import (
@@ -204,7 +205,7 @@ def test_a_saved_fit_continues_identically(name, told, tmp_path):
         play(optimizer, 4)
     optimizer.save(tmp_path / "run")
     resumed, repeated = (
-        type(optimizer).load(tmp_path / "run", verify=verify) for verify in (False, True)
+        cases.loaded(type(optimizer), tmp_path / "run", again) for again in (False, True)
     )
     assert play(resumed, 6) == play(repeated, 6) == play(optimizer, 6)
     expected = optimizer.predict(GRID)

@@ -69,9 +69,9 @@ def test_a_run_is_saved_with_it(tmp_path):
     opt = made(IGPUCBOptimizer, Guarantee(2.0, noise_bound=0.2))
     opt.set_params(guarantee__failure_probability=0.01)
     opt.save(tmp_path / "run.skgpb")
-    for verify in (False, True):
-        loaded = IGPUCBOptimizer.load(tmp_path / "run.skgpb", verify=verify)
+    for again in (False, True):
+        loaded = cases.loaded(IGPUCBOptimizer, tmp_path / "run.skgpb", again)
         assert loaded.guarantee.get_params() == opt.guarantee.get_params()
-        same = np.testing.assert_array_equal if verify else np.testing.assert_allclose
+        same = np.testing.assert_array_equal if again else np.testing.assert_allclose
         same(loaded.interval(ARMS), opt.interval(ARMS))
         same(cases.scores(loaded), cases.scores(opt))

@@ -1076,25 +1076,21 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False, **parameters: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
         numbers. A snapshot in the file says what was decided in the run, so that nothing is chosen
         or learned again, and the posterior takes one factorisation. Its rounding is another than
-        that of the run, by less than what lets queries tie (decision D-G1). Without a snapshot,
-        with other parameters or in another version of the library the run is repeated round by
-        round, with the hyperparameters that were learned.
+        that of the run, by less than what lets queries tie (decision D-G1). In another version of
+        the library the run is repeated round by round, with the hyperparameters that were learned.
 
         Parameters
         ----------
         path : path
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
-        verify : bool, default=False
-            Whether to choose every query again, and to refuse a file whose queries come out
-            otherwise: it was altered, or rounding or the library are others.
         **parameters
-            Parameters that were omitted from the file, or that are to be others from now on.
+            Parameters that were omitted from the file.
 
         Returns
         -------
@@ -1104,8 +1100,7 @@ class BaseBanditOptimizer(
         ------
         skgpb.exceptions.LoadError
             A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
-            version of the format, or lacks parameters that are not given. With ``verify`` also
-            where queries come out otherwise than they did.
+            version of the format, or lacks parameters that are not given.
         OSError
             If it cannot be opened.
 
@@ -1116,7 +1111,7 @@ class BaseBanditOptimizer(
             another machine or another version of the library may cause. What was told is exact all
             the same.
         """
-        return read_run(cls, BaseBanditOptimizer, path, verify, parameters)
+        return read_run(cls, BaseBanditOptimizer, path, parameters)
 
     @property
     @reading_log

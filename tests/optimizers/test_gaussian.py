@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from runs import of_another_version
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
@@ -384,8 +385,9 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     pending = run.ask(2)
     run.save(tmp_path / "run")
     assert 0 < surprises < n_events // 2
+    of_another_version(tmp_path / "run", beta=0.01)
     with pytest.warns(ReplayWarning, match=rf"(\d+) of {n_events + 2} steps") as told:
-        loaded = GPUCBOptimizer.load(tmp_path / "run", beta=0.01)
+        loaded = GPUCBOptimizer.load(tmp_path / "run")
     found = int(str(told[0].message).split()[0])
     assert surprises < found <= surprises + 2  # and what was pending
     assert loaded.beta == 0.01

@@ -186,7 +186,7 @@ def test_a_run_is_saved_and_goes_on(cls, tmp_path):
         optimizer.tell(optimizer.ask(), [0.1, 0.2, 0.3], SHARED)
         optimizer.ask(2)
         optimizer.save(tmp_path / "run")
-        twins = [cls.load(tmp_path / "run"), cls.load(tmp_path / "run", verify=True)]
+        twins = [cls.load(tmp_path / "run"), cases.loaded(cls, tmp_path / "run", True)]
         twins += [pickle.loads(pickle.dumps(optimizer)), optimizer.repeated(optimizer.events_)]
         for twin in twins:
             np.testing.assert_array_equal(twin.history_, optimizer.history_)
