@@ -116,11 +116,11 @@ def kg(factors: tuple[float, ...], **settings: Any) -> Callable:
     def play(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
         side, d = oracle.target.side, oracle.target.d
         sizes = np.minimum(1.0, side * np.array(factors))
-        # It is known that noise depends on the volume; its size has to be learned.
-        relative = (side / sizes) ** d if oracle.by_volume else None
+        # It is known how noise depends on the volume; without that one variance is learned.
+        alpha = oracle.noise**2 * (side / sizes) ** d if oracle.by_volume else None
         optimizer = KGOptimizer(
             queries=Cells(sizes.tolist()),
-            relative_noise=relative,
+            alpha=alpha,
             targets=Cells(side),
             bounds=[(0.0, 1.0)] * d,
             random_state=seed,

@@ -115,8 +115,6 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         The posterior, over rows as in ``arms``: points, or boxes with cells.
     domain_ : ArmSet
         The queries, or the candidates in a box.
-    arms_ : ndarray of shape (n_arms, n_columns)
-        The arms, or the present candidates in a box.
     bounds_ : ndarray of shape (d, 2)
         The domain; the bounding box of the arms.
     """
@@ -133,20 +131,13 @@ _OF_SEARCHES = _entries(
     targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None
         What to find the best of, in the same forms except the last. None means ``queries`` if
         these are rows, and all points of ``bounds`` otherwise.
-    cost : array-like or callable, default=None
+    cost : array-like, default=None
         Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
-        of its cells. A callable takes sides of cells, (n, d), and returns (n,). None means 1. What
-        an answer is worth is divided by its cost; in the UCB family that is its index less the
-        largest posterior mean of a target.
-    alpha : float, array-like, callable or None, default=None
+        of its cells. None means 1. What an answer is worth is divided by its cost; in the UCB
+        family that is its index less the largest posterior mean of a target.
+    alpha : float, array-like or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each arm
-        or row of ``queries``, or for each size of its cells; a callable is as for ``cost``. None
-        learns one variance for all.
-    relative_noise : array-like or callable, default=None
-        Ratios of noise variances: one number above 0 for each arm or row of ``queries``, or for
-        each size of its cells. The noise variance of an answer is this number times ``alpha``, or
-        times the learned variance. None means 1. For example [4, 1] if the first cells have a
-        quarter of the sample. A callable is as for ``cost``.
+        or row of ``queries``, or for each size of its cells. None learns one variance for all.
     targets_ : ArmSet
         The targets; ``domain_`` if queries and targets are the same.
     spent_ : float

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import pickle
+import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,8 +26,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skgpb._interrupted import interrupted_at, lines_of
-from skgpb._scripted import InOrder, OffAt
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 
 __all__ = ["KernelContract", "OptimizerContract"]
@@ -405,8 +407,9 @@ class OptimizerContract:
                     each.tell(asked[0], None if i == 5 else self.answer(asked[0]))
             self.read(read, tmp_path / "run")
         self.same(read, alone)
-        self.alike(self.load(type(read), tmp_path / "run"), alone)
-        self.same(self.load(type(read), tmp_path / "run", verify=True), alone)
+        loaded = self.load(type(read), tmp_path / "run")
+        self.alike(loaded, alone)
+        self.same(loaded.repeated(loaded.events_), alone)
 
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_refused_answers_leave_no_trace(self, stage: str) -> None:
@@ -511,8 +514,8 @@ class OptimizerContract:
     def test_a_run_that_was_put_away_continues_identically(self, how: str, tmp_path: Path) -> None:
         """Learning, failures, what is pending and what was asked for are kept.
 
-        Bit for bit where it is pickled, or where a file is loaded with ``verify=True``; otherwise
-        but for rounding.
+        Bit for bit where it is pickled, or repeated from the log in a file; otherwise but for
+        rounding.
         """
         optimizer = self.played(5)
         query = self.ask(optimizer)
@@ -528,8 +531,9 @@ class OptimizerContract:
                 resumed = pickle.loads(pickle.dumps(optimizer))
             else:
                 self.save(optimizer, tmp_path / "run")
-                verify = how == "repeated"
-                resumed = self.load(type(optimizer), tmp_path / "run", verify=verify)
+                resumed = self.load(type(optimizer), tmp_path / "run")
+                if how == "repeated":
+                    resumed = resumed.repeated(resumed.events_)
         assert resumed.failed_["round"].tolist() == [6]
         compare = self.alike if how == "file" else self.same
         compare(resumed, optimizer)
@@ -793,3 +797,131 @@ class KernelContract:
             assert copied == kernel
             assert_array_equal(copied(X), kernel(X))
         assert kernel.get_params() == clone(kernel).get_params()
+
+
+# -- objectives and workers that do what tests have written down ----------------------------------
+
+
+class OffAt:
+    """An objective that raises, or returns None, at the calls of the given numbers."""
+
+    def __init__(self, answer: Any, numbers: Any, raises: bool = True) -> None:
+        self.answer, self.numbers, self.raises = answer, numbers, raises
+        self.asked: list[Any] = []
+
+    def __call__(self, query: Any) -> Any:
+        self.asked.append(query)
+        if len(self.asked) - 1 not in self.numbers:
+            return self.answer(query)
+        if self.raises:
+            raise OSError("the instrument is off")
+        return None
+
+
+class InOrder(Executor):
+    """Workers whose answers arrive in a given order of the submissions, counted from 0.
+
+    Parameters
+    ----------
+    order : iterable of int
+        Order in which the results arrive. Each arrives as soon as it has been submitted and
+        all results before it have arrived.
+    num_workers : int
+        Number of workers that the executor reports.
+    """
+
+    def __init__(self, order: Iterable[int], num_workers: int) -> None:
+        self.num_workers = num_workers
+        self.futures: list[Future] = []
+        self._order = list(order)
+        self._tasks: list[tuple] = []
+
+    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:
+        """Take a task, which is played when it is its turn."""
+        self.futures.append(_Awaited(self._arrive))
+        self._tasks.append((function, args, kwargs))
+        return self.futures[-1]
+
+    def _arrive(self) -> None:
+        while self._order and self._order[0] < len(self._tasks):
+            number = self._order.pop(0)
+            function, args, kwargs = self._tasks[number]
+            try:
+                self.futures[number].set_result(function(*args, **kwargs))
+            except Exception as error:
+                self.futures[number].set_exception(error)
+
+
+class _Awaited(Future):
+    """A future that records when somebody waits for it, so that it arrives only then."""
+
+    def __init__(self, awaited: Callable) -> None:
+        super().__init__()
+        self._is_awaited = awaited
+
+    def add_done_callback(self, function: Callable[[Future], object]) -> None:
+        super().add_done_callback(function)
+        self._is_awaited()
+
+
+# -- interrupts at any line of the library --------------------------------------------------------
+
+#: The folder of the library.
+INSIDE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Interrupted(BaseException):
+    """An interrupt like Ctrl-C: no handler of errors catches it."""
+
+
+def lines_of(call: Callable[[], Any]) -> int:
+    """Return how many lines of the library a call goes through, repeats counted."""
+    return _traced(call, None)
+
+
+def first_visits(call: Callable[[], Any]) -> dict[tuple[str, int], int]:
+    """Return when a call first comes to each line of the library, by file and number.
+
+    Counted from 0 as :func:`interrupted_at` counts.
+    """
+    visits: dict[tuple[str, int], int] = {}
+    _traced(call, None, visits)
+    return visits
+
+
+def interrupted_at(call: Callable[[], Any], line: int) -> bool:
+    """Call, raise :class:`Interrupted` at a line, counted from 0; return whether it got there."""
+    try:
+        _traced(call, line)
+    except Interrupted:
+        return True
+    return False
+
+
+def _traced(
+    call: Callable[[], Any],
+    stop: int | None,
+    visits: dict[tuple[str, int], int] | None = None,
+) -> int:
+    n = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal n
+        if not frame.f_code.co_filename.startswith(INSIDE):
+            return None
+        if event == "line":
+            if visits is not None:
+                visits.setdefault((frame.f_code.co_filename, frame.f_lineno), n)
+            n += 1
+            if n - 1 == stop:
+                sys.settrace(None)
+                raise Interrupted
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return n

@@ -300,6 +300,29 @@ def answer(query):
     return float(f(query.points).mean())
 
 
+def loaded(cls, path, repeated=False, **omitted):
+    """Return the run in a file, or what repeats it from its log."""
+    run = cls.load(path, **omitted)
+    return run.repeated(run.events_) if repeated else run
+
+
+def rows(optimizer):
+    """Rows of the queries of the coming round."""
+    optimizer.posterior()
+    return optimizer.domain_.rows.copy()
+
+
+def moments(optimizer):
+    """Posterior mean and standard deviation of each of these rows, as the search tracks them."""
+    n = len(rows(optimizer))
+    return tuple(each[:n] for each in optimizer.surrogate_.predict_tracked(return_std=True))
+
+
+def scores(optimizer):
+    """Return the score of every query in the coming round, with its cost."""
+    return optimizer._values(optimizer.posterior())
+
+
 def play(optimizer, n_rounds, answer=answer):
     """Ask and tell, returning the queries."""
     queries = []

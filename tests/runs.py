@@ -63,6 +63,16 @@ def with_document(path, change, name="run.json"):
             archive.writestr(name, data)
 
 
+def of_another_version(path, **parameters):
+    """Let a file be that of another version, whose run had other parameters."""
+
+    def change(document):
+        document["skgpb"] = "0.0"
+        document["parameters"] |= parameters
+
+    with_document(path, change)
+
+
 def without_member(path, name):
     """Take a member out of a file."""
     with zipfile.ZipFile(path) as archive:

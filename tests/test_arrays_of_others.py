@@ -20,9 +20,9 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
 )
-from skgpb._interrupted import interrupted_at, lines_of
 from skgpb.domains import Box, Districts, Steps
 from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.testing import interrupted_at, lines_of
 
 KINDS = [name for name in NAMES if not name.startswith(("even", "indirect-even"))]
 

@@ -58,9 +58,8 @@ class TestTreesBallsAndArms(OptimizerContract):
             optimizer.predict_query([self.best, self.best], return_std=True)
             optimizer.predict(cases.GRID, return_cov=True)
             optimizer.sample_y(cases.GRID, 2)
-        for method in ("scores", "predict_arms", "sample_arms"):
-            if hasattr(optimizer, method):
-                getattr(optimizer, method)()
+        if hasattr(optimizer, "posterior") and hasattr(optimizer, "acquisition"):
+            optimizer.acquisition(optimizer.posterior())
         optimizer.score(cases.GRID, cases.f(cases.GRID))
         if len(optimizer.history_) == 5:  # it takes as long as all the rest
             optimizer._repr_html_()
@@ -228,10 +227,7 @@ class TestArmsInContexts(OptimizerContract):
     def read(self, optimizer, path):
         super().read(optimizer, path)
         optimizer.recommend(context=[-0.75])
-        optimizer.posterior()
-        for method in ("scores", "predict_arms", "sample_arms"):
-            if hasattr(optimizer, method):
-                getattr(optimizer, method)()
+        optimizer.acquisition(optimizer.posterior())
 
     def strangers(self, optimizer):
         other = self.make().set_params(context_bounds=[(1.5, 2.5)])

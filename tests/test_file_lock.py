@@ -10,9 +10,9 @@ from threading import Thread
 import pytest
 
 from skgpb import file_lock
-from skgpb._interrupted import interrupted_at, lines_of
 from skgpb.experiments import Experiment
 from skgpb.file_lock import FileLock
+from skgpb.testing import interrupted_at, lines_of
 
 
 def test_what_was_looked_at_holds_for_what_is_changed(tmp_path):

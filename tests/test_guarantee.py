@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from math import log, pi, sqrt
 
+import cases
 import numpy as np
 import pytest
 from cases import OPTIMIZERS
@@ -70,12 +71,12 @@ def test_a_run_is_saved_with_it(tmp_path):
     opt = made(IGPUCBOptimizer, Guarantee(2.0, noise_bound=0.2))
     opt.set_params(guarantee__failure_probability=0.01)
     opt.save(tmp_path / "run.skgpb")
-    for verify in (False, True):
-        loaded = IGPUCBOptimizer.load(tmp_path / "run.skgpb", verify=verify)
+    for again in (False, True):
+        loaded = cases.loaded(IGPUCBOptimizer, tmp_path / "run.skgpb", again)
         assert loaded.guarantee.get_params() == opt.guarantee.get_params()
-        same = np.testing.assert_array_equal if verify else np.testing.assert_allclose
+        same = np.testing.assert_array_equal if again else np.testing.assert_allclose
         same(loaded.interval(ARMS), opt.interval(ARMS))
-        same(loaded.scores(), opt.scores())
+        same(cases.scores(loaded), cases.scores(opt))
 
 
 def test_theorem_about_all_ucb_rules_is_false_of_greedy_play():

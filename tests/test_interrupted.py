@@ -18,9 +18,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
-from skgpb._interrupted import Interrupted, first_visits, interrupted_at, lines_of
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
 from skgpb.optimizers import _run
+from skgpb.testing import Interrupted, first_visits, interrupted_at, lines_of
 
 ARMS = np.linspace(0, 1, 30)[:, None]
 

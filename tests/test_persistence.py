@@ -4,6 +4,7 @@ import io
 import json
 import os
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -56,7 +57,7 @@ def test_evaluations_given_to_fit_beside_answers_are_kept(cls, tmp_path):
     for _ in range(4):
         run.tell(run.ask(), peak(run.ask()))
     run.save(tmp_path / "run")
-    resumed, repeated = (cls.load(tmp_path / "run", verify=verify) for verify in (False, True))
+    resumed, repeated = (cases.loaded(cls, tmp_path / "run", again) for again in (False, True))
     assert resumed.ask() == repeated.ask() == run.ask()
     assert_allclose(resumed.predict(X), run.predict(X), rtol=1e-12)
     assert_array_equal(repeated.predict(X), run.predict(X))
@@ -173,7 +174,7 @@ def test_functions_are_omitted_and_given_again(tmp_path):
     run.save(path, omit=["beta"])
     with pytest.raises(ValueError, match="without \\['beta'\\]"):
         GPOOOptimizer.load(path)
-    loaded = [GPOOOptimizer.load(path, beta=beta, verify=verify) for verify in (False, True)]
+    loaded = [cases.loaded(GPOOOptimizer, path, again, beta=beta) for again in (False, True)]
     run.run(peak, 6)
     for each in loaded:
         each.run(peak, 6)

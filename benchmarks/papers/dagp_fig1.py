@@ -67,7 +67,7 @@ def measure(member: Member, problem: ArmsProblem, seed: int) -> NDArray[np.float
     optimizer = play(member, problem, seed)
     arms = pulled(optimizer, problem)
     gaps = problem.optimum - problem.values[arms]
-    std = optimizer.predict_arms(return_std=True)[1]
+    std = optimizer.predict(problem.arms, return_std=True)[1]
     near = np.mean(gaps <= NEAR)
     return np.array([len(set(arms)), near, std.mean(), std[problem.argmax], gaps.sum()])
 
@@ -76,7 +76,7 @@ def draw(axis: Any, member: Member, problem: ArmsProblem, seed: int) -> None:
     """Draw function, posterior and samples of one run."""
     optimizer = play(member, problem, seed)
     x = problem.arms[:, 0]
-    mean, std = optimizer.predict_arms(return_std=True)
+    mean, std = optimizer.predict(problem.arms, return_std=True)
     axis.fill_between(x, mean - 1.96 * std, mean + 1.96 * std, color="#0b5394", alpha=0.2, lw=0)
     axis.plot(x, mean, color="#0b5394", label="posterior mean, 95 % interval")
     axis.plot(x, problem.values, "--", color="0.2", label="f")

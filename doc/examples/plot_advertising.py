@@ -72,7 +72,7 @@ fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrain
 for i, (axis, (name, optimizer)) in enumerate(
     zip(axes, bandit.named_optimizers_.items(), strict=True)
 ):
-    mean, std = optimizer.predict_arms(return_std=True)
+    mean, std = optimizer.predict(problem.arms, return_std=True)
     axis.fill_between(budgets, mean - 2 * std, mean + 2 * std, alpha=0.25, lw=0)
     axis.plot(budgets, mean, label="posterior mean, two standard deviations")
     axis.plot(budgets, truth[:, i], ":", color="0.2", lw=2, label="true response")

@@ -59,7 +59,7 @@ optimizers = [play(cls) for cls in (GPUCBOptimizer, DAGPUCBOptimizer, SoftmaxUCB
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
 for axis, opt, line in zip(axes.flat, optimizers, ("-", "--", "-."), strict=False):
-    mean, std = opt.predict_arms(return_std=True)
+    mean, std = opt.predict(arms, return_std=True)
     axis.plot(arms, f, ":", color="0.2", lw=2, label="f, unknown")
     axis.plot(arms, mean, label="posterior mean")
     axis.fill_between(arms[:, 0], mean - 2 * std, mean + 2 * std, alpha=0.2)

@@ -371,10 +371,6 @@ class ArmSet:
             return query.index
         return self.slot_of(query)
 
-    def sides_of(self, query: Arm | PointsQuery) -> np.ndarray | None:
-        """Return the sides (d,) of a query, None if it has none of :attr:`sizes`."""
-        return None
-
     # -- queries ----------------------------------------------------------------------------
 
     def arm(self, slot: int) -> Arm:

@@ -313,11 +313,6 @@ class FreeCells(ArmSet):
 
     # -- sizes ------------------------------------------------------------------------------
 
-    def sides_of(self, query: Arm | PointsQuery) -> np.ndarray | None:
-        """Return the sides (d,) of a query, None if it has none of the sizes."""
-        number = self.number_of_size(query)
-        return None if number < 0 else self.sizes[number]
-
     def sizes_like(self, sizes: np.ndarray) -> np.ndarray:
         """Return the numbers of the sizes that are among ``sizes`` (n, d)."""
         return np.flatnonzero(are_among(self.sizes, sizes, self.bounds))

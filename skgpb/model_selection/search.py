@@ -369,14 +369,14 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if n_initial is None:
             n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
         shift = rng.uniform(size=space.n_axes)
-        _ = self.stop and engine.may_stop(self.stop)  # raises before a fit where it cannot say
+        engine._check_stop(self.stop)  # raises before a fit where it cannot say
         first = in_coordinates(spread_points(space.bounds, min(n_initial, self.n_iter), shift))
         for start in range(0, len(first), batch_size):
             scores.evaluate(list(first[start : start + batch_size]))
         scores.tell_waiting()
         repeats = 0
         while scores.n_settings < scores.n_iter:
-            if self.stop is not None and engine.may_stop(self.stop):
+            if self.stop is not None and engine._informed and engine._stops(self.stop):
                 return
             if repeats < MOST_REPEATS and not scores.stuck:
                 queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))

@@ -32,7 +32,6 @@ from skgpb.exceptions import (
     PendingWarning,
 )
 from skgpb.locks import Guarded, locked, reading_log
-from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
@@ -241,7 +240,6 @@ class BaseBanditOptimizer(
     NamedSides,
     Guarded,
     DocumentedMixin,
-    CallbackSupportMixin,
     RegressorMixin,
     BaseEstimator,
     ABC,
@@ -965,18 +963,13 @@ class BaseBanditOptimizer(
         if resume:
             play.resume()
         play.show(progress, verbose)
-        return self._followed(play)
+        return play.result()
 
     @locked
     def _take_up(self, checkpoint: str | os.PathLike[str], resume: bool) -> None:
         """Continue the run in a file, or refuse to replace it."""
         self._ensure_started()
         take_up(self, BaseBanditOptimizer, checkpoint, resume)
-
-    @with_callbacks
-    def _followed(self, play: Play) -> RunResult:
-        """Run, with scikit-learn's callbacks."""
-        return play.result()
 
     def _result(self, last: Any) -> Any:
         """Return what a run recommends after its last query."""
@@ -1092,25 +1085,21 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False, **parameters: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
         numbers. A snapshot in the file says what was decided in the run, so that nothing is chosen
         or learned again, and the posterior takes one factorisation. Its rounding is another than
-        that of the run, by less than what lets queries tie (decision D-G1). Without a snapshot,
-        with other parameters or in another version of the library the run is repeated round by
-        round, with the hyperparameters that were learned.
+        that of the run, by less than what lets queries tie (decision D-G1). In another version of
+        the library the run is repeated round by round, with the hyperparameters that were learned.
 
         Parameters
         ----------
         path : path
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
-        verify : bool, default=False
-            Whether to choose every query again, and to refuse a file whose queries come out
-            otherwise: it was altered, or rounding or the library are others.
         **parameters
-            Parameters that were omitted from the file, or that are to be others from now on.
+            Parameters that were omitted from the file.
 
         Returns
         -------
@@ -1120,8 +1109,7 @@ class BaseBanditOptimizer(
         ------
         skgpb.exceptions.LoadError
             A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
-            version of the format, or lacks parameters that are not given. With ``verify`` also
-            where queries come out otherwise than they did.
+            version of the format, or lacks parameters that are not given.
         OSError
             If it cannot be opened.
 
@@ -1132,7 +1120,7 @@ class BaseBanditOptimizer(
             another machine or another version of the library may cause. What was told is exact all
             the same.
         """
-        return read_run(cls, BaseBanditOptimizer, path, verify, parameters)
+        return read_run(cls, BaseBanditOptimizer, path, parameters)
 
     @property
     @reading_log
@@ -1408,26 +1396,6 @@ class BaseBanditOptimizer(
         best = self.recommend() if self._has_rivals else None
         return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
 
-    @locked
-    def may_stop(self, stop: Stop | Callable[[Any], Any], query: Any = None) -> bool:
-        """Return whether a loop of your own may stop, as ``stop`` ends :meth:`run`.
-
-        Parameters
-        ----------
-        stop : Stop or callable
-            As in :meth:`run`.
-        query : query, default=None
-            Query to take as the best, for a Stop; None for the one that :meth:`recommend` returns.
-
-        Returns
-        -------
-        enough : bool
-            To be asked for after every answer: a :class:`~skgpb.Stop` looks whenever a tenth more
-            was told than at the last time, and is not convinced in between.
-        """
-        self._check_stop(stop)
-        return bool(self._informed) and self._stops(stop, query)
-
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
@@ -1443,7 +1411,7 @@ class BaseBanditOptimizer(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
             )
 
-    def _stops(self, stop: Stop | Callable[[Any], Any], best: Any = None) -> bool:
+    def _stops(self, stop: Stop | Callable[[Any], Any]) -> bool:
         """Return whether a run may stop now."""
         if not isinstance(stop, Stop):
             return stop(self) is True
@@ -1452,7 +1420,7 @@ class BaseBanditOptimizer(
             risks = stop.risks(n, self._learns, self.n_features_in_)
             if risks is None:
                 return False
-            comparison = self._compared(self.recommend() if best is None else best)
+            comparison = self._compared(self.recommend())
             if comparison is None:
                 return False
             if is_by_intervals(stop):

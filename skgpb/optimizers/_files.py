@@ -74,7 +74,6 @@ def read_run(
     cls: type[Optimizer],
     every: type,
     path: str | os.PathLike[str],
-    verify: bool,
     given: dict[str, Any],
     lock: StateLock | None = None,
 ) -> Optimizer:
@@ -101,13 +100,15 @@ def read_run(
                 f"it was saved without {missing}: pass them to load, as in "
                 f"load(path, {missing[0]}=...)"
             )
-        again = verify or document["skgpb"] != __version__
-        again = again or bool(set(given) - set(document["omitted"]))
+        further = sorted(set(given) - set(document["omitted"]))
+        if further:
+            raise ValueError(f"it has {further}: change them by set_params once it is loaded")
+        again = document["skgpb"] != __version__
         snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
         events = [_decoded(reader, *event) for event in log]
         replay = Replay(
-            _without(given, events),
+            events,
             document["seed"],
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
@@ -115,15 +116,10 @@ def read_run(
             trusts=not again,
         )
         optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
-        steps = f"{surprises} of {len(events)} steps"
-        others = f"chose other queries than skgpb {document['skgpb']} did"
-        if set(given) - set(document["omitted"]):
-            others += " with the parameters of the file"
-        if surprises and verify:
-            raise ValueError(f"{steps} {others}")
     if surprises:
         warn(
-            f"{steps} of {os.fspath(path)!r} {others}; the answers stay those that were told",
+            f"{surprises} of {len(events)} steps of {os.fspath(path)!r} chose other "
+            f"queries than skgpb {document['skgpb']} did; the answers stay those that were told",
             ReplayWarning,
         )
     return optimizer
@@ -137,7 +133,7 @@ def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume:
     if not os.path.isfile(path):
         return  # there is none, or it is a device, which holds nothing
     try:
-        kept = read_run(type(optimizer), every, path, False, {}, optimizer._lock)
+        kept = read_run(type(optimizer), every, path, {}, optimizer._lock)
     except LoadError as error:
         raise LoadError(f"checkpoint {error}: delete it or choose another name") from error
     if _begins(optimizer.events_, kept.events_):

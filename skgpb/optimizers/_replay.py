@@ -290,7 +290,7 @@ def mended(optimizer: Optimizer) -> Optimizer:
 def is_derived(name: str) -> bool:
     """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
     ours = name.startswith("_") or name.endswith("_")
-    return ours and not name.startswith(("_skl", "_parent_callback", "_metadata_request"))
+    return ours and not name.startswith("_metadata_request")
 
 
 def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:

@@ -16,7 +16,6 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
-from skgpb.optimizers._callbacks import Followed, begin_task
 from skgpb.optimizers._result import Found, RunResult
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
@@ -114,7 +113,7 @@ class RunRecord(Protocol):
     def release_failed(self) -> None: ...
 
 
-class Player(Followed, Protocol):
+class Player(Protocol):
     """What a run needs of its optimizer."""
 
     _lock: StateLock
@@ -293,12 +292,10 @@ class Play:
         elif optimizer._has_prices:
             self._spent_before = optimizer.spent_
         self._save()
-        self._task = begin_task(optimizer, max(0, self._most - self._done))
         workers.arrive = self._arrive
         with self._mine.going_on, self._progress, workers:
             # Answers that an earlier run has evaluated and not told come first.
-            for answer in self._join():
-                self._task.begin([answer.query])
+            self._join()
             while self._done < self._most and not self._ended:
                 if not self._answers():
                     if not workers.out and self._is_enough():
@@ -312,7 +309,6 @@ class Play:
                     )
                 if not self._ended and self._is_enough():
                     break
-        self._task.close()
         if self._failed:
             warn(
                 f"{self._failed} of {self._done} evaluations failed, the last one with: "
@@ -325,7 +321,6 @@ class Play:
         """Give the workers what they have room for, and wait for an answer."""
         workers = self._workers
         while due := self._due():
-            self._task.begin(due)
             workers.begin(due)
             self._last = due[-1]
         if not workers.out:
@@ -352,7 +347,7 @@ class Play:
             self._progress.told(reward, error)
             if len(answers) == 1:
                 self._save()
-            self._ended = self._why_ended(self._task.end(query, reward))
+            self._ended = self._why_ended()
             if self._ended or (refused is None and self._is_enough()):
                 self._save()
                 break
@@ -374,10 +369,9 @@ class Play:
         if self._checkpoint is not None:
             self._optimizer.save(self._checkpoint)
 
-    def _why_ended(self, called_back: bool) -> str:
+    def _why_ended(self) -> str:
         """Return the reason to end the run after an answer, or nothing."""
-        optimizer = self._optimizer
-        if called_back or (self._callback is not None and self._callback(optimizer) is True):
+        if self._callback is not None and self._callback(self._optimizer) is True:
             return "stopped by the callback"
         return self._why_stopped()
 
@@ -417,13 +411,12 @@ class Play:
     # -- what is being evaluated, and has been ------------------------------------------------
 
     @locked
-    def _join(self) -> list[Answer]:
-        """Begin next to other runs; return untold answers of runs that have ended."""
+    def _join(self) -> None:
+        """Begin next to other runs, with untold answers of runs that have ended."""
         going_on = [run for run in self._lock.runs if run.going_on.locked()]
         self._lock.runs = [*going_on, self._mine]
         answers = self._answers_left()[: max(0, self._most - self._done)]
         self._mine.queries.update({answer.query: answer.n_events for answer in answers})
-        return answers
 
     def _busy(self) -> set[Any]:
         """Return the queries that other runs are evaluating."""

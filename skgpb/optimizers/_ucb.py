@@ -28,7 +28,7 @@ class BaseUCBOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
@@ -51,7 +51,6 @@ class BaseUCBOptimizer(Search):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         beta: str | float | Callable[[int], float] | None = "theory",
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
@@ -72,7 +71,6 @@ class BaseUCBOptimizer(Search):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,

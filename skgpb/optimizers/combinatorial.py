@@ -411,7 +411,10 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return allocations.choices[free[first_maximum(scores[free])]]
 
     def _best(self) -> Allocation:
-        means = [optimizer.predict_arms() for optimizer in self.optimizers_]
+        means = [
+            optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
+            for optimizer in self.optimizers_
+        ]
         return self.domain_.allocation(self._table().best(np.concatenate(means)[np.newaxis])[0])
 
     def _value_of(self, query: Allocation) -> float:
@@ -630,6 +633,6 @@ def over_arms(name: str, optimizer: Any) -> Any:
         )
     if optimizer.cost is not None:
         raise ValueError(f"the optimizer of {name!r} must have no cost: pass costs to the bandit")
-    if optimizer.relative_noise is not None or differs(optimizer.alpha):
+    if differs(optimizer.alpha):
         raise ValueError(f"the optimizer of {name!r} must have one alpha for all arms")
     return clone(optimizer).set_params(arms=optimizer.queries, queries=None)

@@ -44,7 +44,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     weights : {"integral", "sampling", "joint"} or callable, default="integral"
         w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
         independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
@@ -64,7 +64,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -113,7 +113,6 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         weights: str | Callable[[Round], np.ndarray] = "integral",
         n_draws: int = 1000,
         covariance: str = "auto",
@@ -137,7 +136,6 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             beta=beta,
             guarantee=guarantee,
             n_candidates=n_candidates,

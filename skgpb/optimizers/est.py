@@ -38,7 +38,7 @@ class ESTOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     optimum : float, default=None
         The best value of f where it is known, in units of the reward; None to estimate it.
     guarantee : %(arms)s
@@ -47,7 +47,7 @@ class ESTOptimizer(Search):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -87,7 +87,6 @@ class ESTOptimizer(Search):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         optimum: float | None = None,
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
@@ -108,7 +107,6 @@ class ESTOptimizer(Search):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,

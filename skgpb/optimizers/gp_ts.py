@@ -38,7 +38,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     information_gain : %(arms)s
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
@@ -50,7 +50,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -103,7 +103,6 @@ class GPTSOptimizer(BaseUCBOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = 1.0,
         guarantee: Guarantee | None = None,
@@ -125,7 +124,6 @@ class GPTSOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             beta=beta,
             guarantee=guarantee,
             n_candidates=n_candidates,

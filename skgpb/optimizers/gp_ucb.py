@@ -54,7 +54,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box. "rkhs" is valid everywhere at
@@ -72,7 +72,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -130,7 +130,6 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         beta: str | float | Callable[[int], float] | None = None,
         regret: str = "cumulative",
         horizon: int | None = None,
@@ -153,7 +152,6 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             beta=beta,
             guarantee=guarantee,
             n_candidates=n_candidates,

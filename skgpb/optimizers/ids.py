@@ -82,7 +82,7 @@ class IDSOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     beta : float or callable, default=4.0
         Factor of the posterior variance in the bound on a gap: sqrt(beta) standard deviations. A
         callable takes the round, from 1.
@@ -151,7 +151,6 @@ class IDSOptimizer(Search):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         beta: float | Callable[[int], float] = 4.0,
         information: str = "directed",
         guarantee: Guarantee | None = None,
@@ -173,7 +172,6 @@ class IDSOptimizer(Search):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -39,7 +39,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     information_gain : %(arms)s
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
@@ -50,7 +50,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -93,7 +93,6 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = "theory",
         guarantee: Guarantee | None = None,
@@ -115,7 +114,6 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             beta=beta,
             guarantee=guarantee,
             n_candidates=n_candidates,

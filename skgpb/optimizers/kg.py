@@ -29,7 +29,7 @@ class KGOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     guarantee, n_candidates, n_initial : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s

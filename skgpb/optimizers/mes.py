@@ -51,7 +51,7 @@ class MESOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     optimum : float, default=None
         f*, the largest value of f, where it is known, in units of the reward; None to draw it. Not
         with ``queries`` or ``targets``.
@@ -66,7 +66,7 @@ class MESOptimizer(Search):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -124,7 +124,6 @@ class MESOptimizer(Search):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         optimum: float | None = None,
         max_values: str = "draws",
         n_max_values: int = 100,
@@ -146,7 +145,6 @@ class MESOptimizer(Search):
         self.context_bounds = context_bounds
         self.cost = cost
         self.alpha = alpha
-        self.relative_noise = relative_noise
         self.optimum = optimum
         self.max_values = max_values
         self.n_max_values = n_max_values

@@ -64,7 +64,7 @@ class TargetsOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     guarantee, n_candidates, n_initial : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
@@ -129,7 +129,6 @@ class TargetsOptimizer(Search):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -149,7 +148,6 @@ class TargetsOptimizer(Search):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -36,7 +36,7 @@ class PIOptimizer(Search):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     xi : float, default=0.01
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
@@ -46,7 +46,7 @@ class PIOptimizer(Search):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -92,7 +92,6 @@ class PIOptimizer(Search):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         xi: float = 0.01,
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
@@ -113,7 +112,6 @@ class PIOptimizer(Search):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -28,7 +28,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -57,7 +57,7 @@ from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
-from skgpb.optimizers._prices import Prices, check_prices, differs
+from skgpb.optimizers._prices import Prices, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, Round
@@ -70,7 +70,6 @@ from skgpb.utils import (
     Interval,
     Real,
     check_bounds,
-    check_draws,
     check_numbers,
 )
 
@@ -94,7 +93,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         A box instead of arms or rows, which candidates then stand for, see Notes. With none of them
         it comes from ``fit``. A dict gives the sides names, see :ref:`named-sides`.
     context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     guarantee : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y : %(arms)s
@@ -142,11 +141,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     the best answer is asked once more after 16 answers, which shows whether answers have noise.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
-    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior`,
-    :meth:`scores` and :meth:`predict_arms` use the last one that was asked, at first the middle of
-    the box of contexts. The initial design fills the space of arms, whatever the contexts are.
-    Candidates in a box fill it from the first round on; some of them follow the best points in the
-    context.
+    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
+    the last one that was asked, at first the middle of the box of contexts. The initial design
+    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
+    round on; some of them follow the best points in the context.
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
     reduces the standard deviations [Desautels2014]_; a batch has no query twice.
@@ -177,9 +175,8 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         "targets": "no_validation",
         "bounds": "no_validation",
         "context_bounds": "no_validation",
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", callable, None],
-        "cost": ["array-like", callable, None],
-        "relative_noise": ["array-like", callable, None],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "cost": ["array-like", None],
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -189,7 +186,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     queries: Any = None
     targets: Any = None
     cost: Any = None
-    relative_noise: Any = None
 
     def __init__(
         self,
@@ -202,7 +198,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -221,7 +216,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         self.context_bounds = context_bounds
         self.cost = cost
         self.alpha = alpha
-        self.relative_noise = relative_noise
         self.guarantee = guarantee
         self.n_candidates = n_candidates
         self.n_initial = n_initial
@@ -409,11 +403,10 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
         slot = self._tracked.slot_of(query)
-        share = 1.0 if self._prices is None else self._prices.share_of(query)
         self._model.begin(reward, self._relearned)
-        self._tracked.observing(slot, self._model.noise_of(alpha, share))
+        self._tracked.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, share)
+        mean, var = self._model.observe(what, reward, alpha)
         self._pay(query)
         self._close_round(query, reward, *self._model.in_units(mean, var), False)
 
@@ -592,94 +585,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             raise ValueError("side is for rule='posterior': no paper has cells of any size")
         return self._best_region(side, context=there)
 
-    # -- what users and other algorithms read -------------------------------------------------
-
-    @property
-    @locked
-    def arms_(self) -> np.ndarray:
-        """Rows of all queries, or the present candidates in a box, (n_rows, n_columns)."""
-        check_is_fitted(self, "bounds_")
-        self._refresh()
-        return self.domain_.rows.copy()
-
-    @locked
-    def scores(self) -> np.ndarray:
-        """Return the score of every query in the coming round, including its cost.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries,)
-            After the first queries, ``ask`` returns the first of the largest score that is not
-            pending. Logarithms of worth per unit of cost; where prices do not differ the index of
-            Algorithm 1 in the UCB family, and standard scores.
-        """
-        round = self.posterior()
-        covariances = self._tracked.covariances()
-        kept = covariances.known
-        try:
-            return self._values(round)
-        finally:
-            # When covariances are computed afresh decides their rounding: only ``ask`` does.
-            covariances.known = kept
-
-    @overload
-    def predict_arms(self, return_std: Literal[False] = False) -> np.ndarray: ...
-
-    @overload
-    def predict_arms(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
-
-    @overload
-    def predict_arms(
-        self, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-
-    @locked
-    def predict_arms(self, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of every row of the queries.
-
-        Parameters
-        ----------
-        return_std : bool, default=False
-            Whether to return standard deviations as well.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_rows,)
-        std : ndarray of shape (n_rows,), only if ``return_std``
-            Without the noise of an answer.
-        """
-        self._ensure_started()
-        self._refresh()
-        n = len(self.domain_.rows)
-        mean, std = self.surrogate_.predict_tracked(return_std=True)
-        mean = self._signed(mean[:n])
-        return (mean, std[:n]) if return_std else mean
-
-    @locked
-    def sample_arms(self, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw all rows of the queries jointly from the posterior.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, Generator or None, default=0
-            Seeds the draws, as ``numpy.random.default_rng`` takes it.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_rows, n_samples)
-            The draws. Over arms the low-rank root of the prior is found once; a draw takes
-            O(n_arms t).
-        """
-        n_samples = check_draws(n_samples)
-        self._ensure_started()
-        self._refresh()
-        check_draws(n_samples, len(self.domain_.rows))
-        rng = np.random.default_rng(random_state)
-        draws = self._known([]).query_draws(n_samples, rng)
-        return self._signed(draws.T * self._gp.scale + self._gp.offset)
-
     # -- domain -----------------------------------------------------------------------------
 
     @property
@@ -727,7 +632,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
-        check_prices(self._own.queries, self._own.cost, self._own.alpha, self._own.relative_noise)
         if self._actions is not None and not self._pulls:
             self._check_settings(self._actions, self._own.bounds, "bounds")
         if differs(self._own.alpha) and self._pulls and self._own.arms is None:
@@ -784,7 +688,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        prices = Prices(queries, self._own.cost, self._own.alpha, self._own.relative_noise)
+        prices = Prices(queries, self._own.cost, self._own.alpha)
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
@@ -795,7 +699,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         # Prices and noise of other sets are for the run on them.
         sets = ("arms", "queries", "targets")
         same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
-        of_sets = () if same else ("cost", "alpha", "relative_noise")
+        of_sets = () if same else ("cost", "alpha")
         return super()._waiting(names) | set(of_sets).intersection(names)
 
     def _default_prior(self) -> Prior:

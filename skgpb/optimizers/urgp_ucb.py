@@ -38,7 +38,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     kernel, arms : %(arms)s
     queries, targets : %(search)s
     bounds, context_bounds : %(arms)s
-    cost, alpha, relative_noise : %(search)s
+    cost, alpha : %(search)s
     weights : {"own", "mean", "sum"}, default="own"
         Standard deviation that counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
         with a smaller bonus, which performs well), the mean over all arms, or the sum, which
@@ -55,7 +55,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     Attributes
     ----------
-    surrogate_, domain_, arms_ : %(arms)s
+    surrogate_, domain_ : %(arms)s
     targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
@@ -94,7 +94,6 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
-        relative_noise: Any = None,
         weights: str = "own",
         covariance: str = "auto",
         beta: str | float | Callable[[int], float] = "theory",
@@ -117,7 +116,6 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
-            relative_noise=relative_noise,
             beta=beta,
             guarantee=guarantee,
             n_candidates=n_candidates,

@@ -509,7 +509,6 @@ class Model:
         what: int | np.ndarray,
         reward: float,
         alpha: float | None = None,
-        share: float = 1.0,
         renew: Callable[[], None] | None = None,
     ) -> tuple[float, float]:
         """Condition on a reward; its mean and variance before it, in units of the process.
@@ -522,8 +521,6 @@ class Model:
             The answer.
         alpha : float, default=None
             Its noise variance; NaN if that is to be learned, None as the options say.
-        share : float, default=1.0
-            Multiple of the learned noise variance that it has.
         renew : callable, default=None
             As for :meth:`begin`.
         """
@@ -531,7 +528,7 @@ class Model:
         if not self._begun:
             self.begin(reward, renew)
         alpha = self.told_noise if alpha is None else alpha
-        noise = self.noise_of(alpha, share)
+        noise = self.noise_of(alpha)
         if isinstance(what, np.ndarray):
             mean, std = (float(x[0]) for x in gp.moments([what], std=True))
             before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
@@ -539,7 +536,7 @@ class Model:
         else:
             before = gp.posterior.tracked_at(what)
             number = gp.observe_tracked(what, reward, noise)
-        self.samples.append(number, reward, alpha, share)
+        self.samples.append(number, reward, alpha)
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
         if not self.habits.learns_at_once:
             return before

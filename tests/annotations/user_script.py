@@ -233,8 +233,6 @@ def predictions() -> None:
         assert_type(optimizer.predict(ARMS, return_cov=True), tuple[np.ndarray, np.ndarray])
         assert_type(optimizer.predict_query(ARMS), np.ndarray)
         assert_type(optimizer.predict_query(ARMS, True), tuple[np.ndarray, np.ndarray])
-    assert_type(arms.predict_arms(), np.ndarray)
-    assert_type(arms.predict_arms(return_std=True), tuple[np.ndarray, np.ndarray])
     known = GPUCBOptimizer(
         RBF(0.2), arms=ARMS, alpha=1e-2, guarantee=Guarantee(2.0, noise_bound=0.1)
     )

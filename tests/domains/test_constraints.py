@@ -4,6 +4,7 @@ import pickle
 import re
 from fractions import Fraction
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -83,10 +84,10 @@ def test_nothing_impossible_is_asked_considered_or_recommended(name):
         assert possible(box, query.params), query.params
         opt.tell(query, value(query.params))
     space = opt.space_
-    for row in [*opt.arms_, *opt.domain_.rivals()[::7], *space.feasible.vertices]:
+    for row in [*cases.rows(opt), *opt.domain_.rivals()[::7], *space.feasible.vertices]:
         assert possible(box, space.setting(row)), space.setting(row)
     assert possible(box, opt.recommend().params)
-    assert len(np.unique(opt.arms_, axis=0)) > (50 if name != "no volume" else 10)
+    assert len(np.unique(cases.rows(opt), axis=0)) > (50 if name != "no volume" else 10)
 
 
 @pytest.mark.parametrize("d", [3, 5])
@@ -100,7 +101,7 @@ def test_vertices_stay_candidates(d):
     units = np.eye(d)
     expected = [*units[1:], *(0.5 * (units[0] + unit) for unit in units[1:])]
     assert len(opt.space_.feasible.vertices) == len(expected)
-    far = [np.abs(opt.arms_ - vertex).max(axis=1).min() for vertex in expected]
+    far = [np.abs(cases.rows(opt) - vertex).max(axis=1).min() for vertex in expected]
     assert_allclose(far, 0.0, atol=1e-6)
 
 
@@ -113,7 +114,7 @@ def test_vertices_are_left_out_where_they_may_be_many():
 def test_every_setting_of_a_coarse_mixture_is_a_candidate():
     opt = GPUCBOptimizer(bounds=BOXES["mixture in steps"], random_state=0).start()
     numbers = {(a, b, 20 - a - b) for a in range(21) for b in range(21 - a)}
-    found = {tuple(np.round(row * 20).astype(int).tolist()) for row in opt.arms_}
+    found = {tuple(np.round(row * 20).astype(int).tolist()) for row in cases.rows(opt)}
     assert found == numbers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 
+import cases
 import numpy as np
 import pytest
 from scipy.stats import loguniform, randint
@@ -130,7 +131,7 @@ def test_when_answers_came_is_kept(tmp_path):
     opt.save(path)
     others = [
         GPUCBOptimizer.load(path),
-        GPUCBOptimizer.load(path, verify=True),
+        cases.loaded(GPUCBOptimizer, path, True),
         pickle.loads(pickle.dumps(opt)),
         opt.repeated(opt.events_),
     ]

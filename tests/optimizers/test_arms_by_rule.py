@@ -69,9 +69,8 @@ def test_what_arms_are_not_is_refused():
         CombinatorialBandit([KGOptimizer(queries=Cells(0.1))], 3).ask()
     with pytest.raises(ValueError, match="must have no cost"):
         bandit(cost=np.ones(4)).ask()
-    for noise in ({"relative_noise": np.ones(4)}, {"alpha": np.ones(4)}):
-        with pytest.raises(ValueError, match="must have one alpha for all arms"):
-            CombinatorialBandit([KGOptimizer(queries=ARMS, **noise)], 3).ask()
+    with pytest.raises(ValueError, match="must have one alpha for all arms"):
+        CombinatorialBandit([KGOptimizer(queries=ARMS, alpha=np.ones(4))], 3).ask()
     mixed = [KGOptimizer(queries=ARMS), IDSOptimizer(queries=ARMS)]
     with pytest.raises(ValueError, match="must have the same class"):
         CombinatorialBandit(mixed, 3).ask()

@@ -1,5 +1,6 @@
 """Candidates in a box that move in turn, once moving all of them would take a round too long."""
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -33,16 +34,16 @@ def play(opt, n):
 def test_so_many_candidates_move_as_the_work_allows(settings):
     opt = played(EIOptimizer, 8, **settings)
     for _ in range(8, 30):
-        before = opt.arms_
+        before = cases.rows(opt)
         play(opt, 1)
-        changed = (opt.arms_ != before).any(axis=1).sum()
+        changed = (cases.rows(opt) != before).any(axis=1).sum()
         # The best is asked once more.
         n_queries = len(np.unique(opt.history_["descriptor"], axis=0))
         # A point of a face may be drawn there once more.
         assert 1 <= changed <= max(8, 64**2 // n_queries**2)
         # Candidates that stay are followed as exactly as those that moved.
-        mean, std = opt.predict_arms(return_std=True)
-        expected = opt.predict(opt.arms_, return_std=True)
+        mean, std = cases.moments(opt)
+        expected = opt.predict(cases.rows(opt), return_std=True)
         assert_allclose(mean, expected[0], atol=1e-8)
         assert_allclose(std, expected[1], atol=1e-6)
 
@@ -61,19 +62,19 @@ def test_a_run_that_was_saved_goes_on_with_the_same_candidates(cls, tmp_path):
     opt.save(tmp_path / "run.skgpb")
     other = cls.load(tmp_path / "run.skgpb")
     for _ in range(5):
-        assert_allclose(other.arms_, opt.arms_, atol=1e-7)
+        assert_allclose(cases.rows(other), cases.rows(opt), atol=1e-7)
         for each in (opt, other):
             each.tell(each.ask(), 1.0)
 
 
 def test_asking_and_reading_move_nothing_more():
     opt = played(EIOptimizer, 25)
-    first = opt.arms_
+    first = cases.rows(opt)
     opt.recommend()
-    opt.predict_arms()
-    opt.scores()
+    cases.moments(opt)
+    cases.scores(opt)
     opt.ask(3)
-    assert_array_equal(opt.arms_, first)
+    assert_array_equal(cases.rows(opt), first)
 
 
 def test_the_first_design_is_made_once(monkeypatch):

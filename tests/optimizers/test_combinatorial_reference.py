@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import cases
 import numpy as np
 import pytest
 from campaigns import PROBLEM, bandit, campaign, play
@@ -126,7 +127,7 @@ def test_rules_that_do_not_add_up_score_allocations():
     shares = []
     for _ in range(25):
         allocation = player.ask()
-        moments = [o.predict_arms(return_std=True) for o in player.optimizers_]
+        moments = [cases.moments(o) for o in player.optimizers_]
         mean = sum(m[ALLOCATIONS[:, i]] for i, (m, _) in enumerate(moments))
         std = np.sqrt(sum(s[ALLOCATIONS[:, i]] ** 2 for i, (_, s) in enumerate(moments)))
         ei = np.exp(log_expected_improvement(mean, std, mean.max()))
@@ -163,7 +164,7 @@ def test_kernels_with_a_scale_are_put_on_the_scale_of_the_rewards():
     play(player, 12, seed=1)
     t, index = 13, []
     for optimizer in player.optimizers_:
-        mean, std = optimizer.predict_arms(return_std=True)
+        mean, std = cases.moments(optimizer)
         index.append(mean + np.sqrt(theory_beta(t)) * std)
     assert player.ask().indices == tuple(best_allocation(index))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cases
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -35,7 +36,7 @@ def play(optimizer, n):
 def by_rule(optimizer):
     """Return whether the next arm has the largest score."""
     optimizer.start()
-    rows, scores = optimizer.arms_, optimizer.scores()
+    rows, scores = cases.rows(optimizer), cases.scores(optimizer)
     best = np.flatnonzero(scores >= scores.max() - 1e-9)[0]
     return bool((rows[best] == optimizer.ask().descriptor).all())
 
@@ -157,7 +158,7 @@ def test_a_saved_run_goes_on_with_the_same_first_arms(domain, tmp_path):
 def test_looking_does_not_change_them(domain):
     optimizer, other = (GPUCBOptimizer(**domain, random_state=0) for _ in range(2))
     play(optimizer, 2), play(other, 2)
-    optimizer.recommend(), optimizer.scores(), optimizer.predict(ARMS)
+    optimizer.recommend(), cases.scores(optimizer), optimizer.predict(ARMS)
     assert optimizer.ask(8) == other.ask(8)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import log, sqrt
 
+import cases
 import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from runs import of_another_version
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
@@ -251,7 +253,7 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     balls._relearned()
     assert_array_equal(balls._variation, kept)
     arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
-    arms.scores()  # places the candidates of the round
+    cases.scores(arms)  # places the candidates of the round
     process = arms.surrogate_.process_
     assert arms._tracked.largest_slope() == arms.domain_.largest_slope(process.deviations)
     assert_pairs_are_those_of_the_process(arms)
@@ -260,9 +262,9 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     assert_pairs_are_those_of_the_process(listed)
     for optimizer, moving in [(arms, True), (listed, False)]:
         process = optimizer.surrogate_.process_
-        draws = PairCovariances(process, moving).draws(3, np.random.default_rng(1)).T
-        expected = draws * process.scale + process.offset
-        assert_allclose(optimizer.sample_arms(3, 1), expected, rtol=1e-12)
+        round = optimizer.posterior()
+        expected = PairCovariances(process, moving).draws(3, optimizer.posterior().rng)
+        assert_allclose(round.query_draws(3), expected, rtol=1e-12)
 
 
 # diameter="kernel" -------------------------------------------------------------------------------
@@ -383,8 +385,9 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     pending = run.ask(2)
     run.save(tmp_path / "run")
     assert 0 < surprises < n_events // 2
+    of_another_version(tmp_path / "run", beta=0.01)
     with pytest.warns(ReplayWarning, match=rf"(\d+) of {n_events + 2} steps") as told:
-        loaded = GPUCBOptimizer.load(tmp_path / "run", beta=0.01)
+        loaded = GPUCBOptimizer.load(tmp_path / "run")
     found = int(str(told[0].message).split()[0])
     assert surprises < found <= surprises + 2  # and what was pending
     assert loaded.beta == 0.01
@@ -411,4 +414,4 @@ def test_hundreds_of_exact_answers_near_the_best_point_keep_means_where_answers_
     known = optimizer.predict(history["descriptor"][:, :d])
     # Jitter moves a mean by less than ten of its deviations, 1e-4 of the prior's.
     assert_allclose(known, history["reward"], atol=1e-3)
-    assert abs(optimizer.predict(optimizer.arms_)).max() < 10.0 * d
+    assert abs(optimizer.predict(cases.rows(optimizer))).max() < 10.0 * d

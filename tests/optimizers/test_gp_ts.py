@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import cases
 import numpy as np
 from cases import play
 from sklearn.gaussian_process.kernels import RBF
@@ -27,7 +28,7 @@ def test_joint_draws_have_the_posterior_moments():
     optimizer = thompson()
     play(optimizer, 10, f)
     optimizer.tell(np.array([[0.11], [0.52]]), 0.3)  # an average that is no arm
-    draws = optimizer.sample_arms(20_000, random_state=0)
+    draws = optimizer.posterior().query_draws(20_000).T
     mean, cov = optimizer.predict(ARMS, return_cov=True)
     std = np.sqrt(np.diag(cov))
     np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=5 * std.max() / 141)
@@ -37,10 +38,10 @@ def test_joint_draws_have_the_posterior_moments():
 def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
     few = thompson(kernel=RBF(0.2))
     play(few, 15, f)
-    full = few.sample_arms(5, random_state=3)
+    full = few.posterior().query_draws(5)
     monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
     few._relearned()
-    np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(few.posterior().query_draws(5), full, rtol=0, atol=1e-4)
     assert few._tracked.pairs()._draws._root.left.shape[1] < 30
 
 
@@ -52,8 +53,8 @@ def test_joint_draws_in_a_box_have_the_posterior_moments_in_every_round():
     optimizer = in_a_box()
     for _ in range(3):
         play(optimizer, 6, f)
-        draws = optimizer.sample_arms(20_000, random_state=0)
-        mean, cov = optimizer.predict(optimizer.arms_, return_cov=True)
+        draws = optimizer.posterior().query_draws(20_000).T
+        mean, cov = optimizer.predict(cases.rows(optimizer), return_cov=True)
         # Five standard errors of a mean of 20,000 draws, and of a covariance of as many.
         atol = 5 * np.sqrt(np.diag(cov).max() / 20_000)
         np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=atol)
@@ -64,8 +65,8 @@ def test_joint_draws_in_a_box_have_the_posterior_moments_in_every_round():
 def test_draws_in_a_box_depend_on_the_round_alone():
     looked_at, left_alone = in_a_box(), in_a_box()
     for t in range(20):
-        looked_at.sample_arms(2)
-        looked_at.scores()
+        looked_at.posterior().query_draws(2)
+        cases.scores(looked_at)
         again = pickle.loads(pickle.dumps(looked_at))
         arm, other = looked_at.ask(), left_alone.ask()
         assert arm == other == again.ask()
@@ -79,7 +80,7 @@ def test_thompson_sampling_with_the_width_of_its_theory_spreads_wider():
     narrow.tell(ARMS[3], 0.2)
     wide.tell(ARMS[3], 0.2)
     v = 1 + np.sqrt(2 * (0.0 + 1 + np.log(20)))  # gamma_1 of the order formula is 0
-    mean = narrow.predict_arms()
+    mean = cases.moments(narrow)[0]
     np.testing.assert_allclose(
-        wide.scores() - mean, v * (narrow.scores() - mean), rtol=1e-10, atol=1e-12
+        cases.scores(wide) - mean, v * (cases.scores(narrow) - mean), rtol=1e-10, atol=1e-12
     )

@@ -2,6 +2,7 @@
 
 import copy
 
+import cases
 import numpy as np
 import pytest
 from cases import POINTS, answer_indirect, make_indirect, play
@@ -290,8 +291,8 @@ def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
         raise AssertionError("it is known")
 
     monkeypatch.setattr(Model, "_robustly", fail)
-    for verify in (False, True):
-        loaded = cls.load(tmp_path / "run.skgpb", verify=verify)
+    for again in (False, True):
+        loaded = cases.loaded(cls, tmp_path / "run.skgpb", again)
         assert_array_equal(loaded.surrogate_.kernel_.theta, optimizer.surrogate_.kernel_.theta)
         assert_allclose(loaded.alpha_, optimizer.alpha_)
         assert_allclose(loaded.ask().a, optimizer.ask().a, atol=1e-6)

@@ -3,6 +3,7 @@
 import warnings
 from contextlib import nullcontext
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -204,8 +205,8 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
     assert len(searches) == sum(n >= 4 for n in expected)
 
 
-@pytest.mark.parametrize("verify", [False, True])
-def test_a_loaded_run_does_not_learn_again(verify, tmp_path, monkeypatch):
+@pytest.mark.parametrize("again", [False, True])
+def test_a_loaded_run_does_not_learn_again(again, tmp_path, monkeypatch):
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
     play(optimizer, 18)
     optimizer.save(tmp_path / "run")
@@ -215,7 +216,7 @@ def test_a_loaded_run_does_not_learn_again(verify, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(skgpb.surrogate.likelihood, "most_probable", never)
-        resumed = EIOptimizer.load(tmp_path / "run", verify=verify)
+        resumed = cases.loaded(EIOptimizer, tmp_path / "run", again)
         assert resumed.alpha_ == optimizer.alpha_
         assert resumed.surrogate_.kernel_ == optimizer.surrogate_.kernel_
     # From here on it does.
@@ -336,7 +337,7 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     assert hyperparameters(resumed) == hyperparameters(optimizer)
     corners = optimizer.bounds_.T
     assert_allclose(resumed.predict(corners), optimizer.predict(corners), rtol=1e-10)
-    repeated = type(optimizer).load(tmp_path / "run", verify=True, **again)
+    repeated = cases.loaded(type(optimizer), tmp_path / "run", True, **again)
     assert hyperparameters(repeated) == hyperparameters(optimizer)
     assert_array_equal(repeated.predict(corners), optimizer.predict(corners))
     assert resumed.ask() == repeated.ask() == optimizer.ask()

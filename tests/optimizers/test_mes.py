@@ -6,6 +6,7 @@ import inspect
 import pickle
 from types import SimpleNamespace
 
+import cases
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -140,7 +141,7 @@ def test_draws_of_targets_are_the_same_however_a_run_came_about(tmp_path):
     expected = optimizer.posterior().draws(20)
     twins = (
         looked_at,
-        MESOptimizer.load(tmp_path / "run", verify=True),
+        cases.loaded(MESOptimizer, tmp_path / "run", True),
         pickle.loads(pickle.dumps(optimizer)),
     )
     for twin in twins:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -402,8 +403,8 @@ def test_length_scales_are_dropped_by_answers_to_indirect_questions(make_one, tm
     lower, upper = opt.interval(ARMS)
     assert (lower <= f(ARMS)).all() and (f(ARMS) <= upper).all()
     opt.save(tmp_path / "run.skgpb")
-    for verify, digits in ((False, 1e-8), (True, 0.0)):
-        again = type(opt).load(tmp_path / "run.skgpb", verify=verify)
+    for repeated, digits in ((False, 1e-8), (True, 0.0)):
+        again = cases.loaded(type(opt), tmp_path / "run.skgpb", repeated)
         assert again.ask() == opt.ask()
         assert_allclose(again.interval(ARMS), [lower, upper], rtol=digits)
 

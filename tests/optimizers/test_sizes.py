@@ -118,7 +118,6 @@ MAKERS = {
     "n_samples of a regressor": lambda n: regressor().fit(X, X[:, 0]).sample_y(X, n),
     "n_samples before any fit": lambda n: regressor().sample_y(X, n),
     "n_samples of a tree": lambda n: skgpb.GPOOOptimizer().fit(X, X[:, 0]).sample_y(X, n),
-    "n_samples of arms": lambda n: arms().sample_arms(n),
     "n_samples of f": lambda n: process().sample_y(X, n),
     "n_samples of g": lambda n: process().sample_query(X, n),
     "n_samples of what is tracked": lambda n: process().sample_tracked(n),
@@ -175,5 +174,3 @@ def test_many_draws_at_few_points_are_drawn():
 def test_draws_at_many_points_are_limited_by_all_that_is_drawn():
     with pytest.raises(ValueError, match="n_samples must be an integer from 0 to 1000000, got"):
         joint_draws(np.zeros(100), np.eye(100), 1_000_001, 0)
-    with pytest.raises(ValueError, match="n_samples must be an integer from 0 to 100000, got"):
-        skgpb.GPUCBOptimizer(RBF(0.2), arms=np.zeros((1000, 1)), alpha=0.1).sample_arms(100_001)

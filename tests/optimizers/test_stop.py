@@ -84,7 +84,7 @@ def test_gap_of_a_run_is_exceeded_in_a_share_delta_of_draws(stop):
     opt = MAKERS["arms"]()
     result = opt.run(noisy(), budget=6, stop=stop)
     delta, n = 0.05 if stop is None else stop.delta, 40_000
-    draws = opt.sample_arms(n, random_state=1)
+    draws = opt.sample_y(ARMS, n, random_state=1)
     better = draws.max(axis=0) - draws[result.x.index]
     # The gap is a quantile of 2,048 draws; four standard deviations of both shares together.
     error = 4.0 * np.sqrt(delta * (1.0 - delta) * (1.0 / QUANTILE_DRAWS + 1.0 / n))
@@ -204,30 +204,6 @@ def test_a_function_of_the_optimizer_stops_as_well():
     opt = MAKERS["arms"]()
     result = opt.run(noisy(), budget=50, stop=lambda opt: len(opt.history_) == 4)
     assert (result.nfev, result.message) == (4, "stop returned True")
-
-
-@pytest.mark.parametrize("name", ["arms", "cells"])
-def test_loops_of_ones_own_stop_where_run_does(name):
-    stop, opt, answer = Stop(0.3, 0.1), MAKERS[name](), noisy()
-    n = 0
-    while not opt.may_stop(stop) and n < 199:  # False while nothing is known
-        query = opt.ask()
-        opt.tell(query, answer(query))
-        n += 1
-    assert 1 < n == MAKERS[name]().run(noisy(), budget=199, stop=stop).nfev < 199
-    with pytest.raises(TypeError, match="stop must be a Stop"):
-        opt.may_stop(0.1)
-
-
-def test_what_else_would_be_taken_is_compared_with_the_best():
-    opt = MAKERS["arms"]()
-    opt.run(noisy(), budget=60)
-    stop = Stop(0.3, 0.1)
-    while stop.risks(len(opt.history_)) is None:
-        opt.run(noisy(), budget=1)
-    worst = opt.domain_.arm(int(np.argmin(opt.predict(ARMS))))
-    assert opt.may_stop(stop)
-    assert not opt.may_stop(stop, worst)
 
 
 def test_a_run_in_contexts_is_stopped_by_a_function_alone():

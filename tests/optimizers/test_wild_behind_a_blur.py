@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cases
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -74,11 +75,11 @@ def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     assert 15 not in optimizer.surrogate_.wild_factors
 
 
-@pytest.mark.parametrize("verify", [False, True])
-def test_a_saved_run_knows_its_wild_answers(tmp_path, verify):
+@pytest.mark.parametrize("again", [False, True])
+def test_a_saved_run_knows_its_wild_answers(tmp_path, again):
     optimizer = played(8.0, rounds=24)
     optimizer.save(tmp_path / "run.json")
-    loaded = CMESOptimizer.load(tmp_path / "run.json", verify=verify)
+    loaded = cases.loaded(CMESOptimizer, tmp_path / "run.json", again)
     assert loaded.surrogate_.wild_factors == optimizer.surrogate_.wild_factors != {}
     assert np.array_equal(loaded.ask().a, optimizer.ask().a)
 

@@ -27,9 +27,9 @@ from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer, ContextualGPTreeOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb._scripted import InOrder, OffAt
 from skgpb.exceptions import EvaluationWarning, PendingWarning
 from skgpb.optimizers._workers import n_workers
+from skgpb.testing import InOrder, OffAt
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
 
