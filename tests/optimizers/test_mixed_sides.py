@@ -136,7 +136,11 @@ def test_the_best_setting_is_found(cls, budget):
 
 
 @pytest.mark.parametrize("cls", [GPZoomingOptimizer, CMESOptimizer])
-@pytest.mark.parametrize("side", [range(1, 9), [0.1, 0.5], ["A", "B"], randint(1, 9)], ids=str)
+@pytest.mark.parametrize(
+    "side",
+    [range(1, 9), [0.1, 0.5], ["A", "B"], randint(1, 9)],
+    ids=["range", "numbers", "categories", "distribution"],
+)
 def test_searches_of_continuous_boxes_say_what_to_use_for_others(cls, side):
     optimizer = cls(bounds={"x": (0, 1), "n": side})
     words = rf"bounds\['n'\] must be .* {cls.__name__}, .* use GPUCBOptimizer or GPOOOptimizer"
