@@ -88,7 +88,7 @@ def log_own_gain(mean: np.ndarray, var: np.ndarray, noise: np.ndarray) -> np.nda
     --------
     >>> import numpy as np
     >>> log_own_gain(np.array([1.0, 0.8]), np.array([0.01, 0.5]), np.full(2, 0.1)).round(1)
-    array([-24.9,  -1.8])
+    array([-30.3,  -1.8])
     """
     best = int(np.argmax(mean))
     rival = np.max(np.delete(mean, best), initial=-np.inf)

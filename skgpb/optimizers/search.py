@@ -133,9 +133,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     integers there is no grid. Settings are candidates, all of them if these are few enough; else
     half of them differ from the best ones on one side, or on a few.
 
-    *Repeats.* Rules that are to find the best, and learn the kernel, ask a setting of lists and
-    integers again only if one more answer may raise the largest mean by more than a new setting
-    may (decision D-H49). ``run`` ends when every setting is known exactly.
+    *Repeats.* Rules that are to find the best, and learn the kernel, ask one of finitely many arms,
+    or a setting of lists and integers, again only if one more answer may raise the largest mean by
+    more than a new one may (decision D-H49). ``run`` ends when all are known exactly.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
     the best answer is asked once more after 16 answers, which shows whether answers have noise.
@@ -335,16 +335,13 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _repeats_for_gain(self) -> bool:
         """Whether a setting is asked again only if that may change the recommendation.
 
-        Where kernel and noise are learned, settings are separate, and the best is to be found. In a
-        box of numbers there is always a new point beside one that was asked.
+        Where the kernel is learned, settings are separate, and the best is to be found. In a box of
+        numbers there is always a new point beside one that was asked.
         """
-        return (
-            self._is_for_best
-            and self._own.kernel is None
-            and self._can_be_seen
-            and self.space_ is not None
-            and self.space_.discrete
-        )
+        space = self.space_
+        separate = not self.domain_.stands_for_box or (space is not None and space.discrete)
+        learned = self._own.kernel is None
+        return separate and learned and self._is_for_best and self._can_be_seen
 
     @property
     def _knows_all(self) -> bool:

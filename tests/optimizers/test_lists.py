@@ -73,6 +73,18 @@ def test_no_setting_is_asked_again_and_again(name, noise):
         assert len(set(asked)) >= (49 if noise == 0.0 else 35)
 
 
+@pytest.mark.parametrize("name", FOR_THE_BEST)
+def test_no_arm_is_asked_again_where_answers_are_exact(name):
+    arms = np.linspace(0.0, 1.0, 30)[:, np.newaxis]
+    optimizer = FOR_THE_BEST[name](arms=arms, alpha=0.0, random_state=0)
+    asked = []
+    for _ in range(20):
+        query = optimizer.ask()
+        asked.append(query.index)
+        optimizer.tell(query, -((query.points[0, 0] - 0.3) ** 2))
+    assert len(set(asked)) == 20
+
+
 @pytest.mark.parametrize("name", ["EI", "UCB"])
 def test_a_run_ends_when_every_setting_is_known_exactly(name):
     f = table(3, (4, 3, 2))
