@@ -133,8 +133,8 @@ def test_every_rule_asks_every_set(rule, name, contexts, prices):
     assert (best.points[:, 0] == 0.2).all() if contexts else best in optimizer.targets_
     assert len(optimizer.history_) == 6
     query = optimizer.ask(**where[-1])
-    # Candidates follow the best in the context that is asked, and of settings a known one is left out
-    # if a new one teaches more.
+    # Candidates follow the best in the context that is asked; of settings and arms a known one is
+    # left out if a new one teaches more.
     if not (contexts or optimizer._repeats_for_gain):
         slot = optimizer.domain_.slot_of(query)
         assert scores.max() == -np.inf or scores[slot] >= scores.max() - 1e-9
