@@ -54,6 +54,7 @@ from skgpb.exceptions import (
     LoadError,
     ModelWarning,
     NumericalWarning,
+    ParameterWarning,
     PrivacyBudgetError,
     RefinementWarning,
     ReplayWarning,
@@ -251,6 +252,7 @@ def errors(folder: Path) -> None:
         LearningWarning,
         ModelWarning,
         NumericalWarning,
+        ParameterWarning,
         RefinementWarning,
         ReplayWarning,
     ]
