@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.kernels._settings import OnSettings
 from skgpb.surrogate.criticism import (
     FEWEST,
     FEWEST_LEARNED,
@@ -894,8 +895,8 @@ class Model:
         prior = self.prior
         if prior is None or self.schedule.learned_at < FIRST_LEARNING:
             return None
-        if not is_of_matern(gp.kernel):
-            return None
+        if not is_of_matern(gp.kernel) or type(gp.kernel) is OnSettings:
+            return None  # of lists and integers nothing was measured, and it takes seconds
         samples = self.samples.scaled(gp.offset, gp.scale)
         of_noise, limits = self._noise_prior() if samples.unknown.any() else (None, None)
         optimizer = self.options.optimizer
