@@ -353,8 +353,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             return False
         if len(self._gp.observed) < len(rows) or not self._model.is_exact:
             return False
-        known = {row.tobytes() for row in self._gp.observed.rows + 0.0}
-        return all(row.tobytes() in known for row in rows + 0.0)
+        return bool(rows_among(rows, self._gp.observed.rows).all())
 
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -365,11 +364,13 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         query by itself. Of the queries that were asked the one that teaches most is compared with
         the new one of the best score.
         """
-        asked = {row.tobytes() for row in self._rows_with(self._record.pending) + 0.0}
-        known = np.array([row.tobytes() in asked for row in self.domain_.rows + 0.0])
+        asked, rows = self._rows_with(self._record.pending), self.domain_.rows
+        if not (asked == rows[slot]).all(axis=1).any():
+            return slot
+        known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
         new, again = free[~known[free]], free[known[free]]
-        if not (known[slot] and len(new)):
+        if not len(new):
             return slot
         both = np.append(again, best_of(values, new))
         gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
@@ -840,3 +841,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
     """Return the number of the first of the best values, among some of them if given."""
     return first_best(values) if slots is None else int(slots[first_best(values[slots])])
+
+
+def rows_among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return which rows (n, c) are also among others (m, c), shape (n,)."""
+    known = {row.tobytes() for row in others + 0.0}  # adding 0.0 turns -0.0 into 0.0
+    return np.array([row.tobytes() in known for row in rows + 0.0])

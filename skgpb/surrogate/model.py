@@ -412,12 +412,12 @@ class Model:
         given = self.options.own_noise
         return self._own_share * self.process.scale**2 if given is None else given
 
-    def noise_of(self, alpha: float, share: float = 1.0, asked: bool = True) -> float:
+    def noise_of(self, alpha: float, asked: bool = True) -> float:
         """Noise variance with which an answer, or a value of f, is observed, in the user's units.
 
         ``alpha`` is NaN if it is learned.
         """
-        noise = self.noise * share * self.process.scale**2 if isnan(alpha) else alpha
+        noise = self.noise * self.process.scale**2 if isnan(alpha) else alpha
         return noise + self.own_noise if asked else noise
 
     def _error_of(self, kernel: Any) -> float:
