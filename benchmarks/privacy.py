@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks._common import argument_parser, format_table, write_csv
 from benchmarks.tables.problems import CALIFORNIA
 from skgpb.cli.asked import GROUPS
-from skgpb.cli.private import private_office
+from skgpb.cli.private import private_oracle
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import NoisyAverages, search_by_asking
 
@@ -65,11 +65,11 @@ def private_search(table: Table, epsilon: float, delta: float, seed: int) -> tup
         epsilon=epsilon, delta=delta, target_range=limits, seed=seed, budget=None
     )
     arguments.least = None
-    office = private_office(y, arguments)
+    oracle = private_oracle(y, arguments)
     table_of = MemoryTable(X, np.zeros(len(y)))
-    found = search_by_asking(table_of, office, arguments.least, arguments.budget, seed=seed)
-    members, noise = found.group.rows, max(office.noises)
-    spent = office.averages.epsilon_spent_
+    found = search_by_asking(table_of, oracle, arguments.least, arguments.budget, seed=seed)
+    members, noise = found.group.rows, max(oracle.noises)
+    spent = oracle.averages.epsilon_spent_
     return float(y[members].mean()), len(members), noise, found.n_answers, spent
 
 

@@ -85,7 +85,7 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     parameters = result["parameters"]
     assert parameters["noise"] == 0.3 and parameters["alpha"] is None
     assert parameters["min_rows"] == 9
-    assert result["engine"] == "model" and 0.5 < result["share_foretold"] < 1.0
+    assert result["engine"] == "model" and 0.5 < result["r2_loo"] < 1.0
     printed = capsys.readouterr().out
     assert f"{result['n_members']} rows, " in printed
     assert re.search(rf"questions asked +{result['n_rounds']} on ", printed)
@@ -173,8 +173,8 @@ def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise,
 
 def test_exact_answers_are_asked_for_once():
     rows = peaked(64)
-    office = NoisyAverages(rows[:, 2], 0.0)
-    found = search_by_asking(MemoryTable(rows[:, :2], np.zeros(64)), office, 4, 200)
+    oracle = NoisyAverages(rows[:, 2], 0.0)
+    found = search_by_asking(MemoryTable(rows[:, :2], np.zeros(64)), oracle, 4, 200)
     assert found.n_answers == len(found.groups) <= 200
     assert all(len(group.answers) == 1 for group in found.groups)
     means = [rows[group.rows, 2].mean() for group in found.groups]
@@ -266,16 +266,16 @@ def test_the_search_sees_nothing_but_noisy_averages():
     first = search_by_asking(table, Listening(rows[:, 2], 0.3), 9, 60)
     replayed = list(told)
     second = search_by_asking(table, Repeating(-rows[:, 2], 0.3), 9, 60)
-    assert not replayed and second.box == first.box
+    assert not replayed and second.subgroup == first.subgroup
     assert_array_equal(second.mean, first.mean)
 
 
 def test_noise_has_the_given_deviation():
-    office = NoisyAverages(np.array([1.0, 2.0, 3.0, 6.0]), 0.5)
-    answers, variances = np.array([office.answer(np.arange(4), 1.0) for _ in range(4000)]).T
+    oracle = NoisyAverages(np.array([1.0, 2.0, 3.0, 6.0]), 0.5)
+    answers, variances = np.array([oracle.answer(np.arange(4), 1.0) for _ in range(4000)]).T
     assert_allclose(answers.mean(), 3.0, atol=5 * 0.5 / np.sqrt(4000))
     assert_allclose(answers.std(), 0.5, rtol=5 / np.sqrt(2 * 4000))
-    assert (variances == 0.25).all() and office.repeats
+    assert (variances == 0.25).all() and oracle.repeats
 
 
 @needs_census

@@ -185,9 +185,9 @@ def test_a_search_spends_all_that_may_be_spent_and_no_more():
     for seed in range(4):
         given = Namespace(epsilon=3.0, delta=1e-6, target_range=(0, 10), seed=seed, budget=None)
         given.least = None
-        office = private.private_office(column(), given)
-        found = search_by_asking(MemoryTable(X, np.zeros(N)), office, given.least, given.budget)
-        spent = office.averages.spent_ / office.averages.budget
+        oracle = private.private_oracle(column(), given)
+        found = search_by_asking(MemoryTable(X, np.zeros(N)), oracle, given.least, given.budget)
+        spent = oracle.averages.spent_ / oracle.averages.budget
         # Every row is in some of the first groups; those of the best boxes are in others as well.
         assert spent.min() > 0.3 and spent.max() <= 1.0
         assert all(len(group.answers) == 1 for group in found.groups)

@@ -132,7 +132,7 @@ SAME |= {
     "dollars": text(rows=[(x, y, f"${v}") for x, y, v in zip(X, Y, VALUE, strict=True)]),
     "euros": text(";", rows=[(x, y, f"{v} €") for x, y, v in zip(X, Y, VALUE, strict=True)]),
     "German euros": grouped(",", ".").replace("\n", " €\n").replace(" €", "", 1),
-    "comments above the header": text(head="# of my office\n# in 2024\n"),
+    "comments above the header": text(head="# of my oracle\n# in 2024\n"),
 }
 #: Tables that cannot be searched, and what is said of them.
 REFUSED = {

@@ -28,7 +28,7 @@ from benchmarks.tables import large
 from benchmarks.tables.asked import EPSILONS, NOISES, noisy_gains, private_gains
 from benchmarks.tables.opponents import OPPONENTS
 from benchmarks.tables.problems import MAKERS, Problem, real, synthetic
-from skgpb.tables import MemoryTable, find_group
+from skgpb.tables import MemoryTable, find_subgroup
 from skgpb.tables.finding import find_and_judge
 
 SHARES = (0.01, 0.05)
@@ -63,9 +63,9 @@ def gain(method: str, given: Problem, new: Problem, least: int) -> tuple[float, 
     """Held-out gain and seconds of processor time; None where a method cannot."""
     start = time.process_time()
     if method == "skgpb":
-        group = find_group(MemoryTable(given.columns, given.y), least)
+        group = find_subgroup(MemoryTable(given.columns, given.y), least)
         seconds = time.process_time() - start
-        inside = MemoryTable(new.columns, new.y).rows(group.box)
+        inside = MemoryTable(new.columns, new.y).rows(group.subgroup)
     else:
         X = given.X_as(given)
         start = time.process_time()
@@ -182,7 +182,7 @@ def coverage(seed: int, runs: int) -> list[tuple[str, bool, float]]:
             given, new = problem.part(np.arange(n)), problem.part(np.arange(n, n + NEW_ROWS))
             least = int(np.ceil(SHARES[(i + run) % 2] * n))
             finding = find_and_judge(MemoryTable(given.columns, given.y), least, n_permutations=1)
-            inside = MemoryTable(new.columns, new.y).rows(finding.box)
+            inside = MemoryTable(new.columns, new.y).rows(finding.subgroup)
             low, high = finding.verdict.interval or (-np.inf, np.inf)
             holds = bool(low <= new.y[inside].mean() <= high)
             rows.append((make.__name__.replace("_", " "), holds, (high - low) / new.y.std()))

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from benchmarks.tables.problems import Problem
-from skgpb.cli.private import PrivateOffice
+from skgpb.cli.private import PrivateOracle
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import FIRST, NoisyAverages, search_by_asking
 
@@ -44,14 +44,14 @@ def leaves(X: np.ndarray, m: int) -> list[np.ndarray]:
     return found
 
 
-def sequential_halving(groups: list[np.ndarray], office: NoisyAverages, budget: int) -> np.ndarray:
+def sequential_halving(groups: list[np.ndarray], oracle: NoisyAverages, budget: int) -> np.ndarray:
     """Rows of the group that is left."""
     sums, counts, left, asked = np.zeros(len(groups)), np.zeros(len(groups)), None, 0
     left = np.arange(len(groups))
     while len(left) > 1 and asked < budget:
         each = max(1, (budget - asked) // (math.ceil(math.log2(len(left))) * len(left)))
         for i in np.repeat(left, each)[: budget - asked]:
-            sums[i] += office.answer(groups[i], 1.0)[0]
+            sums[i] += oracle.answer(groups[i], 1.0)[0]
             counts[i] += 1
             asked += 1
         means = np.where(counts[left] > 0, sums[left] / np.maximum(counts[left], 1), -np.inf)
@@ -98,7 +98,7 @@ def private_gains(problem: Problem, share: float, epsilon: float, seed: int) -> 
     )
     budget = math.ceil((min(GROUPS, n // least) + 1) / FIRST)
     found = search_by_asking(
-        MemoryTable(problem.columns, np.zeros(n)), PrivateOffice(y, given), least, budget, seed=seed
+        MemoryTable(problem.columns, np.zeros(n)), PrivateOracle(y, given), least, budget, seed=seed
     )
     rows = {
         "skgpb": found.group.rows,

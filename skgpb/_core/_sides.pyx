@@ -19,12 +19,12 @@ cdef double best_side(
     const double[::1] count,
     const double[::1] total,
     const uint8_t[::1] inside,
-    double price,
+    double threshold,
     double penalty,
     double least,
     uint8_t[::1] trial,
 ) noexcept nogil:
-    """Write the best side of a feature to ``trial`` and return its gain; see Sides.climb.
+    """Write the best side of a feature to ``trial`` and return its gain; see Sides.ascend.
 
     The levels run from ``begin`` to ``end``; missing values have the levels from ``missing`` on.
     """
@@ -32,7 +32,7 @@ cdef double best_side(
     cdef double value, run = 0.0, best = -1e300
     cdef double whole = 0.0, now = 0.0, gain = 0.0, rows = 0.0, out_now = 0.0, out = 0.0
     for i in range(begin, end):
-        value = total[i] - price * count[i]
+        value = total[i] - threshold * count[i]
         whole += value
         if inside[i]:
             now += value
@@ -44,20 +44,20 @@ cdef double best_side(
             if run <= 0.0:
                 run = 0.0
                 first = i
-            run += total[i] - price * count[i]
+            run += total[i] - threshold * count[i]
             if run > best:
                 best, best_first, best_last = run, first, i
         for i in range(begin, missing):
             trial[i] = best_first <= i <= best_last
     else:
         for i in range(begin, missing):
-            trial[i] = total[i] - price * count[i] > 0.0
+            trial[i] = total[i] - threshold * count[i] > 0.0
     for i in range(missing, end):
-        trial[i] = total[i] - price * count[i] > 0.0
+        trial[i] = total[i] - threshold * count[i] > 0.0
     for i in range(begin, end):
         if trial[i]:
             rows += count[i]
-            gain += total[i] - price * count[i]
+            gain += total[i] - threshold * count[i]
         else:
             out += count[i]
     now -= penalty * sqrt(out_now)
@@ -75,7 +75,7 @@ def best_move(
     const double[::1] count,
     const double[::1] total,
     const uint8_t[::1] inside,
-    double price,
+    double threshold,
     double penalty,
     double least,
 ):
@@ -93,8 +93,8 @@ def best_move(
         Number of rows of each level, and the sum of the target over them.
     inside : ndarray of shape (size,) of uint8
         1 for the levels of the present sides.
-    price, penalty, least : float
-        As in :meth:`Sides.climb`.
+    threshold, penalty, least : float
+        As in :meth:`Sides.ascend`.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def best_move(
         for j in range(d):
             gain[j] = best_side(
                 offsets[j], offsets[j] + n_values[j], offsets[j + 1], ordered[j],
-                count, total, inside, price, penalty, least, trial,
+                count, total, inside, threshold, penalty, least, trial,
             )
     return gains, sides
 
@@ -267,16 +267,16 @@ cdef class Sides:
                     self.beyond[i] += 1
                     self.which[i] += j
 
-    def climb(self, double price, double penalty, double least, Py_ssize_t most):
+    def ascend(self, double threshold, double penalty, double least, Py_ssize_t most):
         """Repeat the move of a side with the largest gain until no move has a gain.
 
-        The objective is the sum over the rows inside of the target minus ``price``. For each
+        The objective is the sum over the rows inside of the target minus ``threshold``. For each
         feature it is reduced by ``penalty`` times the square root of the number of rows that only
         the side of this feature keeps out.
 
         Parameters
         ----------
-        price : float
+        threshold : float
             A side tends to include rows whose average target is above this, and exclude others.
         penalty : float
             Gain that a side has to bring, in standard deviations of the target.
@@ -298,7 +298,7 @@ cdef class Sides:
                     gain = best_side(
                         self.offsets[j], self.offsets[j] + self.n_values[j], self.offsets[j + 1],
                         self.ordered[j], self.counts, self.totals, self.inside,
-                        price, penalty, least, self.trial,
+                        threshold, penalty, least, self.trial,
                     )
                     if gain > best:
                         best, best_j = gain, j

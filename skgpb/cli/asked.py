@@ -15,8 +15,8 @@ from skgpb.cli.arguments import UsageError
 from skgpb.cli.exact import FEWEST, limits_of, rows_of, values_of
 from skgpb.cli.features import Limits
 from skgpb.datasets import Column
-from skgpb.tables import Box, Categories, Interval, MemoryTable
-from skgpb.tables.asking import AskedGroup, AskedSearch, Office, search_by_asking
+from skgpb.tables import Categories, Interval, MemoryTable, Subgroup
+from skgpb.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
 
 # By default the smallest group has one row in this number of rows.
 GROUPS = 64
@@ -83,9 +83,9 @@ class Found:
     @cached_property
     def limits(self) -> list[Limits]:
         """Limits that separate the recommended group from all other rows."""
-        return self.limits_of(self.search.box)
+        return self.limits_of(self.search.subgroup)
 
-    def limits_of(self, box: Box) -> list[Limits]:
+    def limits_of(self, box: Subgroup) -> list[Limits]:
         """Return the limits of a group on each feature, the most important features first."""
         columns = {column.name: column for column in self.features}
         sides = {name: box[name] for name in self.effects if name in box}
@@ -102,9 +102,9 @@ class Found:
         labels = tuple(np.array(column.labels, dtype=object)[inside])
         return Categories(labels, side.missing)
 
-    def box_of(self, group: AskedGroup) -> Box:
+    def box_of(self, group: AskedGroup) -> Subgroup:
         """Return a group as a box."""
-        return self.memory.tidied(self.memory.shape.box(group.inside))
+        return self.memory.tidied(self.memory.shape.subgroup(group.inside))
 
     @property
     def where(self) -> str:
@@ -205,7 +205,7 @@ class Found:
             return dict.fromkeys((column.name for column in self.features), 0.0)
         return self.search.model.effects()
 
-    def foretold(self) -> np.ndarray:
+    def predicted(self) -> np.ndarray:
         """Return the expected value of every row, shape (n_rows,)."""
         if self.search.model is None:
             return np.full(self.memory.n_rows, self.search.mean[0])
@@ -249,7 +249,7 @@ def fewest_asked(arguments: argparse.Namespace, n: int) -> int:
 
 def search_asked(
     features: Sequence[Column],
-    office: Office,
+    oracle: Oracle,
     arguments: argparse.Namespace,
     *,
     conditions: tuple[str, ...] = (),
@@ -265,7 +265,7 @@ def search_asked(
     try:
         found = search_by_asking(
             memory,
-            office,
+            oracle,
             arguments.least,
             arguments.budget,
             minimize=arguments.minimize,

@@ -18,17 +18,17 @@ from skgpb.cli.pictures import (
     label_categories,
     label_dates,
 )
-from skgpb.tables import Box, Categories, Levels, Moments, Side
+from skgpb.tables import Categories, Condition, Levels, Moments, Subgroup
 
 
-def panels_of(table: Any, box: Box, average: float) -> list[Panel]:
+def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
     """Ask for the averages along each side of a group, by one query, and draw them.
 
     Parameters
     ----------
     table : IbisTable
         The table in which the group was found.
-    box : Box
+    subgroup : Subgroup
         The group. If it is the whole table, the first features are drawn.
     average : float
         Average of the target over the group.
@@ -51,7 +51,7 @@ def panels_of(table: Any, box: Box, average: float) -> list[Panel]:
             )
         )
     rest = " of the rows on the other sides" if len(box) > 1 else ""
-    sides = dict(box.sides)
+    sides = dict(box.conditions)
     return panels + [
         _profile(table, levels[name], sides.get(name), seen[name], rest)
         for name in names[:PROFILES]
@@ -59,7 +59,7 @@ def panels_of(table: Any, box: Box, average: float) -> list[Panel]:
     ]
 
 
-def _profile(table: Any, levels: Levels, side: Side | None, seen: Moments, rest: str) -> Panel:
+def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, rest: str) -> Panel:
     """Draw the averages along one feature; rows without a value are not drawn."""
     n = levels.n_values
     seen = Moments(seen.n[:n], seen.mean[:n], seen.variance[:n])
@@ -79,7 +79,7 @@ def _profile(table: Any, levels: Levels, side: Side | None, seen: Moments, rest:
     return Panel(draw, f"{caption}; dotted: of the whole table.")
 
 
-def _draw_numbers(ax: Any, edges: Sequence[Any], side: Side | None, seen: Moments) -> None:
+def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: Moments) -> None:
     """Draw the averages over neighbouring levels."""
     inner = _positions(edges)
     width = np.diff(inner) if len(inner) > 1 else np.ones(1)

@@ -124,7 +124,7 @@ def search_database(arguments: argparse.Namespace) -> None:
         )
         panels: list[Panel] = []
         if arguments.report is not None:
-            panels = panels_of(table, found.box, found.counted_mean)
+            panels = panels_of(table, found.subgroup, found.counted_mean)
     except ScansSpentError as error:
         raise UsageError(f"--max-scans {arguments.max_scans} is too few: {error}") from None
     except (DatabaseError, ValueError) as error:
@@ -152,8 +152,8 @@ def search_database(arguments: argparse.Namespace) -> None:
         "new_rows_interval": found.new_rows_interval and list(found.new_rows_interval),
         "true_average": found.mean,
         "true_average_of_table": table.true_mean,
-        "n_wild_values": table.n_wild,
-        "wild_values_count_as": table.limits and list(table.limits),
+        "n_outliers": table.n_outliers,
+        "outliers_count_as": table.limits and list(table.limits),
         "counted_average": found.counted_mean,
         "counted_average_of_table": table.mean,
         "n_scans": table.n_scans,
@@ -163,7 +163,7 @@ def search_database(arguments: argparse.Namespace) -> None:
         "parameters": {"min_rows": least},
         "version": skgpb.__version__,
     }
-    sides = {name: said(found.box[name]) for name in found.box}
+    sides = {name: said(found.subgroup[name]) for name in found.subgroup}
     remarks = remarks_of(result, table.extremes)
     page = partial(write_database_html, result, sides, remarks, panels)
     write_report(
@@ -214,13 +214,13 @@ def summary_of(result: dict[str, Any], sides: dict[str, str], remarks: Sequence[
 
 
 def remarks_of(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
-    """Name wild values; which rows have them the database does not tell."""
-    if not result["n_wild_values"]:
+    """Name outliers; which rows have them the database does not tell."""
+    if not result["n_outliers"]:
         return []
-    low, high = result["wild_values_count_as"]
-    wild = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
-    n, more = result["n_wild_values"], result["n_wild_values"] - len(wild)
-    named = ", ".join(wild) + (f" and {more:,} more" if more else "")
+    low, high = result["outliers_count_as"]
+    outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
+    n, more = result["n_outliers"], result["n_outliers"] - len(outliers)
+    named = ", ".join(outliers) + (f" and {more:,} more" if more else "")
     return [
         f"Values far from all others, perhaps mistyped, in {count(n, 'row')}: {named}. In the "
         f"search, the verdict and all averages above they count as {number(low, 4)} or "

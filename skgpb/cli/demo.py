@@ -54,11 +54,11 @@ def _demo(arguments: argparse.Namespace) -> None:
         raise UsageError(str(error)) from error
     arguments.alpha, arguments.minimize, arguments.target = None, False, "brightness"
     arguments.least = len(brightness) // PARTS
-    office = NoisyAverages(brightness, arguments.noise, arguments.seed)
+    oracle = NoisyAverages(brightness, arguments.noise, arguments.seed)
     axes = zip(PIXELS, places.T, strict=True)
     columns = [Column(name, "numbers", values) for name, values in axes]
-    found = run_search(columns, office, arguments)
-    result = result_of(found, office, brightness, arguments, "flower.jpg")
+    found = run_search(columns, oracle, arguments)
+    result = result_of(found, oracle, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
     summary = summary_of(found, result, f"a photograph of {width} x {height} pixels")
     write_report(

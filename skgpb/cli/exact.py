@@ -17,13 +17,13 @@ from skgpb.cli.tables import SearchTable
 from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
 from skgpb.datasets import Column
 from skgpb.datasets.dates import iso_date
-from skgpb.tables import Box, Categories, Interval, MemoryTable
+from skgpb.tables import Categories, Interval, MemoryTable, Subgroup
 from skgpb.tables.finding import Finding, find_and_judge
 from skgpb.tables.memory import shortest
 
 # Fewest rows of a group where nothing is said, as a share of the table, and in any case.
 SHARE, FEWEST = 0.05, 2
-# Wild values that are named.
+# Outliers that are named.
 NAMED = 5
 # Longer conditions, of hundreds of categories, are for programs.
 LONGEST = 2_000
@@ -52,9 +52,9 @@ class ExactFound:
     @cached_property
     def limits(self) -> list[Limits]:
         """The conditions that define the recommended group, the most important feature first."""
-        return self.limits_of(self.finding.box, list(self.finding.effects()))
+        return self.limits_of(self.finding.subgroup, list(self.finding.effects()))
 
-    def limits_of(self, box: Box, order: list[str] | None = None) -> list[Limits]:
+    def limits_of(self, box: Subgroup, order: list[str] | None = None) -> list[Limits]:
         """Return the conditions that define a group, one for each of its features."""
         columns = {column.name: column for column in self.table.features}
         return [limits_of(columns[name], box[name]) for name in order or box]
@@ -142,8 +142,9 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
     finding, table = found.finding, found.table
     judged, limits = finding.verdict, finding.limits
     members = np.flatnonzero(finding.rows)
-    wild = [
-        {"row": int(table.rows[i]), "value": float(table.values[i])} for i in limits.wild.tolist()
+    outliers = [
+        {"row": int(table.rows[i]), "value": float(table.values[i])}
+        for i in limits.outliers.tolist()
     ]
     return {
         "command": arguments.command,
@@ -163,11 +164,11 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "n_permutations": judged.n_permutations,
         "new_rows_average": judged.average,
         "new_rows_interval": None if judged.interval is None else list(judged.interval),
-        "flattery": finding.flattery,
+        "optimism": finding.optimism,
         "true_average": finding.average,
         "true_average_of_table": finding.table_average,
-        "wild_values": wild,
-        "wild_values_count_as": [limits.low, limits.high] if wild else None,
+        "outliers": outliers,
+        "outliers_count_as": [limits.low, limits.high] if outliers else None,
         "counted_average": finding.counted_average,
         "counted_average_of_table": finding.counted_table_average,
         "runner_up": _runner_up(found),
@@ -254,10 +255,10 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
     rows = [("recommended group", f"{count(result['n_members'], 'row')}, {share} of the table")]
     rows += [(f"  {limit.column.name}", limit.said) for limit in found.limits]
     rows += [("exactly these rows", where)] if result["where"] else []
-    flattery = result["flattery"]
+    optimism = result["optimism"]
     better = ""
-    if flattery is not None and flattery > 0 and not found.is_whole:
-        better = f"; that flatters by {number(flattery, 3)}"
+    if optimism is not None and optimism > 0 and not found.is_whole:
+        better = f"; that flatters by {number(optimism, 3)}"
     whole = number(result["counted_average_of_table"])
     average = f"{number(result['counted_average'])}, of the whole table {whole}{better}"
     rows.append(("average of these rows", average))
@@ -308,14 +309,14 @@ def _how(found: ExactFound, result: dict[str, Any]) -> tuple[str, str]:
 
 
 def remarks_of(found: ExactFound, result: dict[str, Any]) -> list[str]:
-    """Name wild values."""
-    wild = result["wild_values"]
-    if not wild:
+    """Name outliers."""
+    outliers = result["outliers"]
+    if not outliers:
         return []
     place = found.table.file.place
-    shown = ", ".join(f"{each['value']:,.6g} in {place(each['row'])}" for each in wild[:NAMED])
-    more = f" and {len(wild) - NAMED:,} more" if len(wild) > NAMED else ""
-    low, high = (number(end, 4) for end in result["wild_values_count_as"])
+    shown = ", ".join(f"{each['value']:,.6g} in {place(each['row'])}" for each in outliers[:NAMED])
+    more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
+    low, high = (number(end, 4) for end in result["outliers_count_as"])
     return [
         f"Values far from all others, perhaps mistyped: {shown}{more}. In the search, the verdict "
         f"and all averages above they count as {low} or {high}. As they are, these rows average "

@@ -30,7 +30,8 @@ def panels_of(found: ExactFound) -> list[Panel]:
     columns = {column.name: column for column in found.table.features}
     limits = list(found.limits)
     # Features without a side fill up a map.
-    rest = [Limits(column) for name, column in columns.items() if name not in found.finding.box]
+    told = found.finding.subgroup
+    rest = [Limits(column) for name, column in columns.items() if name not in told]
     panels = []
     if len(columns) > 1:
         first, second = (limits + rest)[:2]
@@ -114,7 +115,7 @@ def _profile(found: ExactFound, limit: Limits) -> Panel:
         label_axis(limit, ax.xaxis)
         finish_profile(ax, column.name, found.target, found.finding.counted_table_average)
 
-    others = " of the rows on the other sides" if len(found.finding.box) > 1 else ""
+    others = " of the rows on the other sides" if len(found.finding.subgroup) > 1 else ""
     return Panel(
         draw,
         f"{column.name}: the average {found.target}{others} along it; dotted: of the whole table.",
@@ -163,7 +164,7 @@ def _values(found: ExactFound) -> np.ndarray:
 
 def _on_other_sides(found: ExactFound, names: list[str]) -> np.ndarray:
     """Return whether each row is on all sides but some."""
-    box = found.finding.box
+    box = found.finding.subgroup
     for name in names:
         box = box.without(name)
     return found.finding.table.rows(box)

@@ -55,7 +55,7 @@ def panels_of(found: Found) -> list[Panel]:
     """Pictures of a search of a table, the most telling first."""
     target, order = found.target, list(found.effects)
     # Features that tell the group come first.
-    order.sort(key=lambda name: name not in found.search.box)
+    order.sort(key=lambda name: name not in found.search.subgroup)
     if len(order) == 1:
         return [_profile(found, order[0]), _ranking(found)]
     first, second = order[:2]
@@ -96,7 +96,7 @@ def draw_panels(panels: list[Panel], title: str) -> Any:
     return figure
 
 
-# -- what is foretold ---------------------------------------------------------------------------
+# -- what is predicted ---------------------------------------------------------------------------
 
 
 def _limits_of(found: Found, name: str) -> Limits:
@@ -114,7 +114,7 @@ def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
     shape = [len(edge) - 1 for edge in edges]
     cell = np.ravel_multi_index(places, shape)
     n = np.bincount(cell, minlength=math.prod(shape))
-    sums = np.bincount(cell, found.foretold()[::step], minlength=math.prod(shape))
+    sums = np.bincount(cell, found.predicted()[::step], minlength=math.prod(shape))
     with np.errstate(invalid="ignore"):
         mean = (sums / n).reshape(shape)
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
@@ -184,7 +184,7 @@ def _profile(found: Found, name: str) -> Panel:
 
     def draw(ax: Any) -> None:
         step = -(-found.memory.n_rows // ROWS_DRAWN)
-        values, mean = column.values[::step], found.foretold()[::step]
+        values, mean = column.values[::step], found.predicted()[::step]
         if column.kind == "texts":
             _draw_categories(ax, column, limit, values, mean)
         else:
@@ -312,7 +312,7 @@ def draw_photograph(found: Found, image: np.ndarray) -> Any:
     figure = Figure(figsize=(15.0, 5.2), layout="constrained", dpi=150)
     left, right = figure.subplots(1, 2)
     left.imshow(image)
-    shown = right.imshow(found.foretold().reshape(image.shape[:2]), cmap="viridis")
+    shown = right.imshow(found.predicted().reshape(image.shape[:2]), cmap="viridis")
     figure.colorbar(shown, ax=right, label="posterior mean of brightness")
     corners = [column.values[found.members] for column in found.features]
     low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))

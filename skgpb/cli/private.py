@@ -120,7 +120,7 @@ def private_group_size(n_rows: int, epsilon: float, delta: float) -> int:
     return max(FEWEST, n_rows // GROUPS, min(enough, n_rows // 2))
 
 
-class PrivateOffice:
+class PrivateOracle:
     """Averages with the noise that a budget of privacy asks for; each group answers once.
 
     Parameters
@@ -226,12 +226,12 @@ def ledger_told(arguments: argparse.Namespace) -> Iterator[None]:
         raise UsageError(f"cannot use --ledger {arguments.ledger}: {reason}") from error
 
 
-def private_office(
+def private_oracle(
     values: np.ndarray,
     arguments: argparse.Namespace,
     ledger: PrivacyLedger | None = None,
     rows: np.ndarray | None = None,
-) -> PrivateOffice:
+) -> PrivateOracle:
     """Return the source of private answers, and resolve options that depend on the table size."""
     n = len(values)
     if arguments.least is None:
@@ -239,21 +239,21 @@ def private_office(
     if arguments.budget is None:
         # So that the first groups are all of the table, once.
         arguments.budget = math.ceil((n // arguments.least + 1) / FIRST)
-    return PrivateOffice(values, arguments, ledger, rows)
+    return PrivateOracle(values, arguments, ledger, rows)
 
 
 def privacy_entry(
-    office: PrivateOffice, arguments: argparse.Namespace, found: Found
+    oracle: PrivateOracle, arguments: argparse.Namespace, found: Found
 ) -> dict[str, Any]:
     """Return the privacy part of the report, for other programs."""
-    averages = office.averages
+    averages = oracle.averages
     spent = averages.epsilon_spent_
     return {
         # Others who share the ledger may have a larger budget.
         "epsilon": max(averages.epsilon, spent),
         "delta": averages.delta,
         "epsilon_spent": spent,
-        "epsilon_spent_before": office.spent_before,
+        "epsilon_spent_before": oracle.spent_before,
         "ledger": arguments.ledger,
         "noise_law": "gaussian" if averages.delta else "laplace",
         # In zCDP, by which Gaussian noise is counted.
@@ -261,7 +261,7 @@ def privacy_entry(
         "rho_spent": float(averages.spent_.max()) if averages.delta else None,
         "target_range": list(arguments.target_range),
         "at_end_of_range": _end_of_range(found, *arguments.target_range),
-        "noise": [min(office.noises), max(office.noises)],
+        "noise": [min(oracle.noises), max(oracle.noises)],
         "protected": f"the value of {arguments.target} in any one row",
         "public": ["features", "rows and group sizes", "target_range"],
         # With a seed the noise can be repeated, and so be taken off.

@@ -95,7 +95,7 @@ def _compared(found: Found) -> list[tuple[str, str]]:
 
 def _how(result: dict[str, Any]) -> str:
     """Say who chose among the groups, and why."""
-    predicted = result["share_foretold"]
+    predicted = result["r2_loo"]
     if result["engine"] == "model":
         return (
             "a Gaussian process proposed groups: it predicts "

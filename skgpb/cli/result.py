@@ -10,13 +10,13 @@ import numpy as np
 import skgpb
 from skgpb.cli.asked import Found, by_chance
 from skgpb.cli.exact import ends_of
-from skgpb.cli.private import PrivateOffice, privacy_entry
-from skgpb.tables.asking import Office
+from skgpb.cli.private import PrivateOracle, privacy_entry
+from skgpb.tables.asking import Oracle
 
 
 def result_of(
     found: Found,
-    office: Office,
+    oracle: Oracle,
     values: np.ndarray | None,
     arguments: argparse.Namespace,
     source: str,
@@ -29,8 +29,8 @@ def result_of(
     """
     search, members = found.search, found.members
     if values is None:
-        assert isinstance(office, PrivateOffice)
-        known: dict[str, Any] = {"privacy": privacy_entry(office, arguments, found)}
+        assert isinstance(oracle, PrivateOracle)
+        known: dict[str, Any] = {"privacy": privacy_entry(oracle, arguments, found)}
     else:
         known = {
             "true_average": float(values[members].mean()),
@@ -43,7 +43,7 @@ def result_of(
     return {
         "command": arguments.command,
         "source": str(source),
-        "answers": "noisy" if office.repeats else "private" if values is None else "exact",
+        "answers": "noisy" if oracle.repeats else "private" if values is None else "exact",
         "features": [column.name for column in found.features],
         "target": found.target,
         "sought": "lowest" if found.minimizes else "highest",
@@ -64,7 +64,7 @@ def result_of(
         "effects_of_features": found.effects,
         **known,
         "engine": search.engine,
-        "share_foretold": search.foretold if search.model is not None else None,
+        "r2_loo": search.r2_loo if search.model is not None else None,
         "n_rounds": search.n_answers,
         "enough": found.enough,
         "n_groups_asked": len(search.groups),

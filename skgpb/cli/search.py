@@ -26,14 +26,14 @@ from skgpb.cli.private import (
     check_private,
     ledger_of,
     ledger_told,
-    private_office,
+    private_oracle,
 )
 from skgpb.cli.report import summary_of
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.cli.words import count
 from skgpb.datasets import Column
-from skgpb.tables.asking import NoisyAverages, Office
+from skgpb.tables.asking import NoisyAverages, Oracle
 
 # A search needs two groups of two rows.
 FEWEST_ROWS = 4
@@ -143,19 +143,19 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         arguments.least = fewest_asked(arguments, n)
     known: np.ndarray | None = None if private else values
     with ledger_told(arguments):
-        office: Office = NoisyAverages(values, arguments.noise, arguments.seed or 0)
+        oracle: Oracle = NoisyAverages(values, arguments.noise, arguments.seed or 0)
         if private:
-            # From here on the column is known to the office alone.
+            # From here on the column is known to the oracle alone.
             ledger = ledger_of(table, arguments)
-            office = _private(values, arguments, ledger, table.rows)
+            oracle = _private(values, arguments, ledger, table.rows)
         found = run_search(
             table.features,
-            office,
+            oracle,
             arguments,
             conditions=table.conditions,
             neighbours=arguments.groups,
         )
-    result = result_of(found, office, known, arguments, table.file.name, table.rows)
+    result = result_of(found, oracle, known, arguments, table.file.name, table.rows)
     summary = summary_of(found, result, table.said)
     write_report(
         summary,
@@ -170,9 +170,9 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
 
 def _private(
     values: np.ndarray, arguments: argparse.Namespace, ledger: Any, rows: np.ndarray
-) -> Office:
+) -> Oracle:
     try:
-        return private_office(values, arguments, ledger, rows)
+        return private_oracle(values, arguments, ledger, rows)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
@@ -209,15 +209,15 @@ def _check_number(table: SearchTable) -> None:
 
 
 def run_search(
-    features: Sequence[Column], office: Office, arguments: argparse.Namespace, **given: Any
+    features: Sequence[Column], oracle: Oracle, arguments: argparse.Namespace, **given: Any
 ) -> Found:
     """Ask for averages over groups of rows, and recommend a group."""
     bar = _progress_bar(arguments.budget)
     tick = {} if bar is None else {"tick": bar.update}
-    limits = getattr(office, "limits", None)
+    limits = getattr(oracle, "limits", None)
     limited = {} if limits is None else {"limits": limits}
     try:
-        return search_asked(features, office, arguments, **limited, **tick, **given)
+        return search_asked(features, oracle, arguments, **limited, **tick, **given)
     finally:
         if bar is not None:
             bar.close()

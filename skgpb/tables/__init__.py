@@ -1,9 +1,11 @@
 """Search for the group of rows of a table with the highest average.
 
-A *box* is a group of rows: an :class:`Interval` of each number, some :class:`Categories` of each
-text. A search asks a :class:`Table` for nothing but *marginals*: how many rows of a box fall into
-each level of a feature, and the mean and the variance of the target over them. So rows in memory
-(:class:`MemoryTable`), a database, and an oracle that adds noise are the same to it.
+A :class:`Subgroup` is a group of rows, told by its conditions: an :class:`Interval` of a number,
+some :class:`Categories` of a text. In the space of the features its rows form a *box*, and the
+conditions are its *sides*. A search asks a :class:`Table` for nothing but *marginals*: how many
+rows of a box fall into each level of a feature, and the mean and the variance of the target over
+them. So rows in memory (:class:`MemoryTable`), a database, and an oracle that adds noise are the
+same to it.
 
 A source of answers has these attributes and methods, see :class:`Table`:
 
@@ -24,7 +26,7 @@ Sides of the boxes that a search asks for begin and end where levels do. Answers
 :class:`Moments`: arrays, one element for each level, or for each box. ``noise`` is None where
 answers are exact.
 
-:func:`find_group` searches any such table. :class:`BestSubgroup` is the estimator for rows in
+:func:`find_subgroup` searches any such table. :class:`BestSubgroup` is the estimator for rows in
 memory, which says as well whether what was found is real.
 
 Examples
@@ -33,7 +35,7 @@ Examples
 >>> from skgpb.tables import MemoryTable
 >>> columns = {"age": [30.0, 40.0, 50.0, np.nan], "town": ["A", "B", "B", "A"]}
 >>> table = MemoryTable(columns, [1, 2, 6, 5])
->>> box = table.levels[0].box(1, 2)
+>>> box = table.levels[0].subgroup(1, 2)
 >>> print(box)
 age >= 35 and age < 45
 >>> answer = table.marginals([box.without("age")])[0]["town"]
@@ -41,23 +43,23 @@ age >= 35 and age < 45
 (array([2, 2]), array([3., 4.]))
 """
 
-from skgpb.tables.boxes import Box, Categories, Interval, Side
+from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup
 from skgpb.tables.levels import Levels, Moments
 from skgpb.tables.memory import MemoryTable
-from skgpb.tables.search import Group, find_group
+from skgpb.tables.search import SubgroupResult, find_subgroup
 from skgpb.tables.source import Table
 from skgpb.tables.subgroup import BestSubgroup
 
 __all__ = [
     "BestSubgroup",
-    "Box",
     "Categories",
-    "Group",
+    "Condition",
     "Interval",
     "Levels",
     "MemoryTable",
     "Moments",
-    "Side",
+    "Subgroup",
+    "SubgroupResult",
     "Table",
-    "find_group",
+    "find_subgroup",
 ]

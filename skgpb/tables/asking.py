@@ -31,7 +31,7 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy.stats import norm
 
-from skgpb.tables.boxes import Box
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.memory import MemoryTable
 from skgpb.tables.model import GroupModel
 from skgpb.tables.search import search_rows, simplified, standardized
@@ -45,9 +45,9 @@ ON_WHOLE, ON_FIRST, ON_OTHERS = 0.02, 0.6, 0.1
 # Boxes that the model proposes at once, and groups of each kind among the last ones.
 AT_ONCE, LAST = 6, 8
 # Two groups are alike where so large a share of the rows is in both.
-ALIKE = 0.8
-# The model has to foretell so large a share of the variance of answers that it does not know.
-EARNS = 0.05
+MAX_OVERLAP = 0.8
+# The model has to predict so large a share of the variance of answers that it does not know.
+MIN_R2 = 0.05
 # A recommended group is better than the whole table with at least this probability: if questions
 # can be repeated, so that answers confirm it, and if each has one answer.
 CONFIRMED, KNOWN = 0.95, 0.7
@@ -59,7 +59,7 @@ FEWEST_ANSWERS = 6
 MOST_ROWS = 100_000
 
 
-class Office(Protocol):
+class Oracle(Protocol):
     """Source of answers about groups of rows.
 
     Attributes
@@ -115,7 +115,7 @@ class AskedSearch:
     ----------
     group : AskedGroup
         The recommended group.
-    box : Box
+    subgroup : Subgroup
         The recommended group as a box.
     groups : list of AskedGroup
         All groups that were asked for, the whole table first.
@@ -123,8 +123,8 @@ class AskedSearch:
         Learned model; None if answers were too few.
     engine : {"model", "halving"}
         Method that chose among the groups.
-    foretold : float
-        Share of the variance of other answers that the model foretold.
+    r2_loo : float
+        Share of the variance of answers that the model predicts from all others.
     mean, cov : ndarray of shape (n_groups,), (n_groups, n_groups)
         Posterior of the averages of ``groups``.
     n_answers : int
@@ -134,11 +134,11 @@ class AskedSearch:
     """
 
     group: AskedGroup
-    box: Box
+    subgroup: Subgroup
     groups: list[AskedGroup]
     model: GroupModel | None
     engine: Literal["model", "halving"]
-    foretold: float
+    r2_loo: float
     mean: np.ndarray
     cov: np.ndarray
     n_answers: int
@@ -157,7 +157,7 @@ class _Asking:
     ----------
     table : MemoryTable
         The features.
-    office : Office
+    oracle : Oracle
         Source of the answers.
     least : int
         Fewest rows of a group.
@@ -166,7 +166,7 @@ class _Asking:
     sign : {1.0, -1.0}
         -1.0 where low averages are sought.
     variance : float or None
-        Noise variance of each answer in the model; None for the variance that the office reports.
+        Noise variance of each answer in the model; None for the variance that the oracle reports.
     rng : Generator
         Parts the table.
     tick : callable
@@ -176,7 +176,7 @@ class _Asking:
     def __init__(
         self,
         table: MemoryTable,
-        office: Office,
+        oracle: Oracle,
         least: int,
         budget: int,
         sign: float,
@@ -184,7 +184,7 @@ class _Asking:
         rng: np.random.Generator,
         tick: Callable[[], object],
     ) -> None:
-        self.table, self.office, self.least, self.budget = table, office, least, budget
+        self.table, self.oracle, self.least, self.budget = table, oracle, least, budget
         self.sign, self.variance, self.rng, self.tick = sign, variance, rng, tick
         self.groups: list[AskedGroup] = []
         self.n_answers = 0
@@ -194,11 +194,11 @@ class _Asking:
 
     def ask(self, group: AskedGroup, part: float) -> bool:
         """Ask for a group; whether there was an answer."""
-        if group.answers and not self.office.repeats:
+        if group.answers and not self.oracle.repeats:
             return False
-        if self.n_answers >= self.budget or not self.office.affords(group.rows):
+        if self.n_answers >= self.budget or not self.oracle.affords(group.rows):
             return False
-        answer, variance = self.office.answer(group.rows, part)
+        answer, variance = self.oracle.answer(group.rows, part)
         group.answers.append(self.sign * answer)
         group.variances.append(variance if self.variance is None else self.variance)
         if len(group.answers) == 1:
@@ -287,16 +287,16 @@ class _Asking:
         return None
 
     def proposed(self, n_groups: int) -> list[AskedGroup]:
-        """Boxes that are best by what the model foretells, and are not alike."""
+        """Boxes that are best by what the model predicts, and are not alike."""
         assert self.model is not None
-        table, least, foretold = self.table, self.least, self.model.rows()
+        table, least, predicted = self.table, self.least, self.model.rows()
         if table.n_rows > MOST_ROWS:
             some = self.rng.choice(table.n_rows, MOST_ROWS, replace=False)
-            table, foretold = table.part(some), foretold[some]
+            table, predicted = table.part(some), predicted[some]
             # The group must not have fewer rows in the whole table.
             share = self.least / self.table.n_rows
             least = math.ceil(MOST_ROWS * share + 2.0 * math.sqrt(MOST_ROWS * share))
-        target = standardized(foretold)
+        target = standardized(predicted)
         found, sides = search_rows(table, target, least), table.sides()
 
         def marginals(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -312,7 +312,7 @@ class _Asking:
             seen.add(found.inside[i].tobytes())
             inside = simplified(found.inside[i], table.shape, marginals)
             group = self.group_of(inside)
-            if len(group.rows) >= self.least and not any(_alike(group, each) for each in boxes):
+            if len(group.rows) >= self.least and not any(_overlap(group, each) for each in boxes):
                 boxes.append(group)
             if len(boxes) == n_groups:
                 break
@@ -330,8 +330,8 @@ class _Asking:
                 "no group of the table could answer a question: the budget was already spent"
             )
         self.learn()
-        earned = self.model is not None and self.model.foretold > EARNS
-        until, tried = (PROPOSED if self.office.repeats else 1.0) * self.budget, earned
+        earned = self.model is not None and self.model.r2_loo > MIN_R2
+        until, tried = (PROPOSED if self.oracle.repeats else 1.0) * self.budget, earned
         while tried and self.n_answers < until:
             tried = self.ask_all(self.proposed(AT_ONCE), ON_OTHERS)
             self.learn()
@@ -412,17 +412,17 @@ class _Asking:
                 rows = [each.rows for each in groups]
                 mean, cov = self.model.joint(rows, range(-1, len(self.groups)))
         # If nothing is known to be better than the whole table, that is no harm.
-        least = CONFIRMED if self.office.repeats else KNOWN
+        least = CONFIRMED if self.oracle.repeats else KNOWN
         behind = np.diag(cov) - 2.0 * cov[0] + cov[0, 0]
         sure = mean - mean[0] >= norm.isf(1.0 - least) * np.sqrt(np.maximum(behind, 0.0))
         group = groups[int(np.where(sure, mean, -np.inf).argmax())]
         return AskedSearch(
             group,
-            self.table.tidied(self.table.shape.box(group.inside)),
+            self.table.tidied(self.table.shape.subgroup(group.inside)),
             groups,
             self.model,
             engine,
-            -math.inf if self.model is None else self.model.foretold,
+            -math.inf if self.model is None else self.model.r2_loo,
             self.sign * mean,
             cov,
             self.n_answers,
@@ -430,17 +430,17 @@ class _Asking:
         )
 
 
-def _alike(one: AskedGroup, other: AskedGroup) -> bool:
+def _overlap(one: AskedGroup, other: AskedGroup) -> bool:
     """Return whether two groups share most rows of the larger one."""
     n = max(len(one.rows), len(other.rows))
-    if min(len(one.rows), len(other.rows)) < ALIKE * n:
+    if min(len(one.rows), len(other.rows)) < MAX_OVERLAP * n:
         return False
-    return len(np.intersect1d(one.rows, other.rows, assume_unique=True)) >= ALIKE * n
+    return len(np.intersect1d(one.rows, other.rows, assume_unique=True)) >= MAX_OVERLAP * n
 
 
 def search_by_asking(
     table: MemoryTable,
-    office: Office,
+    oracle: Oracle,
     least: int,
     budget: int,
     *,
@@ -457,7 +457,7 @@ def search_by_asking(
     ----------
     table : MemoryTable
         The features. Its target is not read.
-    office : Office
+    oracle : Oracle
         The source of the answers.
     least : int
         Fewest rows of a group.
@@ -466,7 +466,7 @@ def search_by_asking(
     minimize : bool, default=False
         Whether a low average is sought.
     variance : float, default=None
-        Variance of the noise that the model assumes; None for the one that the office reports.
+        Variance of the noise that the model assumes; None for the one that the oracle reports.
     seed : int, default=0
         Parts the table.
     tick : callable, default=None
@@ -490,7 +490,7 @@ def search_by_asking(
     >>> y = (X[:, :2] > 0.6).all(axis=1) + 0.1 * rng.normal(size=1000)
     >>> table = MemoryTable(X, np.zeros(1000))
     >>> found = search_by_asking(table, NoisyAverages(y, 0.1), 100, 80)
-    >>> [name for name, _ in found.box.sides], bool(y[found.group.rows].mean() > 0.9)
+    >>> [name for name, _ in found.subgroup.conditions], bool(y[found.group.rows].mean() > 0.9)
     (['x0', 'x1'], True)
     """
 
@@ -504,7 +504,7 @@ def search_by_asking(
         return bool((more[[i for i in some if i != best]] <= within).all())
 
     asking = _Asking(
-        table, office, least, budget, -1.0 if minimize else 1.0, variance,
+        table, oracle, least, budget, -1.0 if minimize else 1.0, variance,
         np.random.default_rng(seed), tick,
     )  # fmt: skip
     return asking.run(None if within is None else enough)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.tables.boxes import Box
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.memory import MemoryTable
-from skgpb.tables.search import Found, recommend, search_rows, standardized
-from skgpb.tables.verdict import Limits, Verdict, judge
+from skgpb.tables.search import SubgroupPath, recommend, search_rows, standardized
+from skgpb.tables.verdict import OutlierLimits, Verdict, judge
 
 # Largest share of the rows of another group that may be in the best group as well.
 IN_COMMON = 0.1
@@ -25,17 +25,17 @@ class Finding:
         The table searched, with targets as they count: clipped at ``limits``.
     minimizes : bool
         Whether a low average was sought.
-    box : Box
+    subgroup : Subgroup
         Conditions of the group, with ends of few digits.
     rows : ndarray of shape (n_rows,) of bool
         Indices of its rows.
     average, table_average : float
         Averages of the target over the group and over the table, outliers as they are.
-    limits : Limits
-        Limits at which values of the target are clipped in the search and the verdict.
+    limits : OutlierLimits
+        OutlierLimits at which values of the target are clipped in the search and the verdict.
     verdict : Verdict
         Whether there is a group, and what new rows of it average.
-    runner_up : Box or None
+    runner_up : Subgroup or None
         The next best group that has few rows in common with it.
     n_boxes : int
         Number of different groups that the search visited.
@@ -45,13 +45,13 @@ class Finding:
 
     table: MemoryTable
     minimizes: bool
-    box: Box
+    subgroup: Subgroup
     rows: np.ndarray
     average: float
     table_average: float
-    limits: Limits
+    limits: OutlierLimits
     verdict: Verdict
-    runner_up: Box | None
+    runner_up: Subgroup | None
     n_boxes: int
     min_rows: int
 
@@ -66,7 +66,7 @@ class Finding:
         return float(self.table.y.mean())
 
     @property
-    def flattery(self) -> float | None:
+    def optimism(self) -> float | None:
         """By how much the average of these rows is better than new rows are expected to be."""
         new, average = self.verdict.average, self.counted_average
         if new is None:
@@ -76,10 +76,10 @@ class Finding:
     def effects(self) -> dict[str, float]:
         """By how much each side makes the average better, the largest first."""
         sign = -1.0 if self.minimizes else 1.0
-        without = self.table.totals([self.box.without(name) for name in self.box]).mean
+        without = self.table.totals([self.subgroup.without(name) for name in self.subgroup]).mean
         gains = sign * (self.counted_average - without)
         order = np.argsort(-gains, kind="stable")
-        names = list(self.box)
+        names = list(self.subgroup)
         return {names[i]: float(gains[i]) for i in order}
 
 
@@ -122,7 +122,7 @@ def find_and_judge(
     'real'
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    limits = Limits.of(table.y, min_rows)
+    limits = OutlierLimits.of(table.y, min_rows)
     sign = -1.0 if minimize else 1.0
     y = sign * limits.clipped(table.y)
     target = standardized(y)
@@ -133,7 +133,7 @@ def find_and_judge(
         judged = Verdict(
             judged.verdict, judged.p_value, judged.n_permutations, -judged.average, (-high, -low)
         )
-    box = table.tidied(table.shape.box(recommend(table, target, found)))
+    box = table.tidied(table.shape.subgroup(recommend(table, target, found)))
     rows = table.rows(box)
     return Finding(
         table.with_target(limits.clipped(table.y)),
@@ -150,12 +150,12 @@ def find_and_judge(
     )
 
 
-def _runner_up(table: MemoryTable, found: Found, rows: np.ndarray) -> Box | None:
+def _runner_up(table: MemoryTable, found: SubgroupPath, rows: np.ndarray) -> Subgroup | None:
     """Return the next best group with few rows in common with the best, or None."""
-    for i in np.argsort(-found.believed, kind="stable"):
-        if found.believed[i] <= 0.0:
+    for i in np.argsort(-found.shrunken_mean, kind="stable"):
+        if found.shrunken_mean[i] <= 0.0:
             break
         others = table.shape.holds(table.codes, found.inside[i])
         if np.count_nonzero(others & rows) <= IN_COMMON * np.count_nonzero(others):
-            return table.tidied(table.shape.box(found.inside[i]))
+            return table.tidied(table.shape.subgroup(found.inside[i]))
     return None

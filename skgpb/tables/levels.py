@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skgpb.tables.boxes import Box, Categories, Interval, Side
+from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Levels:
     >>> age = Levels("age", "number", edges=(18, 65), missing=True)
     >>> age.n_levels
     4
-    >>> print(age.box(1, 2))
+    >>> print(age.subgroup(1, 2))
     age >= 18 and age < 65
     """
 
@@ -77,7 +77,7 @@ class Levels:
         """Return the side that holds some levels of a category."""
         return Categories(tuple(self.labels[i] for i in sorted(levels)), missing)
 
-    def side(self, inside: np.ndarray) -> Side | None:
+    def side(self, inside: np.ndarray) -> Condition | None:
         """Return the side that holds some levels.
 
         Parameters
@@ -98,7 +98,7 @@ class Levels:
             return self.categories(among.tolist(), missing)
         return self.interval(int(among[0]), int(among[-1]) + 1, missing)
 
-    def inside(self, side: Side) -> np.ndarray:
+    def inside(self, side: Condition) -> np.ndarray:
         """Return which levels a side holds that begins and ends where levels do, the reverse.
 
         Parameters
@@ -122,9 +122,9 @@ class Levels:
             inside[-1] = side.missing
         return inside
 
-    def box(self, start: int, stop: int, missing: bool = False) -> Box:
+    def subgroup(self, start: int, stop: int, missing: bool = False) -> Subgroup:
         """Return the box with no other side than :meth:`interval`."""
-        return Box(((self.name, self.interval(start, stop, missing)),))
+        return Subgroup(((self.name, self.interval(start, stop, missing)),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Shape:
                 rows &= side[codes[:, j]]
         return rows
 
-    def inside(self, box: Box) -> np.ndarray:
+    def inside(self, box: Subgroup) -> np.ndarray:
         """Return which levels are inside a box, shape (size,) of uint8: the reverse of ``box``."""
         inside = self.everything
         for j, levels in enumerate(self.levels):
@@ -232,11 +232,11 @@ class Shape:
                 inside[self.offsets[j] : self.offsets[j + 1]] = levels.inside(box[levels.name])
         return inside
 
-    def box(self, inside: np.ndarray) -> Box:
+    def subgroup(self, inside: np.ndarray) -> Subgroup:
         """Return the box with some levels inside."""
         sides = {}
         for j, levels in enumerate(self.levels):
             side = levels.side(inside[self.offsets[j] : self.offsets[j + 1]].astype(bool))
             if side is not None:
                 sides[levels.name] = side
-        return Box.of(sides)
+        return Subgroup.of(sides)

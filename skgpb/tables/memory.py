@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skgpb._core._sides import Sides
-from skgpb.tables.boxes import Box, Interval
+from skgpb.tables.conditions import Interval, Subgroup
 from skgpb.tables.levels import Levels, Moments, Shape
 
 # Bins of a number.
@@ -59,7 +59,7 @@ class MemoryTable:
     >>> table = MemoryTable({"age": [30.0, 40.0, 50.0]}, [1.0, 2.0, 6.0])
     >>> table.levels[0].edges
     (35.0, 45.0)
-    >>> table.totals([table.levels[0].box(1, 3)]).mean
+    >>> table.totals([table.levels[0].subgroup(1, 3)]).mean
     array([4.])
     """
 
@@ -116,14 +116,14 @@ class MemoryTable:
         weights = np.ones(self.n_rows)
         return Sides(self.codes, shape.offsets, shape.n_values, shape.ordered, weights)
 
-    def rows(self, box: Box) -> np.ndarray:
+    def rows(self, box: Subgroup) -> np.ndarray:
         """Return whether each row is in a box, shape (n_rows,) of bool."""
         inside = np.ones(self.n_rows, dtype=bool)
         for name in box:
             inside &= box[name].holds(self.columns[name])
         return inside
 
-    def tidied(self, box: Box) -> Box:
+    def tidied(self, box: Subgroup) -> Subgroup:
         """Return a box with the same rows and ends with as few digits as possible."""
         sides = {}
         for name in box:
@@ -136,9 +136,9 @@ class MemoryTable:
                 )
                 side = Interval(low, high, side.closed, side.missing)
             sides[name] = side
-        return Box.of(sides)
+        return Subgroup.of(sides)
 
-    def totals(self, boxes: Sequence[Box]) -> Moments:
+    def totals(self, boxes: Sequence[Subgroup]) -> Moments:
         """Return the moments of the target in boxes, with arrays of shape (n_boxes,)."""
         values = [self.y[self.rows(box)] for box in boxes]
         n = np.array([len(each) for each in values])
@@ -147,7 +147,7 @@ class MemoryTable:
         return Moments(n, mean, variance)
 
     def marginals(
-        self, boxes: Sequence[Box], features: Sequence[Sequence[str]] | None = None
+        self, boxes: Sequence[Subgroup], features: Sequence[Sequence[str]] | None = None
     ) -> list[dict[str, Moments]]:
         """Return the moments of the target in boxes, by levels of features.
 
@@ -158,7 +158,7 @@ class MemoryTable:
             for i, box in enumerate(boxes)
         ]
 
-    def _marginals(self, box: Box, features: Any) -> dict[str, Moments]:
+    def _marginals(self, box: Subgroup, features: Any) -> dict[str, Moments]:
         rows = np.flatnonzero(self.rows(box))
         y = self.y[rows] - self._centre
         answer = {}

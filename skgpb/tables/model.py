@@ -42,7 +42,7 @@ MOST_ITERATIONS = 60
 # Directions with a smaller share of the variance are left out.
 SMALLEST = 1e-6
 
-Known = tuple[np.ndarray, dict[tuple[int, int], np.ndarray]]
+GroupFeatures = tuple[np.ndarray, dict[tuple[int, int], np.ndarray]]
 
 
 class GroupModel:
@@ -55,8 +55,8 @@ class GroupModel:
 
     Attributes
     ----------
-    foretold : float
-        Share of the variance of the answers that the model foretells from all others; negative
+    r2_loo : float
+        Share of the variance of the answers that the model predicts from all others; negative
         where it does worse than their average.
     """
 
@@ -72,8 +72,8 @@ class GroupModel:
             self._functions.append(_functions(kernel, share))
         d = len(self.codes)
         self._paired: list[tuple[int, int]] = list(combinations(range(d), 2))
-        # Known quantities of groups, by the identity of their rows, which are kept with them.
-        self._known: dict[int, Known] = {}
+        # Averages over groups, by the identity of their rows, which are kept with them.
+        self._cached: dict[int, GroupFeatures] = {}
         self._d = d
         if d > MOST_PAIRED:
             self._paired = []
@@ -83,14 +83,14 @@ class GroupModel:
     def _features(self, groups: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Averages of all functions over groups: of single features, and of pairs."""
         for rows in groups:
-            if id(rows) not in self._known:
-                self._known[id(rows)] = rows, {}
-        known = [self._known[id(rows)] for rows in groups]
+            if id(rows) not in self._cached:
+                self._cached[id(rows)] = rows, {}
+        known = [self._cached[id(rows)] for rows in groups]
         single = [np.array([self._averages(each, j, -1) for each in known]) for j in range(self._d)]
         paired = [np.array([self._averages(each, a, b) for each in known]) for a, b in self._paired]
         return single, paired
 
-    def _averages(self, known: Known, a: int, b: int) -> np.ndarray:
+    def _averages(self, known: GroupFeatures, a: int, b: int) -> np.ndarray:
         """Averages over a group of the functions of a feature, or of two; remembered."""
         rows, found = known
         if (a, b) not in found:
@@ -181,7 +181,7 @@ class GroupModel:
         self._factor = cho_factor(K, lower=True)
         self._solved = cho_solve(self._factor, residual)
         left_out = self._solved / np.diag(cho_solve(self._factor, np.eye(n)))
-        self.foretold: float = 1.0 - float(left_out @ left_out) / n / (spread or 1.0)
+        self.r2_loo: float = 1.0 - float(left_out @ left_out) / n / (spread or 1.0)
 
     def _variances(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the variances of all functions, single ones first, and the residual variance."""

@@ -1,17 +1,18 @@
-"""The search: a price that rises, and sides that follow it.
+"""The search: a threshold that rises, and sides that follow it.
 
-A box is worth the sum, over its rows, of the target less a price. At a low price nearly all rows
-are worth having; the higher it is, the higher the average of the best box, and the fewer its rows.
-So the price rises in small steps, and at each of them the side that gains most is moved, inwards or
-outwards, until none gains: peeling and pasting [FriedmanFisher1999]_ by one rule. Both need to know
+The objective is the sum, over the rows of a box, of the target minus a threshold (the Lagrange
+multiplier of the number of rows). At a low threshold nearly all rows add to it; the higher it is,
+the higher the average of the best box, and the fewer its rows. So the threshold rises in small
+steps, and at each of them the side that gains most is moved, inwards or outwards, until none
+gains: peeling and pasting [FriedmanFisher1999]_ by one rule. Both need to know
 nothing but, for each feature, the rows that are on the sides of all others, by levels. For a number
 the best side is then the run of levels with the largest sum, for a category all levels that average
-more than the price.
+more than the threshold.
 
-Such a walk ends at the top of one hill. Rows in memory are searched from several starts: from the
-whole table; from the whole table with the rows around the first hill taken to be average, so that
-another one shows; and from the best boxes over every two features on a coarse grid, because some
-groups cannot be seen in a single feature.
+Such a peeling trajectory ends at the top of one hill. Rows in memory are searched from several
+starts: from the whole table; from the whole table with the rows around the first hill taken to be
+average, so that another one shows; and from the best boxes over every two features on a coarse
+grid, because some groups cannot be seen in a single feature.
 
 The more ends of sides a search may choose, the higher is the best average in a table of pure noise.
 The *evidence* for a box is therefore its squared distance from the average of the table, in
@@ -40,7 +41,7 @@ from typing import Protocol
 import numpy as np
 
 from skgpb._core._sides import LEAST_GAIN, best_move, best_pairs
-from skgpb.tables.boxes import Box
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.levels import Levels, Moments, Shape
 from skgpb.tables.memory import MemoryTable
 from skgpb.tables.source import Table
@@ -48,7 +49,7 @@ from skgpb.tables.source import Table
 # In standard deviations of the target. These constants were chosen on one half of the tables of
 # benchmarks/tables, and checked on the other half afterwards.
 PENALTY, PENALTY_OF_PAIRS = 0.5, 1.0
-# The price rises by a share of its distance from the average of the box, at least by LEAST_STEP.
+# The threshold rises by a share of its distance from the average of the box, or by LEAST_STEP.
 STEP, LEAST_STEP = 0.15, 0.02
 # A table that has to be asked is asked less often.
 ASKED_STEP = 0.3
@@ -70,8 +71,8 @@ MOST_OTHERS = 10
 Marginals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-class Walk(Protocol):
-    """A box whose sides move: :class:`skgpb._core._sides.Sides`, or :class:`AskedSides`."""
+class MovingSides(Protocol):
+    """A box whose sides move: :class:`skgpb._core._sides.Sides`, or :class:`QueriedSides`."""
 
     @property
     def count(self) -> float:
@@ -85,13 +86,13 @@ class Walk(Protocol):
     def box(self) -> np.ndarray:
         """Whether each level is inside."""
 
-    def climb(self, price: float, penalty: float, least: float, most: int) -> int:
+    def ascend(self, threshold: float, penalty: float, least: float, most: int) -> int:
         """Move sides until none gains."""
 
 
 @dataclass(frozen=True)
-class Trail:
-    """The boxes that a walk met, one for each price.
+class PeelingTrajectory:
+    """The boxes that a peeling met, one for each threshold.
 
     Attributes
     ----------
@@ -99,28 +100,28 @@ class Trail:
         Number of rows of each box, and their average minus the table's, in standard deviations.
     inside : ndarray of shape (n_boxes, size) of uint8
         Their levels.
-    price : float
+    threshold : float
         The last one.
     """
 
     n: np.ndarray
     mean: np.ndarray
     inside: np.ndarray
-    price: float = 0.0
+    threshold: float = 0.0
 
 
 @dataclass(frozen=True)
-class Found:
+class SubgroupPath:
     """All boxes that a search met, and which of them it recommends.
 
     Attributes
     ----------
     n, mean, inside : ndarray
-        As of a :class:`Trail`.
+        As of a :class:`PeelingTrajectory`.
     evidence : ndarray of shape (n_boxes,)
         Squared distance from the average of the table, in standard errors, without what the ends
         of the box have to bring; 0 for the whole table.
-    believed : ndarray of shape (n_boxes,)
+    shrunken_mean : ndarray of shape (n_boxes,)
         ``mean``, shrunk by the share of the squared distance that is evidence.
     """
 
@@ -128,20 +129,20 @@ class Found:
     mean: np.ndarray
     inside: np.ndarray
     evidence: np.ndarray
-    believed: np.ndarray
+    shrunken_mean: np.ndarray
 
     @classmethod
     def of(
         cls,
-        trails: Sequence[Trail],
+        trajectories: Sequence[PeelingTrajectory],
         shape: Shape,
         n_rows: float,
         inflation: np.ndarray | float = 1.0,
-    ) -> Found:
-        """Judge what walks have met; the squared errors are so many times those of rows."""
-        n = np.concatenate([trail.n for trail in trails])
-        mean = np.concatenate([trail.mean for trail in trails])
-        inside = np.concatenate([trail.inside for trail in trails])
+    ) -> SubgroupPath:
+        """Judge the boxes of trajectories; the squared errors are so many times those of rows."""
+        n = np.concatenate([trajectory.n for trajectory in trajectories])
+        mean = np.concatenate([trajectory.mean for trajectory in trajectories])
+        inside = np.concatenate([trajectory.inside for trajectory in trajectories])
         part = n < n_rows
         # Variance is that of rows drawn without replacement.
         rest = np.where(part, 1.0 - n / n_rows, 1.0) * inflation
@@ -153,7 +154,9 @@ class Found:
     @property
     def best(self) -> int:
         """The recommended box; if no box is significant, the one with the most evidence."""
-        return int((self.believed if self.believed.max() > 0.0 else self.evidence).argmax())
+        return int(
+            (self.shrunken_mean if self.shrunken_mean.max() > 0.0 else self.evidence).argmax()
+        )
 
     @property
     def most_evidence(self) -> float:
@@ -187,43 +190,47 @@ def ends_of(inside: np.ndarray, shape: Shape) -> np.ndarray:
     return ends + out[:, (last + 1)[missing]].sum(axis=1)
 
 
-def follow(
-    walk: Walk, min_rows: float, price: float = 0.0, penalty: float = PENALTY, step: float = STEP
-) -> Trail:
-    """Let the price rise until a box has no more rows than it must have.
+def peel(
+    sides: MovingSides,
+    min_rows: float,
+    threshold: float = 0.0,
+    penalty: float = PENALTY,
+    step: float = STEP,
+) -> PeelingTrajectory:
+    """Let the threshold rise until a box has no more rows than it must have.
 
     Parameters
     ----------
-    walk : Walk
+    sides : MovingSides
         The box to begin with; its target has the mean zero and the standard deviation one.
     min_rows : float
         Fewest rows of a box.
-    price : float, default=0.0
+    threshold : float, default=0.0
         Price of the first round.
     penalty : float, default=PENALTY
         Least gain of a side.
     step : float, default=STEP
-        Relative increase of the price.
+        Relative increase of the threshold.
 
     Returns
     -------
-    trail : Trail
+    trajectory : PeelingTrajectory
     """
     n, means, boxes = [], [], []
     for _ in range(MOST_STEPS):
-        walk.climb(price, penalty, min_rows, MOST_MOVES)
-        mean = walk.total / walk.count
-        n.append(walk.count)
+        sides.ascend(threshold, penalty, min_rows, MOST_MOVES)
+        mean = sides.total / sides.count
+        n.append(sides.count)
         means.append(mean)
-        boxes.append(walk.box)
-        higher = max(price + LEAST_STEP, price + step * (mean - price))
-        if walk.count < ENOUGH * min_rows or higher >= mean:
+        boxes.append(sides.box)
+        higher = max(threshold + LEAST_STEP, threshold + step * (mean - threshold))
+        if sides.count < ENOUGH * min_rows or higher >= mean:
             break
-        price = higher
-    return Trail(np.array(n), np.array(means), np.array(boxes), price)
+        threshold = higher
+    return PeelingTrajectory(np.array(n), np.array(means), np.array(boxes), threshold)
 
 
-def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Found:
+def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> SubgroupPath:
     """Search rows in memory, from several starts.
 
     Parameters
@@ -237,28 +244,28 @@ def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Found:
 
     Returns
     -------
-    found : Found
+    found : SubgroupPath
     """
     sides, shape = table.sides(), table.shape
     sides.start(target, shape.everything)
-    first = follow(sides, min_rows)
-    trails = [first]
+    first = peel(sides, min_rows)
+    trajectories = [first]
     for times in OTHER_HILLS:
         # The largest box around the first hill that is small enough: they shrink as they come.
         small = np.flatnonzero(first.n <= times * min_rows)
         around = first.inside[small[0] if len(small) else -1]
         flat = np.where(shape.holds(table.codes, around), 0.0, target)
         sides.start(flat, shape.everything)
-        other = follow(sides, min_rows)
+        other = peel(sides, min_rows)
         sides.start(target, other.inside[-1])
-        trails.append(follow(sides, min_rows, other.price))
+        trajectories.append(peel(sides, min_rows, other.threshold))
     for box in _pairs(table, target, min_rows):
         sides.start(target, box)
         if sides.count >= min_rows:
-            # The price is halfway between the average in the box and 0: rows above it belong to it.
+            # Halfway between the average in the box and 0: rows above it belong to the box.
             half = 0.5 * sides.total / sides.count
-            trails.append(follow(sides, min_rows, half, PENALTY_OF_PAIRS))
-    return Found.of(trails, shape, table.n_rows)
+            trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS))
+    return SubgroupPath.of(trajectories, shape, table.n_rows)
 
 
 def _pairs(table: MemoryTable, target: np.ndarray, min_rows: int) -> list[np.ndarray]:
@@ -309,7 +316,7 @@ def _coarse(codes: np.ndarray, target: np.ndarray, levels: Levels) -> np.ndarray
     return bins
 
 
-def recommend(table: MemoryTable, target: np.ndarray, found: Found) -> np.ndarray:
+def recommend(table: MemoryTable, target: np.ndarray, found: SubgroupPath) -> np.ndarray:
     """Return the best box of a search without the ends that it does not need, shape (size,)."""
     sides = table.sides()
 
@@ -367,7 +374,7 @@ def _beyond(inside: np.ndarray, shape: Shape) -> Iterator[np.ndarray]:
             yield np.array([stop])
 
 
-class AskedSides:
+class QueriedSides:
     """A box in a table that must be queried for marginals; its sides move.
 
     Sides of several features move at once; where that turns out to have been too much, only the
@@ -379,7 +386,7 @@ class AskedSides:
         The table to ask. Only counts, averages and their errors are used.
     sign : {1.0, -1.0}, default=1.0
         -1.0 where low averages are sought.
-    start : Box, default=None
+    start : Subgroup, default=None
         The first one; None for all rows.
     max_calls : int, default=None
         Calls of ``table.marginals`` after which no side moves any more.
@@ -396,15 +403,15 @@ class AskedSides:
         self,
         table: Table,
         sign: float = 1.0,
-        start: Box | None = None,
+        start: Subgroup | None = None,
         max_calls: int | None = None,
     ) -> None:
         self.table = table
         self.max_calls: float = math.inf if max_calls is None else max_calls
         self.shape: Shape = Shape.of(table.levels)
         self.n_asked: int = 0
-        self.box: np.ndarray = self.shape.inside(start or Box())
-        whole = table.totals([Box()])
+        self.box: np.ndarray = self.shape.inside(start or Subgroup())
+        whole = table.totals([Subgroup()])
         self.inexact: bool = whole.noise is not None
         self._centre = float(whole.mean[0])
         self._scale = sign * (float(whole.variance[0]) ** 0.5 or 1.0)
@@ -425,7 +432,7 @@ class AskedSides:
     def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Marginals of each feature without its own side: one call."""
         self.n_asked += 1
-        box = self.shape.box(inside)
+        box = self.shape.subgroup(inside)
         names = [levels.name for levels in self.shape.levels]
         free = [name for name in names if name not in box]
         boxes = [box, *(box.without(name) for name in box)]
@@ -448,13 +455,13 @@ class AskedSides:
         """Sum of their targets, in standard deviations from the average of the table."""
         return float(self._totals[: self.shape.offsets[1]] @ self.box[: self.shape.offsets[1]])
 
-    def climb(self, price: float, penalty: float, least: float, most: int) -> int:
-        """Move sides until none gains; see :meth:`skgpb._core._sides.Sides.climb`."""
+    def ascend(self, threshold: float, penalty: float, least: float, most: int) -> int:
+        """Move sides until none gains; see :meth:`skgpb._core._sides.Sides.ascend`."""
         shape, n_moves = self.shape, 0
         while n_moves < most and self.n_asked < self.max_calls:
             gains, sides = best_move(
                 shape.offsets, shape.n_values, shape.ordered, self._counts, self._totals,
-                self.box, price, penalty, least,
+                self.box, threshold, penalty, least,
             )  # fmt: skip
             # A side has to gain more where what it keeps out is known less well.
             gains = gains - penalty * (self._doubt(sides) - self._doubt(self.box))
@@ -462,10 +469,10 @@ class AskedSides:
             if not len(better):
                 break
             before = self.box, self._counts, self._totals, self._errors
-            worth_before = self._worth(price, penalty)
+            worth_before = self._worth(threshold, penalty)
             self._move(better, sides)
             best = better[gains[better].argmax()]
-            worth = self._worth(price, penalty)
+            worth = self._worth(threshold, penalty)
             if len(better) > 1 and not (
                 self.count >= least and worth >= worth_before + 0.99 * gains[best]
             ):
@@ -493,19 +500,19 @@ class AskedSides:
         ]
         return np.sqrt(out[0]) - np.sqrt(out[1])
 
-    def _worth(self, price: float, penalty: float) -> float:
-        """Objective of :meth:`climb`."""
+    def _worth(self, threshold: float, penalty: float) -> float:
+        """Objective of :meth:`ascend`."""
         out = np.add.reduceat(np.where(self.box, 0.0, self._errors), self.shape.offsets[:-1])
-        return self.total - price * self.count - penalty * float(np.sqrt(out).sum())
+        return self.total - threshold * self.count - penalty * float(np.sqrt(out).sum())
 
 
 @dataclass(frozen=True)
-class Group:
+class SubgroupResult:
     """A group of rows.
 
     Attributes
     ----------
-    box : Box
+    subgroup : Subgroup
         Conditions of the group.
     n : int
         Number of its rows.
@@ -515,27 +522,27 @@ class Group:
         Number of boxes that the search visited.
     n_asked : int
         Number of queries for marginals, 0 for rows in memory.
-    others : tuple of Box
+    others : tuple of Subgroup
         At most ten of the next best boxes that it has met, the best first.
     """
 
-    box: Box
+    subgroup: Subgroup
     n: int
     mean: float
     variance: float
     n_boxes: int
     n_asked: int = 0
-    others: tuple[Box, ...] = ()
+    others: tuple[Subgroup, ...] = ()
 
 
-def find_group(
+def find_subgroup(
     table: Table,
     min_rows: int,
     *,
     minimize: bool = False,
-    start: Box | None = None,
+    start: Subgroup | None = None,
     max_calls: int | None = None,
-) -> Group:
+) -> SubgroupResult:
     """Find a group of rows with a high average.
 
     Parameters
@@ -547,24 +554,24 @@ def find_group(
         Fewest rows of a group.
     minimize : bool, default=False
         Whether a low average is sought.
-    start : Box, default=None
-        Box in which a search by asking begins, such as the group of a sample; its sides begin and
+    start : Subgroup, default=None
+        Where a search by queries begins, such as the group of a sample; its conditions begin and
         end where levels do. None for all rows.
     max_calls : int, default=None
         A table is asked for marginals at most about so often. None for no limit.
 
     Returns
     -------
-    group : Group
+    group : SubgroupResult
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skgpb.tables import MemoryTable, find_group
+    >>> from skgpb.tables import MemoryTable, find_subgroup
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((1000, 2))
     >>> y = (X > 0.7).all(axis=1) + 0.1 * rng.normal(size=1000)
-    >>> group = find_group(MemoryTable(X, y), 50)
+    >>> group = find_subgroup(MemoryTable(X, y), 50)
     >>> group.n, round(group.mean, 2)
     (74, 1.0)
     """
@@ -576,27 +583,29 @@ def find_group(
         found, shape, asked = search_rows(table, target, min_rows), table.shape, 0
         inside = recommend(table, target, found)
     else:
-        sides = AskedSides(table, sign, start, max_calls)
+        sides = QueriedSides(table, sign, start, max_calls)
         shape = sides.shape
         if sides.count < min_rows:
             raise ValueError(f"start has {sides.count:g} rows, fewer than min_rows={min_rows}")
-        price = 0.0 if start is None else 0.5 * sides.total / sides.count
-        trail = follow(sides, min_rows, max(price, 0.0), step=ASKED_STEP)
+        threshold = 0.0 if start is None else 0.5 * sides.total / sides.count
+        trajectory = peel(sides, min_rows, max(threshold, 0.0), step=ASKED_STEP)
         inflation: np.ndarray | float = 1.0
         if sides.inexact:
-            inflation = sides.inflation(table.totals([shape.box(each) for each in trail.inside]))
-        found = Found.of([trail], shape, table.n_rows, inflation)
+            inflation = sides.inflation(
+                table.totals([shape.subgroup(each) for each in trajectory.inside])
+            )
+        found = SubgroupPath.of([trajectory], shape, table.n_rows, inflation)
         inside = found.inside[found.best]
         if sides.n_asked < sides.max_calls:
             inside = simplified(inside, shape, sides.ask)
         asked = sides.n_asked
-    box = shape.box(inside)
+    box = shape.subgroup(inside)
     total = table.totals([box])
-    best_first = np.argsort(-found.believed, kind="stable")
+    best_first = np.argsort(-found.shrunken_mean, kind="stable")
     # In the order in which they come, without those that come again.
-    others = dict.fromkeys(shape.box(found.inside[i]) for i in best_first)
+    others = dict.fromkeys(shape.subgroup(found.inside[i]) for i in best_first)
     others.pop(box, None)
-    return Group(
+    return SubgroupResult(
         box,
         int(total.n[0]),
         float(total.mean[0]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from skgpb.tables.boxes import Box
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.levels import Levels, Moments
 
 
@@ -28,17 +28,17 @@ class Table(Protocol):
     def n_rows(self) -> int:
         """Number of rows that have a target."""
 
-    def totals(self, boxes: Sequence[Box]) -> Moments:
+    def totals(self, boxes: Sequence[Subgroup]) -> Moments:
         """Return the moments of the target in boxes, with arrays of shape (n_boxes,)."""
 
     def marginals(
-        self, boxes: Sequence[Box], features: Sequence[Sequence[str]] | None = None
+        self, boxes: Sequence[Subgroup], features: Sequence[Sequence[str]] | None = None
     ) -> list[dict[str, Moments]]:
         """Return the moments of the target in boxes, by levels of features.
 
         Parameters
         ----------
-        boxes : sequence of Box
+        boxes : sequence of Subgroup
             They belong to one step of a search, and may overlap.
         features : sequence of sequence of str, default=None
             For each box the features that are asked for; None for all features of all boxes. A

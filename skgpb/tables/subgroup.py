@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skgpb.tables.boxes import Box
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.memory import N_BINS, MemoryTable, column_of
 from skgpb.tables.verdict import FEWEST
@@ -53,14 +53,14 @@ class BestSubgroup(BaseEstimator):
 
     Attributes
     ----------
-    box_ : Box
+    subgroup_ : Subgroup
         Conditions of the group.
     where_ : str
         The same as a condition, empty for the whole table.
     n_rows_ : int
         Rows of the table that are in the group.
     average_, table_average_ : float
-        Average of the target over them, and over the whole table, wild values as they are.
+        Average of the target over them, and over the whole table, outliers as they are.
     verdict_ : {"real", "chance"}
         Whether there is a group that chance alone does not explain.
     p_value_ : float
@@ -69,10 +69,10 @@ class BestSubgroup(BaseEstimator):
         Expected average of new rows of the group; NaN where too few rows tell.
     new_rows_interval_ : tuple of float
         Interval that contains it with 95 % probability.
-    flattery_ : float
-        Expected difference between the average of these rows, ``wild_rows_`` counted up to the
+    optimism_ : float
+        Expected difference between the average of these rows, ``outlier_rows_`` counted up to the
         limit, and that of new rows.
-    wild_rows_ : ndarray of int
+    outlier_rows_ : ndarray of int
         Rows whose target is so far from all others that it counted only up to a limit, the most
         extreme first.
     n_features_in_ : int
@@ -188,8 +188,8 @@ class BestSubgroup(BaseEstimator):
             n_permutations=self.n_permutations,
         )
         judged = finding.verdict
-        self.box_: Box = finding.box
-        self.where_: str = finding.box.where()
+        self.subgroup_: Subgroup = finding.subgroup
+        self.where_: str = finding.subgroup.where()
         self.n_rows_: int = int(finding.rows.sum())
         self.average_: float = finding.average
         self.table_average_: float = finding.table_average
@@ -199,8 +199,8 @@ class BestSubgroup(BaseEstimator):
         self.new_rows_average_: float = nan if judged.average is None else judged.average
         interval: tuple[float, float] = (nan, nan) if judged.interval is None else judged.interval
         self.new_rows_interval_: tuple[float, float] = interval
-        self.flattery_: float = nan if finding.flattery is None else finding.flattery
-        self.wild_rows_: np.ndarray = finding.limits.wild
+        self.optimism_: float = nan if finding.optimism is None else finding.optimism
+        self.outlier_rows_: np.ndarray = finding.limits.outliers
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -222,8 +222,8 @@ class BestSubgroup(BaseEstimator):
             X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         columns = _columns_of(X)
         inside = np.ones(len(X), dtype=bool)
-        for name in self.box_:
-            inside &= self.box_[name].holds(columns[name])
+        for name in self.subgroup_:
+            inside &= self.subgroup_[name].holds(columns[name])
         return inside
 
 

@@ -12,8 +12,8 @@ search and the shuffled searches use a random sample of the rows.
 a fifth of its rows. The rows left out that are in the group found had no part in its choice, so
 their average estimates the average of new rows, and no row is wasted [Chernozhukov2018]_.
 
-A few wild values, such as a number with a misplaced decimal point, can hide everything else: values
-count no further than some limits, see :class:`Limits`.
+A few outliers, such as a number with a misplaced decimal point, can hide everything else: values
+count no further than some limits, see :class:`OutlierLimits`.
 
 References
 ----------
@@ -33,7 +33,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from skgpb.tables.memory import MemoryTable
-from skgpb.tables.search import Found, recommend, search_rows, standardized
+from skgpb.tables.search import SubgroupPath, recommend, search_rows, standardized
 
 # A group is real where chance does as well in no more than this share of the searches.
 LEVEL = 0.02
@@ -49,31 +49,31 @@ CONFIDENCE = 0.95
 # An outlier is further from the middle of the table than the standard deviation times the minimum
 # size of a group, so that alone it moves the average of a group by one standard deviation. The
 # factor has these limits.
-LEAST_WILD, MOST_WILD = 10, 30
+MIN_OUTLIER_SDS, MAX_OUTLIER_SDS = 10, 30
 # The standard deviation leaves out at least this fraction, and this number, of the values at each
 # end.
 TAIL, FEW = 0.01, 3
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits at which values of a target are clipped.
+class OutlierLimits:
+    """OutlierLimits at which values of a target are clipped.
 
     Attributes
     ----------
     low, high : float
         Values beyond count as these.
-    wild : ndarray of int
+    outliers : ndarray of int
         Rows whose values are beyond, the most extreme first.
     """
 
     low: float
     high: float
-    wild: np.ndarray
+    outliers: np.ndarray
 
     @classmethod
-    def of(cls, y: np.ndarray, min_rows: int) -> Limits:
-        """Find the wild values of a target.
+    def of(cls, y: np.ndarray, min_rows: int) -> OutlierLimits:
+        """Find the outliers of a target.
 
         Parameters
         ----------
@@ -86,14 +86,14 @@ class Limits:
         # If a yes is rare, nothing is left without the tails.
         spread = float(ordered[cut : len(y) - cut].std()) or float(y.std())
         middle = float(np.median(y))
-        far = min(max(min_rows, LEAST_WILD), MOST_WILD) * spread
+        far = min(max(min_rows, MIN_OUTLIER_SDS), MAX_OUTLIER_SDS) * spread
         low, high = middle - far, middle + far
-        wild = np.flatnonzero((y < low) | (y > high))
-        return cls(low, high, wild[np.argsort(-np.abs(y[wild] - middle), kind="stable")])
+        outliers = np.flatnonzero((y < low) | (y > high))
+        return cls(low, high, outliers[np.argsort(-np.abs(y[outliers] - middle), kind="stable")])
 
     def clipped(self, y: np.ndarray) -> np.ndarray:
         """Return a target as it counts."""
-        return y.clip(self.low, self.high) if len(self.wild) else y
+        return y.clip(self.low, self.high) if len(self.outliers) else y
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def judge(
     table: MemoryTable,
     y: np.ndarray,
     min_rows: int,
-    found: Found,
+    found: SubgroupPath,
     rng: np.random.Generator,
     n_permutations: int | None = None,
 ) -> Verdict:
@@ -140,7 +140,7 @@ def judge(
         The target: high is good.
     min_rows : int
         Fewest rows of a group.
-    found : Found
+    found : SubgroupPath
         By the search of ``standardized(y)``.
     rng : Generator
         Deals out targets and rows.

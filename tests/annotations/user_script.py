@@ -58,15 +58,15 @@ from skgpb.problems import branin, gpoo_function
 from skgpb.surrogate import GaussianProcess
 from skgpb.tables import (
     BestSubgroup,
-    Box,
     Categories,
-    Group,
     Interval,
     Levels,
     MemoryTable,
     Moments,
+    Subgroup,
+    SubgroupResult,
     Table,
-    find_group,
+    find_subgroup,
 )
 
 BOX = [(0.0, 1.0)]
@@ -259,18 +259,18 @@ def tables() -> None:
     """The group of rows with the highest average."""
     columns = {"x": ARMS[:, 0], "even": np.arange(len(ARMS)).astype(str)}
     table = MemoryTable({"x": columns["x"]}, f(ARMS))
-    group = find_group(table, 3)
-    assert_type(group, Group)
-    assert_type(group.box, Box)
+    group = find_subgroup(table, 3)
+    assert_type(group, SubgroupResult)
+    assert_type(group.subgroup, Subgroup)
     source: Table = table
-    assert_type(source.marginals([group.box])[0]["x"], Moments)
+    assert_type(source.marginals([group.subgroup])[0]["x"], Moments)
     levels: Levels = table.levels[0]
-    box = Box((("x", Interval(0.5, None)), ("even", Categories(("0", "2")))))
+    box = Subgroup((("x", Interval(0.5, None)), ("even", Categories(("0", "2")))))
     assert_type(box.where(), str)
     assert_type(levels.interval(0, 1), Interval)
     search = BestSubgroup(min_rows=3).fit(ARMS, f(ARMS))
     assert_type(search.predict(ARMS), np.ndarray)
-    assert_type(search.box_, Box)
+    assert_type(search.subgroup_, Subgroup)
 
 
 def mistakes() -> None:

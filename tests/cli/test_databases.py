@@ -230,11 +230,11 @@ def test_a_report_has_counts_and_averages_and_no_password(database, locked, caps
 def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
     from skgpb.cli.database_pictures import panels_of
     from skgpb.integrations.ibis import IbisTable, connect
-    from skgpb.tables import Box, Categories, Interval
+    from skgpb.tables import Categories, Interval, Subgroup
 
     figure = pytest.importorskip("matplotlib.figure")
     table = IbisTable(connect("duckdb:///sales.db"), ["hour", "town"], "price")
-    box = Box((("hour", Interval(18)), ("town", Categories(("B",)))))
+    box = Subgroup((("hour", Interval(18)), ("town", Categories(("B",)))))
     _, mean = selected("hour >= 18 AND town = 'B'")
     before = table.n_scans
     panels = panels_of(table, box, mean)
@@ -272,9 +272,9 @@ def test_wild_values_are_named_and_hide_nothing(database, capsys, sample):
     assert search(*command, "--output", "r.json", "--report", "r.html") == 0
     out = capsys.readouterr().out
     found = json.loads((database / "r.json").read_text())
-    assert found["verdict"] == "real" and found["n_wild_values"] == 3
+    assert found["verdict"] == "real" and found["n_outliers"] == 3
     assert re.fullmatch('"hour" >= (18|19|2[01]) AND "town" = \'B\'', found["where"])
-    low, high = found["wild_values_count_as"]
+    low, high = found["outliers_count_as"]
     assert -1000 < low < 0 and 200 < high < 1000
     assert found["true_average"] == pytest.approx(selected(found["where"])[1])
     assert found["true_average_of_table"] == pytest.approx(selected("TRUE")[1])
@@ -300,7 +300,7 @@ def test_rare_events_and_the_same_value_in_all_rows_are_not_wild(database, capsy
     for target, mean in (("sold", 8 / 4000), ("one", 1.0)):
         assert main([*command, "--target", target, "--output", "r.json"]) == 0
         found = json.loads((database / "r.json").read_text())
-        assert (found["n_wild_values"], found["wild_values_count_as"]) == (0, None)
+        assert (found["n_outliers"], found["outliers_count_as"]) == (0, None)
         assert found["counted_average_of_table"] == pytest.approx(mean)
     # All groups are alike.
     assert found["n_members"] == 4000

@@ -14,7 +14,7 @@ from skgpb.cli.words import number
 from skgpb.datasets import TableFile
 
 
-def shops(path, n=800, wild=False):
+def shops(path, n=800, outliers=False):
     """Sales by shop, hour and day: high in two shops from noon on. Some hours are missing."""
     rng = np.random.default_rng(0)
     shop = rng.choice(["Ann's", "Bob", "Cy", "Dee"], n)
@@ -22,7 +22,7 @@ def shops(path, n=800, wild=False):
     day = np.datetime64("2024-01-01") + rng.integers(0, 100, n)
     until = np.isin(shop, ["Ann's", "Dee"]) & (hour > 12)
     sales = 20 + 10 * until + 4 * rng.normal(size=n)
-    if wild:
+    if outliers:
         sales[7] = 1e7
     lines = ["shop,opening hour,day,sales"]
     for i in range(n):
@@ -36,8 +36,8 @@ def shops(path, n=800, wild=False):
 def search(tmp_path, capsys):
     table = tmp_path / "sales.csv"
 
-    def run(*more, features=("shop", "opening hour", "day"), status=0, wild=False):
-        shops(table, wild=wild)
+    def run(*more, features=("shop", "opening hour", "day"), status=0, outliers=False):
+        shops(table, outliers=outliers)
         output = tmp_path / "result.json"
         given = ["--features", *features, "--target", "sales", "--output", output, *more]
         assert main(["search", str(table), *map(str, given)]) == status
@@ -57,7 +57,7 @@ def test_without_a_budget_all_rows_are_searched_and_judged(search):
     low, high = result["new_rows_interval"]
     assert low < result["new_rows_average"] < high
     assert result["new_rows_average"] == pytest.approx(30, abs=1.5)
-    assert result["true_average"] - result["flattery"] == pytest.approx(result["new_rows_average"])
+    assert result["true_average"] - result["optimism"] == pytest.approx(result["new_rows_average"])
     assert "The group is real: new rows of it are expected to average" in printed
     assert "says nothing about causes" in printed
     assert "all rows are visible and answers exact" in printed
@@ -87,8 +87,8 @@ def test_missing_values_are_in_or_out_and_may_be_left_out(search):
 
 
 def test_a_wild_value_is_named_and_does_not_decide(search):
-    result, printed, _ = search("--min-rows", "10%", wild=True)
-    assert result["wild_values"] == [{"row": 7, "value": 1e7}]
+    result, printed, _ = search("--min-rows", "10%", outliers=True)
+    assert result["outliers"] == [{"row": 7, "value": 1e7}]
     assert result["verdict"] == "real"
     assert "Values far from all others, perhaps mistyped: 1e+07 in line 9." in printed
     assert result["new_rows_average"] == pytest.approx(30, abs=1.5)
@@ -96,9 +96,9 @@ def test_a_wild_value_is_named_and_does_not_decide(search):
 
 def test_wild_values_do_not_let_a_report_contradict_itself(search, tmp_path):
     report = tmp_path / "report.html"
-    result, printed, table = search("--min-rows", "10%", "--report", report, wild=True)
-    sales = shops(table, wild=True)
-    low, high = result["wild_values_count_as"]
+    result, printed, table = search("--min-rows", "10%", "--report", report, outliers=True)
+    sales = shops(table, outliers=True)
+    low, high = result["outliers_count_as"]
     counted, inside = sales.clip(low, high), np.isin(np.arange(len(sales)), result["members"])
     assert result["true_average"] == pytest.approx(sales[inside].mean())
     assert result["true_average_of_table"] == pytest.approx(sales.mean())
@@ -109,7 +109,7 @@ def test_wild_values_do_not_let_a_report_contradict_itself(search, tmp_path):
         [counted[inside].mean(), counted.mean()], rel=1e-5
     )
     assert f"probability), all rows {counted.mean():.4g}." in printed
-    assert result["flattery"] == pytest.approx(counted[inside].mean() - result["new_rows_average"])
+    assert result["optimism"] == pytest.approx(counted[inside].mean() - result["new_rows_average"])
     assert 0 < max(result["effects_of_features"].values()) < 10
     assert (
         f"As they are, these rows average {sales[inside].mean():,.6g} and the whole table "

@@ -64,7 +64,7 @@ def test_sides_that_moved_are_as_if_they_had_begun_there(seed):
     sides = Sides(codes, OFFSETS, N_VALUES, ORDERED, weights)
     sides.start(sums, np.ones(OFFSETS[-1], dtype=np.uint8))
     for price in (0.0, 0.05, 0.1, 0.3):
-        sides.climb(price, 0.3, 5.0, 20)
+        sides.ascend(price, 0.3, 5.0, 20)
         check(sides, codes, weights, sums, sides.box)
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from skgpb.exceptions import DatabaseError, ScansSpentError  # noqa: E402
 from skgpb.integrations.ibis import IbisTable, Rest, connect  # noqa: E402
-from skgpb.tables import Box, Categories, Interval  # noqa: E402
+from skgpb.tables import Categories, Interval, Subgroup  # noqa: E402
 
 FEATURES = ["age", "income", "share", "price", "town", "member", "day", "moment"]
 
@@ -100,7 +100,7 @@ def boxes_of(levels, n_boxes, seed=0):
             side = each.side(inside)
             if side is not None and rng.random() < 0.4:
                 sides[each.name] = side
-        yield Box.of(sides)
+        yield Subgroup.of(sides)
 
 
 def test_a_database_answers_as_masks_of_its_rows_do(parquet):
@@ -127,7 +127,7 @@ def test_a_database_answers_as_masks_of_its_rows_do(parquet):
     ]
     assert kinds["town"].labels[-1] == Rest() and len(kinds["town"].labels) == 5
     labels = {each: kinds[each].labels for each in ("town", "member")}
-    boxes = [Box(), *boxes_of(table.levels, 5)]
+    boxes = [Subgroup(), *boxes_of(table.levels, 5)]
     before = table.n_scans
     totals, marginals = table.totals(boxes), table.marginals(boxes)
     assert table.n_scans == before + 2
@@ -142,7 +142,7 @@ def test_a_database_answers_as_masks_of_its_rows_do(parquet):
             assert found.noise is None
             for level in range(levels.n_levels):
                 alone = levels.side(np.arange(levels.n_levels) == level)
-                both = inside & mask_of(Box(((levels.name, alone),)), lists, labels)
+                both = inside & mask_of(Subgroup(((levels.name, alone),)), lists, labels)
                 assert found.n[level] == both.sum(), (levels, level)
                 assert found.mean[level] == pytest.approx(y[both].mean() if both.any() else 0.0)
                 spread = y[both].var() if both.any() else 0.0
@@ -159,10 +159,10 @@ def test_a_database_answers_as_masks_of_its_rows_do(parquet):
 
 def test_only_what_is_asked_for_is_answered(parquet):
     table = IbisTable(connect(parquet(some_rows())), FEATURES, "y")
-    answers = table.marginals([Box(), Box(), Box()], [["age"], ["town", "day"], []])
+    answers = table.marginals([Subgroup(), Subgroup(), Subgroup()], [["age"], ["town", "day"], []])
     assert [list(answer) for answer in answers] == [["age"], ["town", "day"], []]
     scans = table.n_scans
-    assert table.marginals([Box()], [[]]) == [{}]
+    assert table.marginals([Subgroup()], [[]]) == [{}]
     assert table.marginals([]) == []
     assert len(table.totals([]).n) == 0
     assert table.n_scans == scans
@@ -174,7 +174,7 @@ def test_bins_have_about_as_many_rows_each_and_short_ends(parquet):
     (levels,) = table.levels
     assert levels.n_levels == 100
     assert all(edge == round(edge, 3) for edge in levels.edges)
-    n = table.marginals([Box()])[0]["x"].n
+    n = table.marginals([Subgroup()])[0]["x"].n
     assert n.min() > 0.5 * 200
     assert n.max() < 1.5 * 200
 
@@ -183,10 +183,10 @@ def test_a_frequent_value_is_a_level_of_its_own_and_written_as_an_end(parquet):
     x = np.r_[np.zeros(900), np.random.default_rng(0).lognormal(size=1000)]
     table = IbisTable(connect(parquet({"x": x, "y": x})), ["x"], "y", n_bins=16)
     (levels,) = table.levels
-    assert table.marginals([Box()])[0]["x"].n[0] == 900
-    some = levels.box(1, levels.n_levels)
+    assert table.marginals([Subgroup()])[0]["x"].n[0] == 900
+    some = levels.subgroup(1, levels.n_levels)
     assert table.where(some) == '"x" > 0'
-    assert table.where(levels.box(0, 1)) == '"x" <= 0'
+    assert table.where(levels.subgroup(0, 1)) == '"x" <= 0'
     assert table.read(some)["x"] == Interval(0.0, None, "neither")
     assert table.average(table.where(some))[0] == 1000
 
@@ -201,7 +201,7 @@ def test_where_chooses_the_rows(parquet):
         for town, y in zip(lists["town"], lists["y"], strict=True)
     )
     assert table.n_rows == expected
-    old = table.levels[0].box(3, 20)
+    old = table.levels[0].subgroup(3, 20)
     where = table.where(old)
     assert where.startswith("((\"town\" = 'C' OR") or where.startswith("(town = 'C' OR")
     assert table.average(where)[0] == table.totals([old]).n[0]
@@ -229,10 +229,10 @@ def test_a_mistake_in_where_is_what_the_database_says(parquet):
 def test_a_table_is_read_no_more_often_than_it_may_be(parquet):
     table = IbisTable(connect(parquet(some_rows())), FEATURES, "y", max_scans=6)
     assert table.n_scans == 4
-    table.marginals([Box()])
-    table.totals([Box()])
+    table.marginals([Subgroup()])
+    table.totals([Subgroup()])
     with pytest.raises(ScansSpentError, match="the table was read 6 times"):
-        table.totals([Box()])
+        table.totals([Subgroup()])
     assert table.n_scans == 6
 
 
@@ -246,7 +246,7 @@ def test_a_sample_stays_in_the_database_and_is_a_table_of_its_own(parquet):
     assert abs(few.n_rows - 50_000) < 5 * math.sqrt(50_000)
     assert few.mean == pytest.approx(3.0, abs=5 * 2.0 / math.sqrt(few.n_rows))
     scans = table.n_scans
-    box = table.levels[0].box(10, 50)
+    box = table.levels[0].subgroup(10, 50)
     answer = few.marginals([box])[0]
     assert answer["x"].n.sum() == few.totals([box]).n[0]
     assert answer["s"].n.sum() == few.totals([box]).n[0]
@@ -278,7 +278,7 @@ def in_blocks(n_blocks, seed=0):
 def test_averages_of_a_sample_vary_as_much_as_they_say(name, n_rows):
     table = IbisTable(in_blocks(500).table(name), ["day", "x", "s"], "y")
     days, some = table.levels[:2]
-    boxes = [Box(), some.box(0, 10), some.box(40, 128), days.box(20, 70)]
+    boxes = [Subgroup(), some.subgroup(0, 10), some.subgroup(40, 128), days.subgroup(20, 70)]
     exact, by_level = table.totals(boxes), table.marginals(boxes[:1])[0]
     assert exact.noise is None and by_level["s"].noise is None
     found, said = [], []
@@ -312,7 +312,7 @@ def test_the_variance_of_sampled_blocks_is_that_between_their_parts():
     connection = in_blocks(400)
     table = IbisTable(connection.table("sales"), ["x", "s"], "y")
     few = table.kept(150_000, 3)
-    box = table.levels[0].box(100, 110)
+    box = table.levels[0].subgroup(100, 110)
     rows = few._table.to_pandas()
     part, block = rows["part of the blocks"], rows["block of the row"]
     assert (rows.groupby("block of the row").size() == 2048).all()
@@ -320,7 +320,7 @@ def test_the_variance_of_sampled_blocks_is_that_between_their_parts():
     assert 40 <= part.nunique() <= 64 and set(rows["half of the rows"]) == {0, 1}
     share = 1.0 - len(rows) / table.n_rows
     inside = rows["level of x"].between(100, 109)
-    answer = few.totals([box, Box()])
+    answer = few.totals([box, Subgroup()])
     for i, some in enumerate((rows[inside], rows)):
         mean, k = some["y"].mean(), some["part of the blocks"].nunique()
         apart = (some["y"] - mean).groupby(some["part of the blocks"]).sum() / len(some)
@@ -336,11 +336,11 @@ def test_rows_of_a_single_block_or_single_rows_do_not_tell_how_far_they_vary():
         few = table.kept(n_rows, 3)
         rows = few._table.to_pandas()
         unit = rows["part of the blocks"] if name == "sales" else rows.index.to_series()
-        answer = few.marginals([Box()])[0]["day"]
+        answer = few.marginals([Subgroup()])[0]["day"]
         units = unit.groupby(rows["level of day"]).nunique()
         single = units.index[units == 1]
         assert len(single) > 10
-        every = (1.0 - few.n_rows / table.n_rows) * few.totals([Box()]).variance[0]
+        every = (1.0 - few.n_rows / table.n_rows) * few.totals([Subgroup()]).variance[0]
         assert answer.noise[single] == pytest.approx(every, rel=1e-9)
         assert (answer.noise[units.index[units > 1]] > 0.0).all()
 
@@ -352,7 +352,7 @@ def test_a_kept_table_is_asked_for_few_and_for_many_categories(parquet, n_inside
     y = rng.normal(size=2000)
     kept = IbisTable(connect(parquet({"town": town, "y": y})), ["town"], "y").kept()
     among = ("A", "B", "C", "D", "E")[:n_inside]
-    box = Box((("town", Categories(among, missing=n_inside == 6)),))
+    box = Subgroup((("town", Categories(among, missing=n_inside == 6)),))
     rows = np.isin(town, among) | ((town == None) & (n_inside == 6))  # noqa: E711
     totals = kept.totals([box])
     assert totals.n[0] == rows.sum()
@@ -369,7 +369,7 @@ def test_duckdb_answers_without_what_its_second_version_took_from_ibis(tmp_path,
         monkeypatch.setattr(backend, method, lambda *given, **named: pytest.fail("it was called"))
     url = f"duckdb:///{name}"
     table = IbisTable(connect(url), ["hour"], "y")
-    assert table.kept().marginals([Box()])[0]["hour"].n.sum() == 99
+    assert table.kept().marginals([Subgroup()])[0]["hour"].n.sum() == 99
     assert connect(url, "main.sales").columns == ("hour", "y")
     for missing in ("sold", "main.sold"):
         with pytest.raises(DatabaseError, match=f"no table '{missing}': the database has 'sales'"):
@@ -417,7 +417,7 @@ def test_a_connection_that_is_lost_is_one_line(parquet):
     table = IbisTable(connect(parquet(some_rows())), FEATURES, "y", secrets=("closed",))
     table._queries.connection.disconnect()
     with pytest.raises(DatabaseError, match="the database did not answer: ") as caught:
-        table.totals([Box()])
+        table.totals([Subgroup()])
     assert "\n" not in str(caught.value)
     assert "closed" not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__suppress_context__

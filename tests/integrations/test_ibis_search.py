@@ -49,7 +49,7 @@ def check_planted(name, group, inside, columns, min_rows):
     assert group.verdict == "real" and group.p_value < 1e-6
     low, high = group.new_rows_interval
     assert low < group.new_rows_average < high
-    assert "shop" in group.box and set(group.box["shop"].among) == {"b", "d"}
+    assert "shop" in group.subgroup and set(group.subgroup["shop"].among) == {"b", "d"}
 
 
 def test_all_rows_of_a_small_table_are_searched(parquet):
@@ -82,7 +82,7 @@ def test_low_averages_are_found_as_high_ones_of_the_negative(parquet):
     high = find_in_database(IbisTable(connect(parquet(columns)), FEATURES, "y"), 200)
     columns["y"] = -columns["y"]
     low = find_in_database(IbisTable(connect(parquet(columns)), FEATURES, "y"), 200, minimize=True)
-    assert (low.box, low.n, low.where) == (high.box, high.n, high.where)
+    assert (low.subgroup, low.n, low.where) == (high.subgroup, high.n, high.where)
     assert low.mean == pytest.approx(-high.mean, rel=1e-13)
 
 

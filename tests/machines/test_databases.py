@@ -29,7 +29,7 @@ from skgpb.integrations.ibis import (  # noqa: E402
     search,
 )
 from skgpb.integrations.ibis.connection import Queries  # noqa: E402
-from skgpb.tables import Box  # noqa: E402
+from skgpb.tables import Subgroup  # noqa: E402
 
 FEATURES = ["x1", "x2", "Shop", "day", "open"]
 PASSWORD = "s3cr3t/+ %40word"
@@ -68,14 +68,14 @@ def group_of(table):
 def expected(rows):
     """Return the result of DuckDB on the file."""
     group = group_of(connect(str(rows)))
-    assert set(group.box) >= {"x1", "Shop", "day"}
+    assert set(group.subgroup) >= {"x1", "Shop", "day"}
     assert group.verdict == "real"
     return group
 
 
 def same(group, expected):
     """Assert that it is the same group, up to rounding and the halves by which it is judged."""
-    assert (group.box, group.n) == (expected.box, expected.n)
+    assert (group.subgroup, group.n) == (expected.subgroup, expected.n)
     assert group.mean == pytest.approx(expected.mean, rel=1e-12)
     assert group.verdict == expected.verdict
     low, high = group.new_rows_interval
@@ -130,10 +130,10 @@ def test_postgresql_clips_outliers(postgres, expected):
 def check_clipped(sales, expected):
     """Check that one outlier is found, and hides nothing."""
     table = IbisTable(sales, FEATURES, "y")
-    assert table.n_wild == 1 and table.extremes[0] == -1e9
+    assert table.n_outliers == 1 and table.extremes[0] == -1e9
     assert table.true_mean < -30_000 < 9 < table.mean < 11
     group = find_in_database(table, 1000)
-    assert (group.box, group.n, group.verdict) == (expected.box, expected.n, "real")
+    assert (group.subgroup, group.n, group.verdict) == (expected.subgroup, expected.n, "real")
     assert group.mean == group.counted_mean == pytest.approx(expected.mean, rel=1e-12)
 
 
@@ -144,7 +144,7 @@ def test_postgresql_finds_a_group_on_a_sample(postgres, expected, monkeypatch, b
         monkeypatch.setattr(connection, "FEWEST_IN_BLOCKS", 1000)
     group = group_of(connect(address(postgres), "sales"))
     assert 10_000 < group.n_sample < 20_000
-    assert set(group.box) >= {"x1", "Shop", "day"}
+    assert set(group.subgroup) >= {"x1", "Shop", "day"}
     assert group.n >= 1000
     assert group.mean > 0.95 * expected.mean
     assert group.verdict == "real"
@@ -170,7 +170,7 @@ def test_postgresql_tells_the_blocks_of_tables_and_draws_rows_of_views(postgres,
             k = part.nunique()
             assert 30 < k <= 64
             apart = apart.groupby(part).sum()
-        noise = few.totals([Box()]).noise[0]
+        noise = few.totals([Subgroup()]).noise[0]
         expected = (apart**2).sum() / len(rows) ** 2 * k / (k - 1) * (1 - len(rows) / table.n_rows)
         assert noise == pytest.approx(expected, rel=1e-6)
         # The order of rows tells nothing, so that blocks vary as rows do: five standard errors.

@@ -104,8 +104,8 @@ def test_what_is_foretold_is_what_all_other_answers_foretell():
         told = known[i, rest] @ np.linalg.solve(known[np.ix_(rest, rest)], centred[rest])
         errors.append(centred[i] - told)
     expected = 1.0 - np.mean(np.square(errors)) / centred.var()
-    assert model.foretold == pytest.approx(expected, abs=1e-6)
-    assert model.foretold > 0.3
+    assert model.r2_loo == pytest.approx(expected, abs=1e-6)
+    assert model.r2_loo > 0.3
 
 
 def test_features_that_tell_something_are_told_from_others():
@@ -115,33 +115,33 @@ def test_features_that_tell_something_are_told_from_others():
     table = MemoryTable(X, np.zeros(3000))
     found = search_by_asking(table, NoisyAverages(y, 0.05), 60, 120)
     assert next(iter(found.model.effects())) == "x4"
-    assert "x4" in found.box and y[found.group.rows].mean() > y.mean() + 0.8
+    assert "x4" in found.subgroup and y[found.group.rows].mean() > y.mean() + 0.8
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_is_parted_into_groups_that_are_large_enough(seed):
     table, y = mixed(seed=seed)
-    office = NoisyAverages(y, 0.1)
-    asking = _Asking(table, office, 9, 50, 1.0, None, np.random.default_rng(seed), lambda: None)
+    oracle = NoisyAverages(y, 0.1)
+    asking = _Asking(table, oracle, 9, 50, 1.0, None, np.random.default_rng(seed), lambda: None)
     parts = asking.parted(20)
     rows = [asking.group_of(inside).rows for inside in parts]
     assert 16 <= len(parts) <= 20 and min(map(len, rows)) >= 9
     assert_array_equal(np.sort(np.concatenate(rows)), np.arange(240))
     for inside, members in zip(parts, rows, strict=True):
-        box = table.shape.box(inside)
+        box = table.shape.subgroup(inside)
         assert_array_equal(np.flatnonzero(table.rows(box)), members)
 
 
 def test_a_group_may_have_just_as_many_rows_as_it_must_have():
     table, y = MemoryTable({"x": np.arange(24.0)}, np.zeros(24)), np.zeros(24)
-    office = NoisyAverages(y, 0.1)
-    asking = _Asking(table, office, 12, 50, 1.0, None, np.random.default_rng(0), lambda: None)
+    oracle = NoisyAverages(y, 0.1)
+    asking = _Asking(table, oracle, 12, 50, 1.0, None, np.random.default_rng(0), lambda: None)
     assert [len(asking.group_of(inside).rows) for inside in asking.parted(2)] == [12, 12]
 
 
 def test_of_a_large_table_some_rows_are_searched_and_all_are_asked_about(monkeypatch):
     monkeypatch.setattr("skgpb.tables.asking.MOST_ROWS", 160)
-    monkeypatch.setattr("skgpb.tables.asking.EARNS", -np.inf)
+    monkeypatch.setattr("skgpb.tables.asking.MIN_R2", -np.inf)
     boxes, propose = [], _Asking.proposed
     monkeypatch.setattr(
         _Asking, "proposed", lambda *given: boxes.append(propose(*given)) or boxes[-1]
@@ -175,7 +175,7 @@ def test_a_planted_box_is_found_through_noise():
         table = MemoryTable(X, np.zeros(3000))
         found = search_by_asking(table, NoisyAverages(y, 0.1 * y.std(), seed), 100, 150, seed=seed)
         assert found.n_answers <= 150 and len(found.group.rows) >= 100
-        assert_array_equal(np.flatnonzero(table.rows(found.box)), found.group.rows)
+        assert_array_equal(np.flatnonzero(table.rows(found.subgroup)), found.group.rows)
         gains.append(y[found.group.rows].mean() - y.mean())
     assert np.mean(gains) > 1.2  # the box has 1.9 more than the table
 
@@ -199,7 +199,7 @@ def test_where_the_model_foretells_nothing_halving_takes_over():
 
 @pytest.mark.parametrize(("share", "engine"), [(-np.inf, "model"), (1.0, "halving")])
 def test_the_engine_is_chosen_by_what_the_model_foretells(share, engine, monkeypatch):
-    monkeypatch.setattr("skgpb.tables.asking.EARNS", share)
+    monkeypatch.setattr("skgpb.tables.asking.MIN_R2", share)
     proposed = []
     propose = _Asking.proposed
     monkeypatch.setattr(_Asking, "proposed", lambda *given: proposed.append(1) or propose(*given))
@@ -244,11 +244,11 @@ def test_enough_is_known_once_no_other_group_can_be_much_better(monkeypatch):
 def test_all_rows_are_among_the_groups_where_no_question_about_them_is_answered():
     table, y = mixed()
 
-    class Office(NoisyAverages):
+    class Oracle(NoisyAverages):
         def affords(self, rows):
             return len(rows) < len(y)
 
-    found = search_by_asking(table, Office(y, 0.05), 12, 60)
+    found = search_by_asking(table, Oracle(y, 0.05), 12, 60)
     whole, *asked = found.groups
     assert len(whole.rows) == len(y) and not whole.answers
     mean, cov = found.model.joint([group.rows for group in asked], range(len(asked)))
@@ -259,8 +259,8 @@ def test_all_rows_are_among_the_groups_where_no_question_about_them_is_answered(
 
 def test_the_better_half_is_asked_on():
     table, y = mixed()
-    office = NoisyAverages(y, 0.01)
-    asking = _Asking(table, office, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
+    oracle = NoisyAverages(y, 0.01)
+    asking = _Asking(table, oracle, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
     groups = [asking.group_of(inside) for inside in asking.parted(8)]
     asking.ask_all(groups, 0.1)
     asking._halve(groups, None)
@@ -273,15 +273,15 @@ def test_the_better_half_is_asked_on():
 def test_low_averages_are_sought_as_the_opposite_of_high_ones():
     table, y = mixed()
 
-    class Office(NoisyAverages):
+    class Oracle(NoisyAverages):
         def answer(self, rows, part):
             average, variance = super().answer(rows, part)
             return self.sign * average, variance
 
     found = []
     for sign in (1.0, -1.0):
-        office = Office(y, 0.05)
-        office.sign = sign
-        found.append(search_by_asking(table, office, 12, 60, minimize=sign < 0.0))
-    assert found[0].box == found[1].box
+        oracle = Oracle(y, 0.05)
+        oracle.sign = sign
+        found.append(search_by_asking(table, oracle, 12, 60, minimize=sign < 0.0))
+    assert found[0].subgroup == found[1].subgroup
     assert_array_equal(found[0].mean, -found[1].mean)

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skgpb.tables import Box, Categories, Interval, Levels, MemoryTable
+from skgpb.tables import Categories, Interval, Levels, MemoryTable, Subgroup
 
 
 def some_table(seed=0, n=300):
@@ -56,7 +56,7 @@ def boxes_of(table, seed=0, n_boxes=20):
                 side = levels.side(inside)
                 if side is not None:
                     sides[levels.name] = side
-        yield Box.of(sides)
+        yield Subgroup.of(sides)
 
 
 @pytest.mark.parametrize("n_bins", [8, 128])
@@ -76,7 +76,7 @@ def test_a_table_in_memory_answers_as_masks_of_its_rows_do(n_bins):
             found = marginals[i][levels.name]
             for level in range(levels.n_levels):
                 alone = np.arange(levels.n_levels) == level
-                both = inside & mask_of(Box(((levels.name, levels.side(alone)),)), columns)
+                both = inside & mask_of(Subgroup(((levels.name, levels.side(alone)),)), columns)
                 assert found.n[level] == both.sum()
                 assert found.mean[level] == pytest.approx(y[both].mean() if both.any() else 0.0)
                 spread = y[both].var() if both.any() else 0.0
@@ -85,7 +85,7 @@ def test_a_table_in_memory_answers_as_masks_of_its_rows_do(n_bins):
 
 def test_only_what_is_asked_for_is_answered():
     table = MemoryTable(*some_table())
-    answers = table.marginals([Box(), Box()], [["age"], ["town", "size"]])
+    answers = table.marginals([Subgroup(), Subgroup()], [["age"], ["town", "size"]])
     assert [list(answer) for answer in answers] == [["age"], ["town", "size"]]
 
 
@@ -93,7 +93,7 @@ def test_bins_have_about_as_many_rows_each():
     x = np.random.default_rng(0).lognormal(size=10_000)
     table = MemoryTable({"x": x}, x, n_bins=100)
     assert table.levels[0].n_levels == 100
-    n = table.marginals([Box()])[0]["x"].n
+    n = table.marginals([Subgroup()])[0]["x"].n
     assert n.min() >= 99
     assert n.max() <= 101
 
@@ -101,17 +101,17 @@ def test_bins_have_about_as_many_rows_each():
 def test_a_value_that_is_frequent_has_a_level_of_its_own():
     x = np.r_[np.zeros(900), np.arange(1, 1001)]
     table = MemoryTable({"x": x}, x, n_bins=16)
-    assert 900 in table.marginals([Box()])[0]["x"].n
+    assert 900 in table.marginals([Subgroup()])[0]["x"].n
 
 
 def test_boxes_are_values():
-    box = Box.of({"a": Interval(1, None), "b": Categories(("x",), missing=True)})
+    box = Subgroup.of({"a": Interval(1, None), "b": Categories(("x",), missing=True)})
     again = pickle.loads(pickle.dumps(box))
     assert again == box
     assert hash(again) == hash(box)
     assert "a" in box and "c" not in box
     assert box.where(null="NULL") == "a >= 1 and (b = 'x' or b is NULL)"
-    assert str(Box()) == "all rows"
+    assert str(Subgroup()) == "all rows"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_no_side_is_refused():
     with pytest.raises(ValueError, match="twice"):
         Categories(("a", "a"))
     with pytest.raises(ValueError, match="twice"):
-        Box((("a", Interval()), ("a", Interval())))
+        Subgroup((("a", Interval()), ("a", Interval())))
     with pytest.raises(ValueError, match="start and stop"):
         Levels("a", "number", edges=(1,)).interval(1, 1)
     with pytest.raises(ValueError, match=r"column 'x' has the shape \(2,\), y has \(3,\)"):

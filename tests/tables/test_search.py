@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skgpb.tables import Box, Categories, Interval, MemoryTable, find_group
+from skgpb.tables import Categories, Interval, MemoryTable, Subgroup, find_subgroup
 from skgpb.tables.search import (
-    AskedSides,
-    Found,
-    Trail,
+    PeelingTrajectory,
+    QueriedSides,
+    SubgroupPath,
     ends_of,
-    follow,
+    peel,
     recommend,
     search_rows,
     standardized,
@@ -58,9 +58,9 @@ class FromBlocks(Asked):
         for box, answer in zip(boxes, answers, strict=True):
             for name, moments in answer.items():
                 levels = next(each for each in self.levels if each.name == name)
-                sides = [levels.box(i, i + 1)[name] for i in range(levels.n_levels)]
-                kept = tuple(side for side in box.sides if side[0] != name)
-                inside = [Box((*kept, (name, side))) for side in sides]
+                sides = [levels.subgroup(i, i + 1)[name] for i in range(levels.n_levels)]
+                kept = tuple(side for side in box.conditions if side[0] != name)
+                inside = [Subgroup((*kept, (name, side))) for side in sides]
                 answer[name] = replace(moments, noise=self.totals(inside).noise)
         return answers
 
@@ -77,8 +77,8 @@ def planted(seed=0, n=3000, d=4, high=1.5):
 def test_a_planted_box_is_found(seed, wrap):
     X, y, inside = planted(seed)
     table = MemoryTable(X, y)
-    group = find_group(wrap(table), 150)
-    rows = table.rows(group.box)
+    group = find_subgroup(wrap(table), 150)
+    rows = table.rows(group.subgroup)
     assert group.n == rows.sum() >= 150
     assert group.mean == pytest.approx(y[rows].mean())
     assert group.variance == pytest.approx(y[rows].var())
@@ -88,9 +88,9 @@ def test_a_planted_box_is_found(seed, wrap):
 @pytest.mark.parametrize("wrap", [lambda table: table, Asked])
 def test_the_lowest_average_is_the_highest_of_what_is_negated(wrap):
     X, y, _ = planted()
-    low = find_group(wrap(MemoryTable(X, y)), 60, minimize=True)
-    high = find_group(wrap(MemoryTable(X, -y)), 60)
-    assert low.box == high.box
+    low = find_subgroup(wrap(MemoryTable(X, y)), 60, minimize=True)
+    high = find_subgroup(wrap(MemoryTable(X, -y)), 60)
+    assert low.subgroup == high.subgroup
     assert low.mean == pytest.approx(-high.mean)
 
 
@@ -98,8 +98,8 @@ def test_corners_that_no_feature_shows_alone_are_found():
     rng = np.random.default_rng(0)
     X = rng.random((6000, 5))
     y = np.sign((X[:, 0] - 0.5) * (X[:, 3] - 0.5)) + rng.normal(size=6000)
-    group = find_group(MemoryTable(X, y), 600)
-    assert set(group.box) >= {"x0", "x3"}
+    group = find_subgroup(MemoryTable(X, y), 600)
+    assert set(group.subgroup) >= {"x0", "x3"}
     assert group.mean > 0.9
 
 
@@ -108,7 +108,7 @@ def test_the_higher_of_two_hills_is_found_though_it_is_the_narrower_one():
     X = rng.random((8000, 2))
     broad = np.exp(-((X - 0.3) ** 2).sum(axis=1) / 0.1)
     narrow = 3.0 * (np.abs(X - 0.85) < 0.07).all(axis=1)
-    group = find_group(MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=8000)), 80)
+    group = find_subgroup(MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=8000)), 80)
     assert group.mean > 2.5
 
 
@@ -119,11 +119,11 @@ def test_categories_and_missing_values_are_chosen_by_what_they_average():
     hour = np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 24, n))
     good = np.isin(shop, ["b", "g"]) & ((hour > 12) | np.isnan(hour))
     columns = {"shop": shop, "hour": hour}
-    group = find_group(MemoryTable(columns, 2.0 * good + rng.normal(size=n)), 200)
-    assert group.box["shop"].among == ("b", "g")
-    assert group.box["hour"].missing
-    assert group.box["hour"].low == pytest.approx(12, abs=0.7)
-    assert group.box["hour"].high is None or group.box["hour"].high > 22
+    group = find_subgroup(MemoryTable(columns, 2.0 * good + rng.normal(size=n)), 200)
+    assert group.subgroup["shop"].among == ("b", "g")
+    assert group.subgroup["hour"].missing
+    assert group.subgroup["hour"].low == pytest.approx(12, abs=0.7)
+    assert group.subgroup["hour"].high is None or group.subgroup["hour"].high > 22
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -135,9 +135,9 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
     for names in ("abcdef", "fedcba", "cfbead"):
         table = MemoryTable({"shop": np.array(list(names), dtype=object)[shop], "x": x}, y)
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
-        box = Box.of({"shop": Categories((names[2], names[3])), "x": Interval(low=low)})
+        box = Subgroup.of({"shop": Categories((names[2], names[3])), "x": Interval(low=low)})
         inside = recommend(table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=0))
-        found.append(table.rows(table.shape.box(inside)).tolist())
+        found.append(table.rows(table.shape.subgroup(inside)).tolist())
     assert found[0] == found[1] == found[2]
     assert set(shop[found[0]]) == {2, 3}
 
@@ -151,7 +151,7 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     columns = {"x": x, "other": np.where(missing, np.nan, other), "last": rng.random(900)}
     table = MemoryTable(columns, y)
     edge = next(edge for edge in table.levels[0].edges if edge > 0.49)
-    box = Box.of({"x": Interval(low=edge), "other": Interval()})
+    box = Subgroup.of({"x": Interval(low=edge), "other": Interval()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
     inside = recommend(table, y, SimpleNamespace(inside=[inside], best=0))
@@ -163,7 +163,7 @@ def test_no_group_has_fewer_rows_than_it_must_have(min_rows):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(500, 3)), rng.standard_cauchy(500)
     table = MemoryTable(X, y)
-    assert find_group(table, min_rows).n >= min_rows
+    assert find_subgroup(table, min_rows).n >= min_rows
     found = search_rows(table, standardized(y), min_rows)
     assert found.n.min() >= min_rows
 
@@ -171,26 +171,26 @@ def test_no_group_has_fewer_rows_than_it_must_have(min_rows):
 @pytest.mark.parametrize("min_rows", [0, 11])
 def test_a_number_of_rows_that_no_group_has_is_refused(min_rows):
     with pytest.raises(ValueError, match=f"from 1 to 10, got {min_rows}"):
-        find_group(MemoryTable(np.arange(10.0)[:, None], np.arange(10.0)), min_rows)
+        find_subgroup(MemoryTable(np.arange(10.0)[:, None], np.arange(10.0)), min_rows)
 
 
 def test_a_target_that_is_constant_recommends_all_rows():
-    group = find_group(MemoryTable(np.arange(50.0)[:, None], np.ones(50)), 5)
-    assert group.box == Box()
+    group = find_subgroup(MemoryTable(np.arange(50.0)[:, None], np.ones(50)), 5)
+    assert group.subgroup == Subgroup()
 
 
 def test_asked_sides_know_what_moving_sides_count():
     X, y, _ = planted(n=500)
     table = MemoryTable(X, y, n_bins=6)
-    asked, sides = AskedSides(Asked(table)), table.sides()
+    asked, sides = QueriedSides(Asked(table)), table.sides()
     sides.start(standardized(y), table.shape.everything)
     for price in (0.1, 0.4):
-        asked.climb(price, 0.5, 20.0, 50)
+        asked.ascend(price, 0.5, 20.0, 50)
         sides.start(standardized(y), asked.box)
         assert asked.count == pytest.approx(sides.count)
         assert asked.total == pytest.approx(sides.total)
         # No side that moves on its own gains any more.
-        assert sides.climb(price, 0.5, 20.0, 50) == 0
+        assert sides.ascend(price, 0.5, 20.0, 50) == 0
 
 
 def test_differences_within_the_error_of_blocks_do_not_decide():
@@ -202,14 +202,14 @@ def test_differences_within_the_error_of_blocks_do_not_decide():
         y = np.repeat(rng.normal(size=n_blocks), 50) + rng.normal(size=50 * n_blocks)
         table = MemoryTable(np.column_stack([site, x]), y, n_bins=8)
         for wrapped in (Asked(table), FromBlocks(table, y)):
-            sides = AskedSides(wrapped)
-            trail = follow(sides, 100, step=0.3)
+            sides = QueriedSides(wrapped)
+            trajectory = peel(sides, 100, step=0.3)
             inflation = 1.0
             if sides.inexact:
                 inflation = sides.inflation(
-                    wrapped.totals([sides.shape.box(each) for each in trail.inside])
+                    wrapped.totals([sides.shape.subgroup(each) for each in trajectory.inside])
                 )
-            found = Found.of([trail], sides.shape, table.n_rows, inflation)
+            found = SubgroupPath.of([trajectory], sides.shape, table.n_rows, inflation)
             # With two ends, the average is 4.2 standard errors above that of the table.
             chosen[type(wrapped)] += found.most_evidence > 10.0
     assert chosen[Asked] == 10
@@ -219,7 +219,7 @@ def test_differences_within_the_error_of_blocks_do_not_decide():
 def test_one_step_asks_the_table_once():
     X, y, _ = planted()
     table = Asked(MemoryTable(X, y))
-    group = find_group(table, 150)
+    group = find_subgroup(table, 150)
     assert len(table.asked) == group.n_asked <= 60
     assert max(len(boxes) for boxes in table.asked) <= 5
 
@@ -242,34 +242,36 @@ def test_what_is_believed_of_an_average_is_what_its_ends_leave():
     shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
     inside = np.array([shape.everything, shape.everything])
     inside[1, :50] = 0
-    found = Found.of([Trail(np.array([100.0, 50.0]), np.array([0.0, 0.8]), inside)], shape, 100)
+    found = SubgroupPath.of(
+        [PeelingTrajectory(np.array([100.0, 50.0]), np.array([0.0, 0.8]), inside)], shape, 100
+    )
     # 0.8 squared, times 50 rows, over one half of the table; less one end.
     np.testing.assert_allclose(found.evidence, [0.0, 64.0 - 4.0])
-    np.testing.assert_allclose(found.believed, [0.0, 0.8 * 60 / 64])
+    np.testing.assert_allclose(found.shrunken_mean, [0.0, 0.8 * 60 / 64])
     assert found.best == 1
 
 
 def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():
     table = MemoryTable({"x": [1.0, 2.0, 3.0]}, [1, 2, 3])
-    assert table.totals([Box.of({"x": Interval(1.2, None)})]).n.tolist() == [2]
+    assert table.totals([Subgroup.of({"x": Interval(1.2, None)})]).n.tolist() == [2]
 
 
 def test_a_search_that_begins_at_a_group_of_a_sample_moves_its_sides_once_more():
     X, y, _ = planted(n=6000)
     levels = MemoryTable(X, y, n_bins=20)
     rows = np.random.default_rng(0).choice(6000, 1500, replace=False)
-    sample = find_group(levels.part(rows), 75)
-    whole = find_group(Asked(levels), 300, start=sample.box)
+    sample = find_subgroup(levels.part(rows), 75)
+    whole = find_subgroup(Asked(levels), 300, start=sample.subgroup)
     assert whole.n >= 300
-    assert whole.mean >= levels.totals([sample.box]).mean[0] - 0.1
-    assert whole.n_asked < find_group(Asked(levels), 300).n_asked
+    assert whole.mean >= levels.totals([sample.subgroup]).mean[0] - 0.1
+    assert whole.n_asked < find_subgroup(Asked(levels), 300).n_asked
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 5])
 def test_a_table_is_not_asked_more_often_than_allowed(max_calls):
     X, y, _ = planted()
     table = Asked(MemoryTable(X, y))
-    group = find_group(table, 150, max_calls=max_calls)
+    group = find_subgroup(table, 150, max_calls=max_calls)
     assert len(table.asked) == group.n_asked <= max_calls
     assert group.n >= 150
 
@@ -277,9 +279,9 @@ def test_a_table_is_not_asked_more_often_than_allowed(max_calls):
 def test_other_groups_are_told_as_well():
     X, y, _ = planted()
     table = MemoryTable(X, y)
-    group = find_group(table, 150)
+    group = find_subgroup(table, 150)
     assert 1 <= len(group.others) <= 10
-    assert group.box not in group.others
+    assert group.subgroup not in group.others
     assert len(set(group.others)) == len(group.others)
     assert table.totals(group.others).n.min() >= 150
 
@@ -292,7 +294,7 @@ def test_boxes_and_levels_are_the_same_both_ways():
     shape = MemoryTable(columns, np.arange(60.0), n_bins=8).shape
     inside = shape.everything
     inside[[0, 1, 8, 10]] = 0
-    box = shape.box(inside)
+    box = shape.subgroup(inside)
     np.testing.assert_array_equal(shape.inside(box), inside)
     with pytest.raises(ValueError, match="not a side of 'b', a category"):
-        shape.inside(Box.of({"b": Interval(1, 2)}))
+        shape.inside(Subgroup.of({"b": Interval(1, 2)}))

@@ -33,7 +33,7 @@ def shops(seed=0, n=2000):
 def test_frames_have_categories_missing_values_and_names():
     X, y, good = shops()
     search = BestSubgroup(min_rows=200).fit(X, y)
-    assert search.box_["shop"] == Categories(("Ann's",))
+    assert search.subgroup_["shop"] == Categories(("Ann's",))
     assert search.where_.startswith("shop = 'Ann''s' and opening hour >= 1")
     assert search.verdict_ == "real"
     inside = search.predict(X)
@@ -41,7 +41,7 @@ def test_frames_have_categories_missing_values_and_names():
     assert inside.sum() == search.n_rows_ >= 200
     assert np.mean(inside == good) > 0.97
     assert search.average_ == pytest.approx(y[inside].mean())
-    assert search.flattery_ == pytest.approx(search.average_ - search.new_rows_average_)
+    assert search.optimism_ == pytest.approx(search.average_ - search.new_rows_average_)
     assert list(search.feature_names_in_) == list(X.columns)
 
 
@@ -49,7 +49,7 @@ def test_a_boolean_target_is_a_share():
     X, y, _ = shops()
     for target in (y > 1.0, y.to_numpy() > 1.0):
         search = BestSubgroup(min_rows=200).fit(X, target)
-        assert search.box_["shop"] == Categories(("Ann's",))
+        assert search.subgroup_["shop"] == Categories(("Ann's",))
         assert search.n_rows_ * search.average_ == pytest.approx((y > 1.0)[search.predict(X)].sum())
 
 
@@ -65,7 +65,7 @@ def test_a_target_of_yes_and_no_is_a_share(words, framed):
         X, target = pandas.DataFrame(X, columns=["x0", "x1"]), pandas.Series(target)
     search = BestSubgroup().fit(X, target)
     same = BestSubgroup().fit(X, yes)
-    assert search.box_ == same.box_
+    assert search.subgroup_ == same.subgroup_
     assert search.average_ == same.average_ == yes[search.predict(X)].mean()
 
 
@@ -141,7 +141,7 @@ def test_the_group_does_not_depend_on_the_seed():
     rng = np.random.default_rng(2)
     X, y = rng.random((300, 2)), rng.normal(size=300)
     searches = [BestSubgroup(random_state=seed).fit(X, y) for seed in (0, 1)]
-    assert searches[0].box_ == searches[1].box_
+    assert searches[0].subgroup_ == searches[1].subgroup_
 
 
 def test_it_does_not_change_what_it_is_given():

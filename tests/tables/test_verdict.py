@@ -9,7 +9,7 @@ from scipy.stats import binom
 from skgpb.tables import MemoryTable, verdict
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.search import search_rows, standardized
-from skgpb.tables.verdict import LEVEL, Limits, judge
+from skgpb.tables.verdict import LEVEL, OutlierLimits, judge
 
 LAWS = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -90,7 +90,7 @@ def test_intervals_hold_for_new_rows():
         found = search_rows(table, standardized(table.y), least)
         finding = find_and_judge(table, least, n_permutations=1)
         new = MemoryTable(X[n:], y[n:])
-        truth = new.y[new.rows(finding.box)].mean()
+        truth = new.y[new.rows(finding.subgroup)].mean()
         low, up = finding.verdict.interval
         held.append(low <= truth <= up)
         assert found.n.min() >= least
@@ -102,7 +102,7 @@ def test_averages_of_new_rows_are_below_what_the_choice_flatters():
     X, y = rng.random((1000, 8)), rng.normal(size=1000)
     finding = find_and_judge(MemoryTable(X, y), 20)
     assert finding.average > 0.8
-    assert finding.flattery > 0.5
+    assert finding.optimism > 0.5
     low, high = finding.verdict.interval
     assert low < 0.0 < high
 
@@ -112,10 +112,10 @@ def test_the_lowest_average_is_judged_as_the_highest_of_what_is_negated():
     X, y = half_a_deviation(rng, 1000, 3, 0.2)
     low = find_and_judge(MemoryTable(X, y), 50, minimize=True)
     high = find_and_judge(MemoryTable(X, -y), 50)
-    assert low.box == high.box
+    assert low.subgroup == high.subgroup
     assert low.verdict.p_value == high.verdict.p_value
     np.testing.assert_allclose(low.verdict.interval, -np.array(high.verdict.interval)[::-1])
-    assert low.flattery == pytest.approx(high.flattery)
+    assert low.optimism == pytest.approx(high.optimism)
 
 
 def test_p_values_count_this_table_among_those_without_a_group():
@@ -135,34 +135,34 @@ def test_a_wild_value_is_named_and_hides_nothing():
     rng = np.random.default_rng(5)
     X, y = rng.random((1000, 3)), rng.normal(size=1000)
     y += 1.5 * (X[:, 0] > 0.8)
-    wild = np.flatnonzero(X[:, 0] < 0.5)[:2]
-    y[wild] = 1e7, -4e5
+    outliers = np.flatnonzero(X[:, 0] < 0.5)[:2]
+    y[outliers] = 1e7, -4e5
     finding = find_and_judge(MemoryTable(X, y), 100)
-    assert finding.limits.wild.tolist() == wild.tolist()
+    assert finding.limits.outliers.tolist() == outliers.tolist()
     assert finding.verdict.verdict == "real"
-    assert finding.box["x0"].low == pytest.approx(0.8, abs=0.02)
+    assert finding.subgroup["x0"].low == pytest.approx(0.8, abs=0.02)
     assert finding.verdict.average == pytest.approx(1.5, abs=0.3)
     assert finding.table_average == pytest.approx(y.mean())
     assert finding.table_average > 9000
     assert finding.counted_table_average == pytest.approx(0.3, abs=0.2)
     assert finding.effects()["x0"] == pytest.approx(1.2, abs=0.3)
     # The table was given to the search, and belongs to others.
-    assert y[wild].tolist() == [1e7, -4e5]
+    assert y[outliers].tolist() == [1e7, -4e5]
 
 
 @pytest.mark.parametrize("law", ["normal", "binary", "t3"])
 def test_values_of_tame_laws_are_not_wild(law):
     rng = np.random.default_rng(6)
     y = LAWS[law](rng, 2000)
-    limits = Limits.of(y, 20)
-    assert not len(limits.wild)
+    limits = OutlierLimits.of(y, 20)
+    assert not len(limits.outliers)
     assert limits.clipped(y) is y
 
 
 def test_a_yes_that_is_rare_is_not_wild():
     y = np.zeros(2000)
     y[:4] = 1.0
-    assert len(Limits.of(y, 40).wild) == 0
+    assert len(OutlierLimits.of(y, 40).outliers) == 0
 
 
 @pytest.mark.parametrize("n", [4, 7])

@@ -11,7 +11,7 @@ import ibis.expr.operations as ops
 import numpy as np
 
 from skgpb.integrations.ibis.connection import Queries
-from skgpb.tables.verdict import MOST_WILD
+from skgpb.tables.verdict import MAX_OUTLIER_SDS
 
 SECONDS_PER_DAY = 86_400
 # Units that timestamps are rounded to, in seconds.
@@ -83,7 +83,7 @@ def quantiles_of(
 
 
 def limits_of(quantiles: Sequence[float | None]) -> tuple[float, float] | None:
-    """Return the limits beyond which values of a target are wild, or None.
+    """Return the limits beyond which values of a target are outliers, or None.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def limits_of(quantiles: Sequence[float | None]) -> tuple[float, float] | None:
         return None
     # If another value than the most frequent one is rare, nothing is left without the tails.
     spread = float(given[1:-1].std()) or float(given.std())
-    middle, far = float(np.median(given)), MOST_WILD * spread
+    middle, far = float(np.median(given)), MAX_OUTLIER_SDS * spread
     return (middle - far, middle + far) if far else None
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from skgpb.integrations.ibis.table import IbisTable
-from skgpb.tables import Box, Moments, find_group
+from skgpb.tables import Moments, Subgroup, find_subgroup
 
 # Rows of a sample, and the size of the smallest table that is sampled.
 N_SAMPLE, SMALLEST = 500_000, 400_000
@@ -37,12 +37,12 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class DatabaseGroup:
+class DatabaseSubgroup:
     """A group of rows of a table in a database.
 
     Attributes
     ----------
-    box : Box
+    subgroup : Subgroup
         Conditions of the group, with rounded ends.
     where : str
         The condition that selects its rows, in the SQL of the database.
@@ -65,7 +65,7 @@ class DatabaseGroup:
         Number of queries to the sample.
     """
 
-    box: Box
+    subgroup: Subgroup
     where: str
     n: int
     mean: float
@@ -85,7 +85,7 @@ def find_in_database(
     minimize: bool = False,
     n_sample: int | None = None,
     seed: int = 0,
-) -> DatabaseGroup:
+) -> DatabaseSubgroup:
     """Find a group of rows of a table in a database with a high average.
 
     Parameters
@@ -105,7 +105,7 @@ def find_in_database(
 
     Returns
     -------
-    group : DatabaseGroup
+    group : DatabaseSubgroup
 
     Notes
     -----
@@ -155,7 +155,7 @@ class _Search:
         self.table, self.min_rows, self.sign = table, min_rows, sign
         self.n_asked = 0
 
-    def of_sample(self, sample: IbisTable) -> DatabaseGroup:
+    def of_sample(self, sample: IbisTable) -> DatabaseSubgroup:
         """Search a sample, and average what was found over all rows."""
         one, other = sample.halves()
         first = self._found(one)
@@ -168,11 +168,11 @@ class _Search:
         enough = LITTLE * self.sign * (seen.mean[0] - other.mean)
         enough = np.maximum(enough, np.sqrt(errors))
         kept = [name for name, told in zip(first, gains >= enough, strict=True) if told]
-        start = Box(tuple(side for side in first.sides if side[0] in kept))
+        start = Subgroup(tuple(side for side in first.conditions if side[0] in kept))
         again = self._found(sample.only(kept), SPARE, start) if kept else first
         # The first one, or another one where it is better or the first one has too few rows.
         without = (first.without(name) for name in first)
-        boxes = list(dict.fromkeys([again, first, *without, Box()]))
+        boxes = list(dict.fromkeys([again, first, *without, Subgroup()]))
         every, few = self.table.totals(boxes), sample.totals(boxes)
         rest = _difference(every, few)
         fits = every.n >= self.min_rows
@@ -182,7 +182,7 @@ class _Search:
         mean = (self.table.n_rows * self.table.mean - sample.n_rows * sample.mean) / outside
         return self._group(boxes[best], told, [mean], len(boxes), 1.0, sample)
 
-    def of_all(self) -> DatabaseGroup:
+    def of_all(self) -> DatabaseSubgroup:
         """Search all rows; search each half, and average what was found over the other one."""
         rows = self.table.kept()
         halves = rows.halves()
@@ -194,30 +194,32 @@ class _Search:
             means.append(other.mean)
         return self._group(box, seen, means, 1, WIDER, rows)
 
-    def _found(self, rows: IbisTable, spare: float = SPARE, start: Box | None = None) -> Box:
+    def _found(
+        self, rows: IbisTable, spare: float = SPARE, start: Subgroup | None = None
+    ) -> Subgroup:
         """Search some of the rows, from a box that is not too small."""
         least = self.min_rows * rows.n_rows / self.table.n_rows
         least = min(max(ceil(least + spare * sqrt(least)), 1), rows.n_rows)
         if start is not None and rows.totals([start]).n[0] < least:
             start = None
-        group = find_group(rows, least, minimize=self.sign < 0.0, start=start)
+        group = find_subgroup(rows, least, minimize=self.sign < 0.0, start=start)
         self.n_asked += group.n_asked
-        return group.box
+        return group.subgroup
 
     def _group(
         self,
-        box: Box,
+        box: Subgroup,
         seen: list[tuple[int, float, float]],
         means: list[float],
         n_choices: int,
         wider: float,
         rows: IbisTable,
-    ) -> DatabaseGroup:
+    ) -> DatabaseSubgroup:
         """Judge a box by rows that had no part in the choice.
 
         Parameters
         ----------
-        box : Box
+        box : Subgroup
             The recommendation.
         seen : list of (int, float, float)
             Number, average and variance of such rows in what was found; one entry for each search.
@@ -246,7 +248,7 @@ class _Search:
             interval = (average - float(far), average + float(far))
         where = self.table.where(box)
         count, average_now, counted = self.table.averages(where)
-        return DatabaseGroup(
+        return DatabaseSubgroup(
             self.table.read(box),
             where,
             count,

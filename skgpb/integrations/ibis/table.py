@@ -24,8 +24,8 @@ from skgpb.integrations.ibis.edges import (
     limits_of,
     quantiles_of,
 )
-from skgpb.tables import Box, Categories, Interval, Levels, Moments, Side
-from skgpb.tables.boxes import literal_of
+from skgpb.tables import Categories, Condition, Interval, Levels, Moments, Subgroup
+from skgpb.tables.conditions import literal_of
 
 # Rows from which quantiles and the names of categories are taken.
 ROWS_FOR_LEVELS = 200_000
@@ -92,7 +92,7 @@ class IbisTable:
         The same, outliers as they are.
     limits : tuple of float or None
         If the target has outliers: the limits at which its values are clipped in all answers.
-    n_wild : int
+    n_outliers : int
         Number of outliers.
     extremes : tuple of float
         The smallest and the largest target.
@@ -126,7 +126,7 @@ class IbisTable:
     >>> table = IbisTable(sales, ["hour"], "price")
     >>> table.n_rows, table.levels[0].edges[:3]
     (1000, (1, 2, 3))
-    >>> evening = table.levels[0].box(8, 10)
+    >>> evening = table.levels[0].subgroup(8, 10)
     >>> table.totals([evening]).mean
     array([503.5])
     >>> print(table.where(evening))
@@ -188,12 +188,12 @@ class IbisTable:
 
     # -- what a search asks -----------------------------------------------------------------
 
-    def totals(self, boxes: Sequence[Box]) -> Moments:
+    def totals(self, boxes: Sequence[Subgroup]) -> Moments:
         """Return what is known of the rows of boxes, with arrays of shape (n_boxes,).
 
         Parameters
         ----------
-        boxes : sequence of Box
+        boxes : sequence of Subgroup
             With sides that begin and end where levels do.
         """
         if not boxes:
@@ -204,13 +204,13 @@ class IbisTable:
         return self._moments(np.array(sums))
 
     def marginals(
-        self, boxes: Sequence[Box], features: Sequence[Sequence[str]] | None = None
+        self, boxes: Sequence[Subgroup], features: Sequence[Sequence[str]] | None = None
     ) -> list[dict[str, Moments]]:
         """Return what is known of the rows of boxes, by levels of features.
 
         Parameters
         ----------
-        boxes : sequence of Box
+        boxes : sequence of Subgroup
             They may overlap.
         features : sequence of sequence of str, default=None
             For each box the features that are asked for; None for all features of all boxes.
@@ -248,14 +248,14 @@ class IbisTable:
 
     # -- what is done with what was found ---------------------------------------------------
 
-    def where(self, box: Box) -> str:
+    def where(self, box: Subgroup) -> str:
         """Write a box as a condition in the SQL of the database.
 
         Together with the ``where`` of this table it selects the rows of the box that are searched.
 
         Parameters
         ----------
-        box : Box
+        box : Subgroup
             With sides that begin and end where levels do.
         """
         parts = [self._given] if self._given is not None else []
@@ -362,7 +362,7 @@ class IbisTable:
         """Return the rows that fulfil a condition, in the SQL of DuckDB."""
         some = copy.copy(self)
         some._given = where
-        every = some.totals([Box()])
+        every = some.totals([Subgroup()])
         some.n_rows = int(every.n[0])
         some.mean = float(every.mean[0])
         some._variance = float(every.variance[0])
@@ -375,16 +375,18 @@ class IbisTable:
         tail = "" if where is None else f" WHERE {where}"
         return self._queries.ask(f"SELECT {columns} FROM {self._from}{tail}", types)
 
-    def _grouped(self, keys: list[str], boxes: Sequence[Box]) -> dict[str, list[Any]]:
+    def _grouped(self, keys: list[str], boxes: Sequence[Subgroup]) -> dict[str, list[Any]]:
         """Ask for the sums over the rows of boxes, by each of some keys."""
         # The sums of squares lose no digits where the average is taken off first.
         value = f"{self._number} - {self.mean!r}"
-        common = [each for each in boxes[0].sides if all(each in box.sides for box in boxes)]
+        common = [
+            each for each in boxes[0].conditions if all(each in box.conditions for box in boxes)
+        ]
         # Sides that boxes share are worked out once for each row.
-        flags: dict[tuple[str, Side], str] = {}
+        flags: dict[tuple[str, Condition], str] = {}
         conditions = []
         for box in boxes:
-            own = [side for side in box.sides if side not in common]
+            own = [side for side in box.conditions if side not in common]
             names = [flags.setdefault(side, f'"side {len(flags)}"') for side in own]
             conditions.append(" AND ".join(names))
         values = [
@@ -481,7 +483,7 @@ class IbisTable:
 
     # -- conditions -------------------------------------------------------------------------
 
-    def _compared(self, name: str, side: Side) -> str:
+    def _compared(self, name: str, side: Condition) -> str:
         """Write a side for a query: categories are compared by their levels."""
         if not isinstance(side, Categories):
             return f"({self._side(name, side) or 'TRUE'})"
@@ -499,7 +501,7 @@ class IbisTable:
             return "TRUE" if most else "FALSE"
         return f"({_quoted(self._codes[name])} {'NOT IN' if most else 'IN'} ({listed}))"
 
-    def _side(self, name: str, side: Side) -> str:
+    def _side(self, name: str, side: Condition) -> str:
         column = _quoted(name)
         if isinstance(side, Categories) and Rest() in side.among:
             levels = next(each for each in self.levels if each.name == name)
@@ -518,17 +520,17 @@ class IbisTable:
         text = text if read.high is not None else f"{text} AND NOT {nan}"
         return f"({text} OR {column} IS NULL OR {nan})" if side.missing else text
 
-    def read(self, box: Box) -> Box:
+    def read(self, box: Subgroup) -> Subgroup:
         """Return a box with ends as people write them: above 0, and not at least 5e-324.
 
         Parameters
         ----------
-        box : Box
+        box : Subgroup
             With sides that begin and end where levels do.
         """
-        return Box(tuple((name, self._read(name, box[name])) for name in box))
+        return Subgroup(tuple((name, self._read(name, box[name])) for name in box))
 
-    def _read(self, name: str, side: Side) -> Side:
+    def _read(self, name: str, side: Condition) -> Condition:
         above = self._just_above[name]
         if not isinstance(side, Interval) or not {side.low, side.high} & set(above):
             return side
@@ -641,7 +643,7 @@ class IbisTable:
 
     def _limit_target(self) -> None:
         """Count outliers; they are clipped from then on."""
-        self.n_wild: int = 0
+        self.n_outliers: int = 0
         low, high = self.extremes if self.limits is None else self.limits
         if low <= self.extremes[0] and self.extremes[1] <= high:
             self.limits = None
@@ -655,7 +657,7 @@ class IbisTable:
             _all([self._given, self._present]),
             {"n": "int64", "mean": "float64"},
         )
-        self.n_wild, self.mean = found["n"][0], found["mean"][0]
+        self.n_outliers, self.mean = found["n"][0], found["mean"][0]
 
 
 def _quoted(name: str) -> str:

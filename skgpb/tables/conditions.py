@@ -1,4 +1,4 @@
-"""Boxes: groups of rows that are told by a side for each of some features."""
+"""Subgroups: rows that satisfy a condition on each of some features."""
 
 from __future__ import annotations
 
@@ -139,22 +139,22 @@ class Categories:
         return f"({inner} or {name} is {null})" if self.missing else inner
 
 
-Side = Interval | Categories
+Condition = Interval | Categories
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Subgroup:
     """A group of rows that satisfy a condition on each of some features.
 
     Parameters
     ----------
-    sides : tuple of (str, Interval or Categories)
+    conditions : tuple of (str, Interval or Categories)
         By features; a feature that is not named may have any value, or none.
 
     Examples
     --------
-    >>> from skgpb.tables import Box, Categories, Interval
-    >>> box = Box((("age", Interval(18, 65)), ("town", Categories(("A",)))))
+    >>> from skgpb.tables import Subgroup, Categories, Interval
+    >>> box = Subgroup((("age", Interval(18, 65)), ("town", Categories(("A",)))))
     >>> print(box)
     age >= 18 and age < 65 and town = 'A'
     >>> print(box.without("age"))
@@ -163,37 +163,37 @@ class Box:
     Categories(among=('A',), missing=False)
     """
 
-    sides: tuple[tuple[str, Side], ...] = ()
+    conditions: tuple[tuple[str, Condition], ...] = ()
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.sides]
+        names = [name for name, _ in self.conditions]
         if len(set(names)) < len(names):
-            raise ValueError(f"sides name a feature twice: {names}")
+            raise ValueError(f"conditions name a feature twice: {names}")
 
     @classmethod
-    def of(cls, sides: Mapping[str, Side]) -> Box:
+    def of(cls, sides: Mapping[str, Condition]) -> Subgroup:
         """Make a box of sides by names."""
         return cls(tuple(sides.items()))
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the features that have a side."""
-        return (name for name, _ in self.sides)
+        return (name for name, _ in self.conditions)
 
     def __len__(self) -> int:
-        return len(self.sides)
+        return len(self.conditions)
 
     def __contains__(self, name: object) -> bool:
-        return any(each == name for each, _ in self.sides)
+        return any(each == name for each, _ in self.conditions)
 
-    def __getitem__(self, name: str) -> Side:
-        for each, side in self.sides:
+    def __getitem__(self, name: str) -> Condition:
+        for each, side in self.conditions:
             if each == name:
                 return side
         raise KeyError(name)
 
-    def without(self, name: str) -> Box:
+    def without(self, name: str) -> Subgroup:
         """Return the box without its side of one feature."""
-        return Box(tuple(each for each in self.sides if each[0] != name))
+        return Subgroup(tuple(each for each in self.conditions if each[0] != name))
 
     def where(
         self,
@@ -217,7 +217,7 @@ class Box:
         condition : str
             Empty for the box of all rows.
         """
-        parts = (side.where(quoted(name), literal, null) for name, side in self.sides)
+        parts = (side.where(quoted(name), literal, null) for name, side in self.conditions)
         return " and ".join(part for part in parts if part)
 
     def __str__(self) -> str:
