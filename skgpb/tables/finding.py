@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from skgpb.tables.conditions import Subgroup
+from skgpb.tables.crossfit import cross_fit
 from skgpb.tables.memory import MemoryTable
-from skgpb.tables.search import SubgroupPath, recommend, search_rows, standardized
-from skgpb.tables.verdict import OutlierLimits, Verdict, judge
+from skgpb.tables.search import SubgroupPath, search_rows, standardized
+from skgpb.tables.verdict import LEVEL, OutlierLimits, Verdict, chance_of, expected
 
 # Largest share of the rows of another group that may be in the best group as well.
 IN_COMMON = 0.1
@@ -90,6 +92,7 @@ def find_and_judge(
     minimize: bool = False,
     rng: np.random.Generator | None = None,
     n_permutations: int | None = None,
+    groups: np.ndarray | None = None,
 ) -> Finding:
     """Search a table and judge the group found.
 
@@ -103,7 +106,9 @@ def find_and_judge(
     rng : Generator, default=None
         Deals out targets and rows; None for the same ones in every call.
     n_permutations : int, default=None
-        See :func:`~skgpb.tables.verdict.judge`.
+        See :func:`~skgpb.tables.verdict.chance_of`.
+    groups : ndarray of shape (n_rows,) of int, default=None
+        Rows that belong together have the same number, from 0 on. None for independent rows.
 
     Returns
     -------
@@ -122,28 +127,34 @@ def find_and_judge(
     'real'
     """
     rng = np.random.default_rng(0) if rng is None else rng
+    numbers = np.arange(table.n_rows) if groups is None else groups
     limits = OutlierLimits.of(table.y, min_rows)
     sign = -1.0 if minimize else 1.0
     y = sign * limits.clipped(table.y)
-    target = standardized(y)
-    found = search_rows(table, target, min_rows)
-    judged = judge(table, y, min_rows, found, rng, n_permutations)
-    if minimize and judged.average is not None and judged.interval is not None:
-        low, high = judged.interval
-        judged = Verdict(
-            judged.verdict, judged.p_value, judged.n_permutations, -judged.average, (-high, -low)
-        )
-    box = table.tidied(table.shape.subgroup(recommend(table, target, found)))
-    rows = table.rows(box)
+    found = search_rows(table, standardized(y), min_rows)
+    p_value, n_searched, n_as_good = chance_of(
+        table, y, min_rows, found, numbers, rng, n_permutations
+    )
+    fitted = cross_fit(table, y, min_rows, numbers, rng)
+    subgroup = table.tidied(table.shape.subgroup(fitted.box))
+    rows = table.rows(subgroup)
+    average, interval = expected(y[fitted.inside], numbers[fitted.inside], y)
+    if average is not None and interval is not None:
+        # The rows that chose the group flatter it, and luck of the others is no reason for more.
+        average = min(average, float(y[rows].mean()))
+        interval = min(interval[0], average), interval[1]
+        if minimize:
+            average, interval = -average, (-interval[1], -interval[0])
+    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
     return Finding(
         table.with_target(limits.clipped(table.y)),
         minimize,
-        box,
+        subgroup,
         rows,
         float(table.y[rows].mean()),
         float(table.y.mean()),
         limits,
-        judged,
+        Verdict(verdict, p_value, n_searched, n_as_good, average, interval),
         _runner_up(table, found, rows),
         len(np.unique(found.inside, axis=0)),
         min_rows,

@@ -104,6 +104,16 @@ class MemoryTable:
         part.y, part.codes = self.y[rows], self.codes[rows]
         return part
 
+    def only(self, features: Sequence[int]) -> MemoryTable:
+        """Return the same rows with some of the features, by their numbers."""
+        some = copy(self)
+        some.levels = tuple(self.levels[j] for j in features)
+        some.columns = {levels.name: self.columns[levels.name] for levels in some.levels}
+        some.codes = np.ascontiguousarray(self.codes[:, list(features)])
+        some.shape = Shape.of(some.levels)
+        some._place = {levels.name: j for j, levels in enumerate(some.levels)}
+        return some
+
     def with_target(self, y: np.ndarray) -> MemoryTable:
         """Return the same rows with another target, shape (n_rows,)."""
         other = copy(self)

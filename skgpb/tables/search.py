@@ -158,6 +158,14 @@ class SubgroupPath:
             (self.shrunken_mean if self.shrunken_mean.max() > 0.0 else self.evidence).argmax()
         )
 
+    def largest(self, tolerance: float) -> int:
+        """The largest box whose shrunken average is at most some errors of the best one less."""
+        best = self.best
+        least = self.shrunken_mean[best] - tolerance / np.sqrt(self.n[best])
+        alike = (self.shrunken_mean >= max(least, 0.0)) & (self.evidence > 0.0)
+        alike[best] = True
+        return int(np.where(alike, self.n, -1.0).argmax()) if tolerance else best
+
     @property
     def most_evidence(self) -> float:
         """The largest over all boxes."""
@@ -316,8 +324,13 @@ def _coarse(codes: np.ndarray, target: np.ndarray, levels: Levels) -> np.ndarray
     return bins
 
 
-def recommend(table: MemoryTable, target: np.ndarray, found: SubgroupPath) -> np.ndarray:
-    """Return the best box of a search without the ends that it does not need, shape (size,)."""
+def recommend(
+    table: MemoryTable, target: np.ndarray, found: SubgroupPath, tolerance: float = 0.0
+) -> np.ndarray:
+    """Return the best box of a search without the ends that it does not need, shape (size,).
+
+    A larger one is taken whose shrunken average is less by at most ``tolerance`` standard errors.
+    """
     sides = table.sides()
 
     def ask(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -325,7 +338,7 @@ def recommend(table: MemoryTable, target: np.ndarray, found: SubgroupPath) -> np
         counts, totals = sides.marginals
         return counts, totals, counts
 
-    return simplified(found.inside[found.best], table.shape, ask)
+    return simplified(found.inside[found.largest(tolerance)], table.shape, ask)
 
 
 def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:

@@ -2,13 +2,15 @@
 
 The engine of :mod:`skgpb.tables` asks for marginals some thirty times. It asks a sample, which is a
 temporary table of the database, and each average comes with its variance between the sampled
-blocks or rows. Half of the sample is searched, and what was found is averaged over the other half,
-with and without each of its sides. Sides that bring little there, or no more than a standard error,
-are dropped, and the whole sample is searched in the features that are left. What was found is
-averaged over all rows by one query: the rows outside the sample had no part in the choice.
+blocks or rows. Each half of the sample is searched, and what was found is averaged over the other
+half, with and without each of its conditions. Those that do not pay there are dropped by the rule
+of :mod:`skgpb.tables.crossfit`, and the whole sample is searched in the features that are left.
+What was found is averaged over all rows by one query: the rows outside the sample had no part in
+the choice.
 
-A table with few rows is searched as a whole. Then two halves of its rows, taken at random, are
-searched as well, and what is found in one half is averaged over the other one.
+A table with few rows is searched as a whole, in the features that pay in both halves of its rows,
+and what is found in one half is averaged over the other one. The runner-up is the best group of the
+rows that are not in the group.
 """
 
 from __future__ import annotations
@@ -18,22 +20,23 @@ from math import ceil, inf, sqrt
 from typing import Literal
 
 import numpy as np
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from skgpb.integrations.ibis.table import IbisTable
 from skgpb.tables import Moments, Subgroup, find_subgroup
+from skgpb.tables.crossfit import LENIENT, LITTLE, STRICT
+from skgpb.tables.finding import IN_COMMON
+from skgpb.tables.levels import Shape
+from skgpb.tables.search import COST_OF_END, ends_of
+from skgpb.tables.verdict import CONFIDENCE, LEVEL, share_interval
 
 # Rows of a sample, and the size of the smallest table that is sampled.
 N_SAMPLE, SMALLEST = 500_000, 400_000
-# A side is dropped that brings less than this share of what the group is above the table.
-LITTLE = 0.05
 # Standard errors by which a sampled group has more rows than it must have.
 SPARE = 2.0
-# A group is real where chance does as well with no more than this probability.
-LEVEL = 0.02
 # A group that was found in half of the rows is not exactly the group of all rows.
 WIDER = 1.3
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,11 @@ class DatabaseSubgroup:
         where too few rows tell.
     new_rows_interval : tuple of float or None
         Interval that contains it with 95 % probability.
+    effects : dict of str to float
+        By how much each condition makes the average better, the largest first.
+    runner_up : tuple of (str, int, float) or None
+        The condition, the number of rows and the average of the next best group, which has few
+        rows in common with it; outliers as they count.
     n_sample : int
         Rows of the sample that was searched, or of the table.
     n_asked : int
@@ -74,6 +82,8 @@ class DatabaseSubgroup:
     p_value: float
     new_rows_average: float | None
     new_rows_interval: tuple[float, float] | None
+    effects: dict[str, float]
+    runner_up: tuple[str, int, float] | None
     n_sample: int
     n_asked: int
 
@@ -111,7 +121,9 @@ def find_in_database(
     -----
     ``p_value`` and ``new_rows_interval`` are those of Student for rows that had no part in the
     choice; where these rows chose among a few boxes, both hold for all of them (Bonferroni). They
-    take rows to be independent of each other. Outliers of the target count up to ``table.limits``
+    take rows to be independent of each other. A target of two values has the interval of Clopper
+    and Pearson; that of Student holds less often where few rows of a very skewed target are in the
+    group. Outliers of the target count up to ``table.limits``
     in the search, in both and in ``new_rows_average``.
 
     Examples
@@ -157,42 +169,109 @@ class _Search:
 
     def of_sample(self, sample: IbisTable) -> DatabaseSubgroup:
         """Search a sample, and average what was found over all rows."""
-        one, other = sample.halves()
-        first = self._found(one)
-        boxes = [first, *(first.without(name) for name in first)]
-        seen = other.totals(boxes)
-        gains = self.sign * (seen.mean[0] - seen.mean[1:])
-        # The box is a part of each of the others. The error of a difference is that of the rest.
-        share = seen.n[0] / np.maximum(seen.n[1:], 1)
-        errors = np.zeros(len(share)) if seen.noise is None else seen.noise[0] * (1.0 - share)
-        enough = LITTLE * self.sign * (seen.mean[0] - other.mean)
-        enough = np.maximum(enough, np.sqrt(errors))
-        kept = [name for name, told in zip(first, gains >= enough, strict=True) if told]
-        start = Subgroup(tuple(side for side in first.conditions if side[0] in kept))
-        again = self._found(sample.only(kept), SPARE, start) if kept else first
-        # The first one, or another one where it is better or the first one has too few rows.
-        without = (first.without(name) for name in first)
-        boxes = list(dict.fromkeys([again, first, *without, Subgroup()]))
-        every, few = self.table.totals(boxes), sample.totals(boxes)
-        rest = _difference(every, few)
-        fits = every.n >= self.min_rows
-        best = int(np.where(fits, self.sign * every.mean, -inf).argmax())
+        box, _ = self._paying(sample, SPARE)
+        rivals = self._next_best(sample, box)
+        without = [box.without(name) for name in box]
+        boxes = list(dict.fromkeys([box, *without, Subgroup()]))
+        every, few = self.table.totals([*boxes, *rivals]), sample.totals(boxes)
+        fits = every.n[: len(boxes)] >= self.min_rows
+        best, averages, rival = 0, dict(zip(box, every.mean[1:].tolist(), strict=False)), None
+        if fits[0]:
+            rival = _part(every, len(boxes))
+        else:  # another one, because it has too few rows
+            best = int(np.where(fits, self.sign * every.mean[: len(boxes)], -inf).argmax())
+            rest = sample.totals([boxes[best], *map(boxes[best].without, boxes[best])]).mean[1:]
+            averages = dict(zip(boxes[best], rest.tolist(), strict=True))
+        rest = _difference(_part(every, 0, len(boxes)), few)
         told = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]))]
         outside = self.table.n_rows - sample.n_rows
         mean = (self.table.n_rows * self.table.mean - sample.n_rows * sample.mean) / outside
-        return self._group(boxes[best], told, [mean], len(boxes), 1.0, sample)
+        return self._group(
+            boxes[best], told, [mean], len(boxes), 1.0, sample, averages, (rivals, rival)
+        )
 
     def of_all(self) -> DatabaseSubgroup:
         """Search all rows; search each half, and average what was found over the other one."""
         rows = self.table.kept()
-        halves = rows.halves()
-        box = self._found(rows, 0.0)
+        box, halves = self._paying(rows, 0.0)
         seen, means = [], []
-        for half, other in (halves, halves[::-1]):
-            found = other.totals([self._found(half, 0.0)])
-            seen.append((int(found.n[0]), float(found.mean[0]), float(found.variance[0])))
+        for other, found in halves:
+            told = other.totals([found])
+            seen.append((int(told.n[0]), float(told.mean[0]), float(told.variance[0])))
             means.append(other.mean)
-        return self._group(box, seen, means, 1, WIDER, rows)
+        rivals = self._next_best(rows, box)
+        every = rows.totals([*(box.without(name) for name in box), *rivals])
+        averages = dict(zip(box, every.mean.tolist(), strict=False))
+        rival = _part(every, len(box))
+        return self._group(box, seen, means, 1, WIDER, rows, averages, (rivals, rival))
+
+    def _paying(
+        self, rows: IbisTable, spare: float
+    ) -> tuple[Subgroup, list[tuple[IbisTable, Subgroup]]]:
+        """Search rows in the features that pay.
+
+        Returns
+        -------
+        box : Subgroup
+            The group found.
+        halves : list of (IbisTable, Subgroup)
+            A half of the rows, and the group that was found without them in the same features.
+        """
+        one, other = rows.halves()
+        halves = [(other, self._found(one, spare)), (one, self._found(other, spare))]
+        named = {name for _, found in halves for name in found}
+        kept = {name for _, found in self._pruned(halves, LENIENT, 0.0) for name in found}
+        some = rows.only(list(kept)) if kept else rows
+        one, other = some.halves()
+        halves = [(other, self._found(one, spare)), (one, self._found(other, spare))]
+        halves = self._pruned(halves, STRICT / max(len(named), 1), LITTLE)
+        kept = {name for _, found in halves for name in found}
+        box = self._found(rows.only(list(kept)) if kept else rows, spare)
+        return box, halves
+
+    def _pruned(
+        self, halves: list[tuple[IbisTable, Subgroup]], level: float, little: float
+    ) -> list[tuple[IbisTable, Subgroup]]:
+        """Drop features until each is significant in the other half, the least one first."""
+        while len(names := sorted({name for _, box in halves for name in box})) > 1:
+            gains, errors, least = (dict.fromkeys(names, 0.0) for _ in range(3))
+            for rows, box in halves:
+                seen = rows.totals([box, *(box.without(name) for name in box)])
+                noise = _errors(seen)[0]
+                for i, name in enumerate(box, 1):
+                    # The box is a part of the other one: the error is that of the rest.
+                    share = seen.n[0] / max(int(seen.n[i]), 1)
+                    gains[name] += self.sign * seen.n[0] * (seen.mean[0] - seen.mean[i])
+                    errors[name] += seen.n[0] ** 2 * noise * (1.0 - share)
+                    least[name] += little * self.sign * seen.n[0] * (seen.mean[0] - rows.mean)
+            p_values = {
+                name: float(norm.sf(gains[name] / sqrt(max(errors[name], 1e-300))))
+                if gains[name] > least[name]
+                else 2.0 - min(gains[name], 0.0)
+                for name in names
+            }
+            worst = max(p_values, key=p_values.__getitem__)
+            if p_values[worst] <= level:
+                break
+            halves = [(rows, box.without(worst)) for rows, box in halves]
+        return halves
+
+    def _next_best(self, rows: IbisTable, box: Subgroup) -> list[Subgroup]:
+        """Return the best group of the rows outside of another one, if the two are different."""
+        outside = rows.outside(box) if len(box) else rows
+        least = ceil(self.min_rows * rows.n_rows / self.table.n_rows)
+        if not len(box) or outside.n_rows < max(least, 2):
+            return []
+        group = find_subgroup(outside, max(least, 1), minimize=self.sign < 0.0)
+        self.n_asked += group.n_asked
+        shape = Shape.of(rows.levels)
+        levels = shape.inside(group.subgroup)
+        seen = rows.totals([group.subgroup, shape.subgroup(levels & shape.inside(box))])
+        gain = self.sign * (float(seen.mean[0]) - rows.mean)
+        evidence = gain**2 / max(float(_errors(seen)[0]), 1e-300)
+        evidence -= COST_OF_END * float(ends_of(levels[None], shape)[0])
+        apart = seen.n[1] <= IN_COMMON * seen.n[0]
+        return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
 
     def _found(
         self, rows: IbisTable, spare: float = SPARE, start: Subgroup | None = None
@@ -214,6 +293,8 @@ class _Search:
         n_choices: int,
         wider: float,
         rows: IbisTable,
+        without: dict[str, float],
+        rivals: tuple[list[Subgroup], Moments | None],
     ) -> DatabaseSubgroup:
         """Judge a box by rows that had no part in the choice.
 
@@ -231,6 +312,10 @@ class _Search:
             Factor of the standard error.
         rows : IbisTable
             The table searched.
+        without : dict of str to float
+            Averages without each condition.
+        rivals : list of Subgroup, Moments
+            The runner-up, if there is one, and its rows.
         """
         p_value, average, interval = 1.0, None, None
         told = [(*each, mean) for each, mean in zip(seen, means, strict=True) if each[0] > 1]
@@ -244,10 +329,28 @@ class _Search:
             share = n / n.sum()
             average = float(share @ mean)
             far = wider * sqrt(share**2 @ squared)
-            far *= student.isf(0.5 * (1.0 - CONFIDENCE) / n_choices, n.sum() - len(n))
-            interval = (average - float(far), average + float(far))
+            risk = (1.0 - CONFIDENCE) / n_choices
+            if rows.is_two_valued:
+                low, high = self.table.extremes
+                share_of = (average - low) / (high - low)
+                ends = share_interval(share_of, n.sum() / wider**2, 1.0 - risk)
+                interval = (low + (high - low) * ends[0], low + (high - low) * ends[1])
+            else:
+                far *= student.isf(0.5 * risk, n.sum() - len(n))
+                interval = (average - float(far), average + float(far))
         where = self.table.where(box)
         count, average_now, counted = self.table.averages(where)
+        if average is not None and interval is not None:
+            # The rows that chose the group flatter it: luck of the others is no reason for more.
+            average = self.sign * min(self.sign * average, self.sign * counted)
+            interval = min(interval[0], average), max(interval[1], average)
+        effects = {name: self.sign * (counted - mean) for name, mean in without.items()}
+        boxes, moments = rivals
+        runner_up = None
+        if boxes and moments is not None:
+            runner_up = (
+                self.table.where(boxes[0]), int(moments.n[0]), float(moments.mean[0]),
+            )  # fmt: skip
         return DatabaseSubgroup(
             self.table.read(box),
             where,
@@ -258,6 +361,8 @@ class _Search:
             p_value,
             average,
             interval,
+            dict(sorted(effects.items(), key=lambda each: -each[1])),
+            runner_up,
             rows.n_rows,
             self.n_asked,
         )
@@ -271,3 +376,16 @@ def _difference(every: Moments, few: Moments) -> Moments:
     squares = every.n * (every.variance + (every.mean - mean) ** 2)
     squares = squares - few.n * (few.variance + (few.mean - mean) ** 2)
     return Moments(n, np.where(n > 0, mean, 0.0), np.maximum(squares / some, 0.0))
+
+
+def _errors(moments: Moments) -> np.ndarray:
+    """Variances of averages."""
+    if moments.noise is not None:
+        return moments.noise
+    return moments.variance / np.maximum(moments.n - 1, 1)
+
+
+def _part(moments: Moments, start: int, stop: int | None = None) -> Moments:
+    """Moments of some of the groups."""
+    some = slice(start, stop)
+    return Moments(moments.n[some], moments.mean[some], moments.variance[some])

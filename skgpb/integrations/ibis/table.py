@@ -26,6 +26,7 @@ from skgpb.integrations.ibis.edges import (
 )
 from skgpb.tables import Categories, Condition, Interval, Levels, Moments, Subgroup
 from skgpb.tables.conditions import literal_of
+from skgpb.tables.verdict import is_two_valued
 
 # Rows from which quantiles and the names of categories are taken.
 ROWS_FOR_LEVELS = 200_000
@@ -185,6 +186,11 @@ class IbisTable:
     def n_scans(self) -> int:
         """Number of queries that read all rows, so far."""
         return self._queries.n_scans
+
+    @property
+    def is_two_valued(self) -> bool:
+        """Whether the target of rows that :meth:`kept` returned has two values only."""
+        return self.limits is None and is_two_valued(self.mean, self._variance, *self.extremes)
 
     # -- what a search asks -----------------------------------------------------------------
 
@@ -351,6 +357,12 @@ class IbisTable:
         """Return two halves, taken at random, of a table that :meth:`kept` returned."""
         first, second = (self._with_rows(f"{_quoted(HALF)} = {i}") for i in range(2))
         return first, second
+
+    def outside(self, box: Subgroup) -> IbisTable:
+        """Return the rows that are not in a group, of a table that :meth:`kept` returned."""
+        told = _all([self._compared(name, box[name]) for name in box])
+        # A comparison with a missing value is neither true nor false.
+        return self._with_rows(_all([self._given, f"NOT COALESCE({told}, FALSE)"]))
 
     def only(self, features: Sequence[str]) -> IbisTable:
         """Return the same rows with some of the features only."""
