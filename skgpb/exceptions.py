@@ -50,6 +50,10 @@ class ParameterWarning(UserWarning):
     """A parameter was set during a run, which it only affects from the next ``fit`` on."""
 
 
+class DataWarning(UserWarning):
+    """A table has values or rows that may not be what they seem. The message says what to do."""
+
+
 class PendingWarning(UserWarning):
     """``tell`` got several answers to a query that ``ask`` had returned to several workers."""
 

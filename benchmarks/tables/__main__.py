@@ -8,17 +8,18 @@ Each run cuts every table into two halves, searches one and judges by the other,
 A gain is the average of the group minus the average of all rows over the other half, in standard
 deviations. Groups have at least 1 % or 5 % of the rows, and at least five. Defaults of the search
 were chosen on every second table, ``--half choosing``, and judged by the others. ``--verdicts``
-plays what is said about new rows instead: how often noise of five laws is called real, how often
-planted groups of half a standard deviation are, and how often intervals hold. ``--asked`` asks for
-averages with noise, or within a budget of privacy, see ``benchmarks.tables.asked``: gains are true
-averages of the group minus the average of the table, in standard deviations. ``--large`` searches
-a Parquet file of 20,000,000 rows by DuckDB, see ``benchmarks.tables.large``.
+plays what is said of a group instead, with tables of known laws: how often noise of five laws and
+rows that belong together are called real, how often planted groups of half a standard deviation
+are, and with which conditions, and how often intervals hold. With ``--runs 20`` 500 tables are
+noise. ``--asked`` asks for averages with noise, or within a budget of privacy, see
+``benchmarks.tables.asked``: gains are true averages of the group minus the average of the table, in
+standard deviations. ``--large`` searches a Parquet file of 20,000,000 rows by DuckDB, see
+``benchmarks.tables.large``.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,24 +28,15 @@ from benchmarks._common import argument_parser, format_table, write_csv
 from benchmarks.tables import large
 from benchmarks.tables.asked import EPSILONS, NOISES, noisy_gains, private_gains
 from benchmarks.tables.opponents import OPPONENTS
-from benchmarks.tables.problems import MAKERS, Problem, real, synthetic
+from benchmarks.tables.problems import Problem, real, synthetic
+from benchmarks.tables.verdicts import SHARES, STUDIES
 from skgpb.tables import MemoryTable, find_subgroup
-from skgpb.tables.finding import find_and_judge
 
-SHARES = (0.01, 0.05)
 # Smaller groups say nothing.
 FEWEST_ROWS = 5
 HALVES = ("choosing", "confirming")
-NEW_ROWS = 60_000
 # Questions, and rows of the tables about which they are asked.
 BUDGET, MANY_ROWS, MOST_ROWS = 150, 400, 8_000
-LAWS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
-    "normal": lambda rng, n: rng.normal(size=n),
-    "binary": lambda rng, n: (rng.random(n) < 0.1) * 1.0,
-    "t3": lambda rng, n: rng.standard_t(3, n),
-    "lognormal": lambda rng, n: rng.lognormal(size=n),
-    "cauchy": lambda rng, n: rng.standard_cauchy(n),
-}
 
 
 def problems(half: str, kinds: list[str]) -> list[tuple[str, Problem]]:
@@ -145,62 +137,21 @@ def play(options: Any) -> None:
     print(f"\nWritten: {path}")
 
 
-def noise(seed: int, runs: int) -> list[tuple[str, bool, float]]:
-    """Law, whether its noise was called real, and the p-value."""
-    rows = []
-    for run in range(runs):
-        for k, (law, draw) in enumerate(LAWS.items()):
-            rng = np.random.default_rng([seed, 1, run, k])
-            n, d = (500, 1000, 2000)[run % 3], (2, 5, 10)[run // 3 % 3]
-            table = MemoryTable(rng.random((n, d)), draw(rng, n))
-            judged = find_and_judge(table, int(n * SHARES[run % 2]), rng=rng).verdict
-            rows.append((law, judged.verdict == "real", judged.p_value))
-    return rows
-
-
-def power(seed: int, runs: int) -> list[tuple[str, bool, float]]:
-    """Share of the planted group, whether it was called real, and the p-value."""
-    rows = []
-    for share in (0.05, 0.1, 0.2):
-        for run in range(runs):
-            rng = np.random.default_rng([seed, 2, run])
-            X = rng.random((5000, (5, 10)[run % 2]))
-            half = 0.5 * np.sqrt(share)
-            inside = (np.abs(X[:, :2] - rng.uniform(half, 1 - half, 2)) < half).all(axis=1)
-            table = MemoryTable(X, 0.5 * inside + rng.normal(size=5000))
-            judged = find_and_judge(table, int(5000 * SHARES[run // 2 % 2]), rng=rng).verdict
-            rows.append((f"group of {share:.0%}", judged.verdict == "real", judged.p_value))
-    return rows
-
-
-def coverage(seed: int, runs: int) -> list[tuple[str, bool, float]]:
-    """Table, whether the interval holds for new rows, and how wide it is in deviations."""
-    rows = []
-    for run in range(runs):
-        for i, (make, (n, *sizes)) in enumerate(MAKERS):
-            problem = make(np.random.default_rng([seed, 3, run, i]), n + NEW_ROWS, *sizes)
-            given, new = problem.part(np.arange(n)), problem.part(np.arange(n, n + NEW_ROWS))
-            least = int(np.ceil(SHARES[(i + run) % 2] * n))
-            finding = find_and_judge(MemoryTable(given.columns, given.y), least, n_permutations=1)
-            inside = MemoryTable(new.columns, new.y).rows(finding.subgroup)
-            low, high = finding.verdict.interval or (-np.inf, np.inf)
-            holds = bool(low <= new.y[inside].mean() <= high)
-            rows.append((make.__name__.replace("_", " "), holds, (high - low) / new.y.std()))
-    return rows
-
-
 def judge_verdicts(options: Any) -> None:
-    """Print how often verdicts are right."""
-    rows = []
-    for what, played in (("real", noise), ("real", power), ("holds", coverage)):
-        found = played(options.seed, options.runs)
-        names = list(dict.fromkeys(name for name, _, _ in found))
+    """Print how often what is said of a group is right."""
+    half = 0 if options.half == "choosing" else 1
+    rows = [
+        row
+        for study, times in STUDIES.items()
+        for row in study([options.seed, half], times * options.runs)
+    ]
+    for what in dict.fromkeys(row[0] for row in rows):
         lines = []
-        for name in [*names, "all"]:
-            some = [row[1] for row in found if name in (row[0], "all")]
+        names = list(dict.fromkeys(row[1] for row in rows if row[0] == what))
+        for name in [*names, *(["all"] if len(names) > 1 else [])]:
+            some = [row[2] for row in rows if row[0] == what and name in (row[1], "all")]
             lines.append((name, [f"{sum(some)} of {len(some)}", f"{np.mean(some):.0%}"]))
-        print(format_table(played.__name__, (what, ""), lines) + "\n")
-        rows += [(played.__name__, *row) for row in found]
+        print(format_table(what, ("yes", ""), lines) + "\n")
     path = options.output / "tables_verdicts.csv"
     write_csv(path, ("what", "table", "yes", "value"), rows)
     print(f"Written: {path}")
@@ -265,9 +216,7 @@ def main(arguments: list[str] | None = None) -> None:
     )  # fmt: skip
     parser.add_argument("--names", nargs="+", metavar="NAME", help="only tables that begin so")
     parser.add_argument("--each", action="store_true", help="print every table as well")
-    parser.add_argument(
-        "--verdicts", action="store_true", help="play noise, planted groups and intervals"
-    )
+    parser.add_argument("--verdicts", action="store_true", help="play what is said of a group")
     parser.add_argument(
         "--asked", action="store_true", help="ask for averages, noisy or private ones"
     )

@@ -122,6 +122,10 @@ def averages(seed: list[int], runs: int) -> Iterator[Row]:
             low, high = finding.verdict.interval or (-math.inf, math.inf)
             wide = (high - low) / (y.std() or 1.0)
             yield "no group: interval holds", law, low <= truth <= high, wide
+
+
+def averages_of_groups(seed: list[int], runs: int) -> Iterator[Row]:
+    """The same of tables with a group, by many new rows."""
     for run in range(runs):
         for i, (make, (n, *sizes)) in enumerate(MAKERS):
             problem = make(np.random.default_rng([*seed, 4, run, i]), n + NEW_ROWS, *sizes)
@@ -153,4 +157,5 @@ def together(seed: list[int], runs: int) -> Iterator[Row]:
             yield "patients: interval holds", sizes, low <= 0.0 <= high, high - low
 
 
-STUDIES = (noise, planted, averages, together)
+# Each study, and how many tables of each kind it plays in a run.
+STUDIES = {noise: 5, planted: 3, averages: 5, averages_of_groups: 1, together: 5}

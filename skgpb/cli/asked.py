@@ -12,8 +12,9 @@ import numpy as np
 from scipy.stats import norm
 
 from skgpb.cli.arguments import UsageError
-from skgpb.cli.exact import FEWEST, limits_of, rows_of, values_of
+from skgpb.cli.exact import FEWEST, limits_of, rows_of
 from skgpb.cli.features import Limits
+from skgpb.cli.tables import values_of
 from skgpb.datasets import Column
 from skgpb.tables import Categories, Interval, MemoryTable, Subgroup
 from skgpb.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking

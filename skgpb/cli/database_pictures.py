@@ -50,7 +50,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
                 "By how much the average of the group is better for each of its sides.",
             )
         )
-    rest = " of the rows on the other sides" if len(box) > 1 else ""
+    rest = " of the rows that meet the other conditions" if len(box) > 1 else ""
     sides = dict(box.conditions)
     return panels + [
         _profile(table, levels[name], sides.get(name), seen[name], rest)
@@ -75,8 +75,8 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             _draw_numbers(ax, levels.edges, side, seen)
         finish_profile(ax, levels.name, table.target, table.mean)
 
-    caption = f"{levels.name}: the average {table.target}{rest} along it"
-    return Panel(draw, f"{caption}; dotted: of the whole table.")
+    caption = f"Average {table.target} by {levels.name}{rest}"
+    return Panel(draw, f"{caption}. Dotted: all rows.")
 
 
 def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: Moments) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import skgpb
 from skgpb.cli.arguments import UsageError, rows_or_share, whole
 from skgpb.cli.database_pictures import panels_of, said_label
-from skgpb.cli.exact import fewest_rows, no_group, real_group, rows_of
+from skgpb.cli.exact import effects_said, fewest_rows, no_group, real_group, rows_of
 from skgpb.cli.features import SHOWN
 from skgpb.cli.files import check_drawing, check_outputs, write_json, write_report
 from skgpb.cli.html_report import write_page
@@ -154,6 +154,10 @@ def search_database(arguments: argparse.Namespace) -> None:
         "true_average_of_table": table.true_mean,
         "n_outliers": table.n_outliers,
         "outliers_count_as": table.limits and list(table.limits),
+        "runner_up": found.runner_up
+        and dict(zip(("where", "n_members", "counted_average"), found.runner_up, strict=True)),
+        "effects_of_features": found.effects,
+        "missing_code": table.missing_code,
         "counted_average": found.counted_mean,
         "counted_average_of_table": table.mean,
         "n_scans": table.n_scans,
@@ -215,17 +219,25 @@ def summary_of(result: dict[str, Any], sides: dict[str, str], remarks: Sequence[
 
 def remarks_of(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
     """Name outliers; which rows have them the database does not tell."""
+    remarks = []
+    if result["missing_code"] is not None:
+        code, target = result["missing_code"], result["target"]
+        remarks.append(
+            f"{code:,.6g} is often the value of {target}, far from all others. If it stands for a "
+            f"missing value, leave these rows out: --where with {target} <> {code:.15g}"
+        )
     if not result["n_outliers"]:
-        return []
+        return remarks
     low, high = result["outliers_count_as"]
     outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
     n, more = result["n_outliers"], result["n_outliers"] - len(outliers)
     named = ", ".join(outliers) + (f" and {more:,} more" if more else "")
     return [
+        *remarks,
         f"Values far from all others, perhaps mistyped, in {count(n, 'row')}: {named}. In the "
         f"search, the verdict and all averages above they count as {number(low, 4)} or "
         f"{number(high, 4)}. As they are, these rows average {number(result['true_average'])} and "
-        f"the whole table {number(result['true_average_of_table'])}."
+        f"the whole table {number(result['true_average_of_table'])}.",
     ]
 
 
@@ -260,8 +272,21 @@ def rows_said(result: dict[str, Any], sides: dict[str, str]) -> list[tuple[str, 
             f"{number(result['counted_average'], 4)}, of the whole table {of_table}",
         ),
         *(_judged(result) if n < result["n_rows"] else []),
+        *_compared(result),
         ("how it was found", queries + searched),
     ]
+
+
+def _compared(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say which group is next, and what each condition brings."""
+    rows, other = [], result["runner_up"]
+    if other is not None:
+        text = f"{count(other['n_members'], 'row')}, WHERE {other['where']}"
+        rows.append(("runner-up", f"{text}: {number(other['counted_average'], 4)}"))
+    if result["effects_of_features"]:
+        word = "higher" if result["sought"] == "lowest" else "lower"
+        rows.append(("what matters", effects_said(result["effects_of_features"], word)))
+    return rows
 
 
 def _judged(result: dict[str, Any]) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,11 +14,13 @@ import numpy as np
 import skgpb
 from skgpb.cli.arguments import UsageError
 from skgpb.cli.features import Limits
-from skgpb.cli.tables import SearchTable
+from skgpb.cli.tables import SearchTable, values_of
+from skgpb.cli.where import written
 from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
 from skgpb.datasets import Column
 from skgpb.datasets.dates import iso_date
 from skgpb.tables import Categories, Interval, MemoryTable, Subgroup
+from skgpb.tables.checks import missing_code, repeats
 from skgpb.tables.finding import Finding, find_and_judge
 from skgpb.tables.memory import shortest
 
@@ -107,7 +110,9 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactFo
     if all(levels.n_levels == 1 for levels in memory.levels):
         raise UsageError("no groups can be formed: every feature has one and the same value")
     rng = np.random.default_rng(arguments.seed or 0)
-    finding = find_and_judge(memory, least, minimize=arguments.minimize, rng=rng)
+    finding = find_and_judge(
+        memory, least, minimize=arguments.minimize, rng=rng, groups=table.together
+    )
     return ExactFound(finding, table, arguments.target)
 
 
@@ -126,15 +131,6 @@ def fewest_rows(arguments: argparse.Namespace, n: int) -> int:
 def rows_of(given: int | float | None, n: int) -> int | None:
     """Return a number of rows that may be given as a share of them."""
     return math.ceil(given * n - 1e-9) if isinstance(given, float) else given
-
-
-def values_of(column: Column) -> np.ndarray:
-    """Values of a column as a search of rows takes them."""
-    if column.kind != "texts":
-        return column.values
-    labels = np.array([*column.labels, None], dtype=object)
-    codes = np.where(column.missing, len(column.labels), column.values)
-    return labels[codes.astype(np.intp)]
 
 
 def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -162,6 +158,7 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "verdict": judged.verdict,
         "p_value": judged.p_value,
         "n_permutations": judged.n_permutations,
+        "n_permutations_as_good": judged.n_as_good,
         "new_rows_average": judged.average,
         "new_rows_interval": None if judged.interval is None else list(judged.interval),
         "optimism": finding.optimism,
@@ -174,6 +171,9 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "runner_up": _runner_up(found),
         "effects_of_features": finding.effects(),
         "n_groups_met": finding.n_boxes,
+        "missing_code": missing_code(table.values),
+        "group": arguments.group,
+        "identity": table.identity,
         "seed": arguments.seed or 0,
         "parameters": {"min_rows": finding.min_rows},
         "version": skgpb.__version__,
@@ -258,7 +258,7 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
     optimism = result["optimism"]
     better = ""
     if optimism is not None and optimism > 0 and not found.is_whole:
-        better = f"; that flatters by {number(optimism, 3)}"
+        better = f"; about {number(optimism, 3)} of this is luck"
     whole = number(result["counted_average_of_table"])
     average = f"{number(result['counted_average'])}, of the whole table {whole}{better}"
     rows.append(("average of these rows", average))
@@ -274,9 +274,9 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
     rows.append(
         (
             "verdict",
-            f"{result['verdict']}: p = {result['p_value']:.2g}, from searches of "
-            f"{count(result['n_permutations'], 'table')} whose {found.target} was dealt out at "
-            "random",
+            f"{result['verdict']}: {result['n_permutations_as_good']:,} of "
+            f"{count(result['n_permutations'], 'shuffled table')} gave a group this good "
+            f"(p = {result['p_value']:.2g})",
         )
     )
     if finding.runner_up is not None:
@@ -292,9 +292,13 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
 
 def _matters(found: ExactFound) -> str:
     """Describe the contribution of each side."""
-    word = "higher" if found.finding.minimizes else "lower"
-    effects = list(found.finding.effects().items())
-    said = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in effects[:LISTED]]
+    return effects_said(found.finding.effects(), "higher" if found.finding.minimizes else "lower")
+
+
+def effects_said(effects: dict[str, float], word: str) -> str:
+    """Describe by how much the average is higher or lower without each condition."""
+    told = list(effects.items())[:LISTED]
+    said = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in told]
     more = len(effects) - LISTED
     return ", ".join(said) + (f" and {more} more" if more > 0 else "")
 
@@ -309,6 +313,46 @@ def _how(found: ExactFound, result: dict[str, Any]) -> tuple[str, str]:
 
 
 def remarks_of(found: ExactFound, result: dict[str, Any]) -> list[str]:
+    """Say what may be wrong with the table: codes, rows that belong together, outliers."""
+    return [
+        *code_said(result["missing_code"], found.target, found.table.conditions),
+        *_together(found, result),
+        *_outliers(found, result),
+    ]
+
+
+def code_said(code: float | None, target: str, conditions: Sequence[str] = ()) -> list[str]:
+    """Say that a value looks like a code for missing values, and what to do."""
+    if code is None:
+        return []
+    where = " and ".join([*conditions, f"{written(target)} != {code:.15g}"])
+    return [
+        f"{code:,.6g} is often the value of {target}, far from all others. If it stands for a "
+        f"missing value, leave these rows out: --where {quoted(where)}"
+    ]
+
+
+def _together(found: ExactFound, result: dict[str, Any]) -> list[str]:
+    """Say that rows seem to belong together."""
+    table, name = found.table, result["identity"]
+    if table.together is not None:
+        return []
+    if name is not None:
+        return [
+            f"{name} looks like an identity that repeats. If rows of the same {name} belong "
+            f"together, the verdict and the interval need --group {quoted(name)}."
+        ]
+    different = repeats(found.finding.table.columns)
+    if different is None:
+        return []
+    return [
+        f"Only {different:,} of {len(table.values):,} rows differ in the features. If such rows "
+        "belong together, like the visits of a patient, the verdict and the interval need --group "
+        "with the column that says so."
+    ]
+
+
+def _outliers(found: ExactFound, result: dict[str, Any]) -> list[str]:
     """Name outliers."""
     outliers = result["outliers"]
     if not outliers:

@@ -115,10 +115,12 @@ def _profile(found: ExactFound, limit: Limits) -> Panel:
         label_axis(limit, ax.xaxis)
         finish_profile(ax, column.name, found.target, found.finding.counted_table_average)
 
-    others = " of the rows on the other sides" if len(found.finding.subgroup) > 1 else ""
+    others = (
+        " of the rows that meet the other conditions" if len(found.finding.subgroup) > 1 else ""
+    )
     return Panel(
         draw,
-        f"{column.name}: the average {found.target}{others} along it; dotted: of the whole table.",
+        f"Average {found.target} by {column.name}{others}. Dotted: all rows.",
     )
 
 

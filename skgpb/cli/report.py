@@ -54,7 +54,7 @@ def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("how it was found", _how(result)),
         ("smallest group asked", count(result["smallest_group_asked"], "row")),
-        ("rows averaged singly", percent(result["share_of_rows_averaged_singly"])),
+        ("groups of one row", percent(result["share_of_rows_averaged_singly"])),
         *true,
         *([] if whole else _chance(found, result)),
     ]
@@ -84,8 +84,8 @@ def _compared(found: Found) -> list[tuple[str, str]]:
                 "runner-up",
                 f"{count(len(group.rows), 'row')}, "
                 f"{named(found.limits_of(found.box_of(group)))}: "
-                f"{number(found.mean_of(place))}, the better one with "
-                f"{chances(found.runner_up_better)} probability",
+                f"{number(found.mean_of(place))} ({chances(found.runner_up_better)} chance that it "
+                "is the better one)",
             )
         )
     asked = len(found.search.groups)

@@ -13,9 +13,13 @@ from skgpb.cli.where import Condition, written
 from skgpb.datasets import Column, TableFile, TableFormat
 from skgpb.datasets.columns import TOTAL, CellError
 from skgpb.datasets.sources import STDIN
+from skgpb.tables.checks import MOST_CHECKED, identity_of
+from skgpb.tables.subgroup import numbered
 
 # A total is rounded, and in a few rows the last one may be as large by chance.
 ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
+# Further columns of a file that may be an identity.
+MOST_OTHERS = 50
 SEVERAL_TARGETS = (
     "--target takes one column, got {}: what is best for one is not best for the other. Search for "
     "each, or put what they are worth together into a column of its own"
@@ -44,6 +48,10 @@ class SearchTable:
         Rows in the file, and rows left out because a value is missing.
     groups : sequence of str
         Features whose categories come together with their neighbours.
+    together : ndarray of shape (n_rows,) of int or None
+        Rows that belong together have the same number; None for independent rows.
+    identity : str or None
+        A column that looks like one of rows that belong together, if none was named.
     """
 
     file: TableFile
@@ -55,6 +63,8 @@ class SearchTable:
     n_read: int
     n_incomplete: int
     groups: Sequence[str] = ()
+    together: np.ndarray | None = None
+    identity: str | None = None
 
     @property
     def said(self) -> str:
@@ -102,6 +112,12 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         help="features that are categories, each on its own; so are all that hold texts",
     )
     add(
+        "--group",
+        metavar="NAME",
+        help="column that says which rows belong together, such as the patient of a visit: the "
+        "verdict is then about new patients",
+    )
+    add(
         "--groups",
         nargs="+",
         default=[],
@@ -132,6 +148,10 @@ def check_table(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--features names {name!r} more than once")
     if target in features:
         raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
+    if arguments.group is not None and not is_exact(arguments):
+        raise UsageError("--group is for searches of all rows, without --budget and --epsilon")
+    if arguments.group == target:
+        raise UsageError(f"--group {target!r} is the --target")
     for option in ("one_hot", "groups"):
         for name in getattr(arguments, option):
             if name not in features:
@@ -169,7 +189,8 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
             f"--where compares {arguments.target!r}, which --epsilon protects: which rows are "
             "searched would tell of it"
         )
-    names = list(dict.fromkeys([*arguments.features, arguments.target, *asked]))
+    together = [] if arguments.group is None else [arguments.group]
+    names = list(dict.fromkeys([*arguments.features, arguments.target, *asked, *together]))
     texts = {*arguments.one_hot, *arguments.groups}
     columns = dict(zip(names, file.read(names, texts), strict=True))
     features, target = (
@@ -205,6 +226,11 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     rows = np.flatnonzero(complete)
     kept = {name: column.of_rows(rows) for name, column in columns.items()}
     values = kept.pop(target.name).as_numbers.values
+    numbers, identity = None, None
+    if together:
+        numbers = numbered(values_of(kept[arguments.group]), len(rows))
+    elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
+        identity = _identity(file, kept, rows, target.name)
     return SearchTable(
         file=file,
         features=[kept[column.name] for column in features],
@@ -215,7 +241,33 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         n_read=n_read,
         n_incomplete=int(selected.sum() - len(rows)),
         groups=arguments.groups,
+        together=numbers,
+        identity=identity,
     )
+
+
+def _identity(
+    file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str
+) -> str | None:
+    """Return the name of a column of the file that looks like an identity which repeats."""
+    columns = {name: values_of(column) for name, column in kept.items()}
+    others = [name for name in file.names([*kept, target]) if name not in {*kept, target}]
+    for name in others[:MOST_OTHERS]:
+        try:
+            (column,) = file.read([name])
+        except ValueError:  # of no kind that an identity has
+            continue
+        columns[name] = values_of(column.of_rows(rows))
+    return identity_of(columns)
+
+
+def values_of(column: Column) -> np.ndarray:
+    """Values of a column as a search of rows takes them."""
+    if column.kind != "texts":
+        return column.values
+    labels = np.array([*column.labels, None], dtype=object)
+    codes = np.where(column.missing, len(column.labels), column.values)
+    return labels[codes.astype(np.intp)]
 
 
 def _check_total(target: Column, rows: np.ndarray) -> None:

@@ -123,7 +123,7 @@ class CrossFit:
     @property
     def inside(self) -> np.ndarray:
         """Whether each row is inside of the box found without it, shape (n_rows,) of bool."""
-        return ~self.outside.any(axis=1)
+        return np.count_nonzero(self.outside, axis=1) == 0
 
     def _drop(self, ends: set[End]) -> None:
         self.ends -= ends

@@ -11,6 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skgpb._warnings import warn
+from skgpb.exceptions import DataWarning
+from skgpb.tables.checks import MOST_CHECKED, identity_of, missing_code, repeats
 from skgpb.tables.conditions import Subgroup
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.memory import N_BINS, MemoryTable, column_of
@@ -27,7 +30,7 @@ from skgpb.utils import (
     validate_data,
 )
 
-FEWEST_ROWS = 4
+FEWEST_ROWS, FEWEST_GROUPS = 4, 5
 
 
 class BestSubgroup(BaseEstimator):
@@ -140,7 +143,7 @@ class BestSubgroup(BaseEstimator):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Search a table.
 
         Parameters
@@ -150,10 +153,20 @@ class BestSubgroup(BaseEstimator):
         y : array-like of shape (n_samples,)
             The target: numbers; or booleans, or texts that are yes and no or true and false, whose
             average is the share of True or yes.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as the patient of each visit. They are left out and
+            shuffled together, so that the verdict and the interval are about new patients. None
+            for independent rows.
 
         Returns
         -------
         self : BestSubgroup
+
+        Warns
+        -----
+        DataWarning
+            If a value of ``y`` looks like a code for missing values, or rows seem to belong
+            together.
         """
         y = _numbers_of(y)
         if _is_frame(X):
@@ -180,12 +193,17 @@ class BestSubgroup(BaseEstimator):
         else:
             least = math.ceil(self.min_rows * n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        numbers = None if groups is None else numbered(groups, n)
+        table = MemoryTable(columns, y, self.n_bins)
+        for remark in _remarks(table, numbers is None):
+            warn(remark, DataWarning)
         finding = find_and_judge(
-            MemoryTable(columns, y, self.n_bins),
+            table,
             least,
             minimize=self.direction == "minimize",
             rng=rng,
             n_permutations=self.n_permutations,
+            groups=numbers,
         )
         judged = finding.verdict
         self.subgroup_: Subgroup = finding.subgroup
@@ -225,6 +243,53 @@ class BestSubgroup(BaseEstimator):
         for name in self.subgroup_:
             inside &= self.subgroup_[name].holds(columns[name])
         return inside
+
+
+def numbered(groups: Any, n_rows: int) -> np.ndarray:
+    """Return groups of rows as numbers from 0 on.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+    n_rows : int
+    """
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        raise ValueError(f"groups must have shape ({n_rows},), got {values.shape}")
+    place: dict[Any, int] = {}
+    found = np.array([place.setdefault(each, len(place)) for each in values.tolist()])
+    if any(each is None or each != each for each in place):
+        raise ValueError("groups must say of every row where it belongs, got a missing value")
+    if len(place) < FEWEST_GROUPS:
+        raise ValueError(
+            f"groups must have at least {FEWEST_GROUPS} different values, got {len(place)}: fewer "
+            "do not tell what holds for others"
+        )
+    return found
+
+
+def _remarks(table: MemoryTable, independent: bool) -> list[str]:
+    """Say what may be wrong with a table."""
+    remarks = []
+    code = missing_code(table.y)
+    if code is not None:
+        remarks.append(
+            f"{code:g} occurs in {np.count_nonzero(table.y == code):,} rows of y, far from all "
+            "other values: if it stands for a missing value, leave these rows out"
+        )
+    if independent and table.n_rows <= MOST_CHECKED:
+        name, different = identity_of(table.columns), repeats(table.columns)
+        if name is not None:
+            remarks.append(
+                f"{name!r} looks like an identity that repeats: give it as groups, because rows "
+                "that belong together are not independent"
+            )
+        elif different is not None:
+            remarks.append(
+                f"only {different:,} of {table.n_rows:,} rows differ in X: if rows belong "
+                "together, say so by groups, because they are not independent"
+            )
+    return remarks
 
 
 def _numbers_of(y: Any) -> Any:

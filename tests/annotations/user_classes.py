@@ -59,7 +59,7 @@ from skgpb.exceptions import (
     RefinementWarning,
     ReplayWarning,
 )
-from skgpb.experiments import Condition, Experiment
+from skgpb.experiments import Experiment, Side
 from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
     AdditiveMatern,
@@ -207,7 +207,7 @@ def experiments(folder: Path) -> None:
     """A run in a file."""
     experiment = Experiment.create(folder / "run.skgpb", {"x": (0.0, 1.0)})
     assert_type(experiment, Experiment)
-    side: Condition = experiment.sides[0]
+    side: Side = experiment.sides[0]
     assert_type(side.name, str)
 
 

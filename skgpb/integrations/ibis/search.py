@@ -180,8 +180,8 @@ class _Search:
             rival = _part(every, len(boxes))
         else:  # another one, because it has too few rows
             best = int(np.where(fits, self.sign * every.mean[: len(boxes)], -inf).argmax())
-            rest = sample.totals([boxes[best], *map(boxes[best].without, boxes[best])]).mean[1:]
-            averages = dict(zip(boxes[best], rest.tolist(), strict=True))
+            others = sample.totals([boxes[best], *map(boxes[best].without, boxes[best])]).mean
+            averages = dict(zip(boxes[best], others[1:].tolist(), strict=True))
         rest = _difference(_part(every, 0, len(boxes)), few)
         told = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]))]
         outside = self.table.n_rows - sample.n_rows

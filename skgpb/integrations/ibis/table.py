@@ -25,6 +25,7 @@ from skgpb.integrations.ibis.edges import (
     quantiles_of,
 )
 from skgpb.tables import Categories, Condition, Interval, Levels, Moments, Subgroup
+from skgpb.tables.checks import missing_code
 from skgpb.tables.conditions import literal_of
 from skgpb.tables.verdict import is_two_valued
 
@@ -95,6 +96,9 @@ class IbisTable:
         If the target has outliers: the limits at which its values are clipped in all answers.
     n_outliers : int
         Number of outliers.
+    missing_code : float or None
+        A target that occurs often and lies far from all others, such as 9999: perhaps a code for
+        missing values.
     extremes : tuple of float
         The smallest and the largest target.
     n_scans : int
@@ -575,6 +579,8 @@ class IbisTable:
         ordered = [name for name in self._just_above if is_ordered(self._types[name])]
         numbers = [] if self._types[self.target].is_boolean() else [self.target]
         quantiles = quantiles_of(self._queries, rows, [*ordered, *numbers], n_bins)
+        given = [each for each in quantiles.get(self.target, []) if each is not None]
+        self.missing_code: float | None = missing_code(np.array(given, dtype=np.float64))
         self.limits: tuple[float, float] | None = limits_of(quantiles.get(self.target, []))
         labels = self._labels(rows, n_categories, sample is not self._table)
         found = []
