@@ -10,7 +10,7 @@ deviations. Groups have at least 1 % or 5 % of the rows, and at least five. Defa
 were chosen on every second table, ``--half choosing``, and judged by the others. ``--verdicts``
 plays what is said of a group instead, with tables of known laws: how often noise of five laws and
 rows that belong together are called real, how often planted groups of half a standard deviation
-are, and with which conditions, and how often intervals hold. With ``--runs 20`` 500 tables are
+are, and with which conditions, and how often intervals hold. With ``--runs 10`` 500 tables are
 noise. ``--asked`` asks for averages with noise, or within a budget of privacy, see
 ``benchmarks.tables.asked``: gains are true averages of the group minus the average of the table, in
 standard deviations. ``--large`` searches a Parquet file of 20,000,000 rows by DuckDB, see

@@ -93,7 +93,7 @@ def planted(seed: list[int], runs: int) -> Iterator[Row]:
         f"square of {share:.0%}": (
             lambda rng, run, share=share: square(rng, 5000, (5, 10)[run % 2], share)
         )
-        for share in (0.05, 0.1, 0.2)
+        for share in (0.05, 0.1)
     }
     makers["trial"] = lambda rng, run: trial(rng, (6000, 8000)[run % 2], (1, 4)[run % 2])
     for k, (name, make) in enumerate(makers.items()):
@@ -158,4 +158,4 @@ def together(seed: list[int], runs: int) -> Iterator[Row]:
 
 
 # Each study, and how many tables of each kind it plays in a run.
-STUDIES = {noise: 5, planted: 3, averages: 5, averages_of_groups: 1, together: 5}
+STUDIES = {noise: 10, planted: 6, averages: 5, averages_of_groups: 1, together: 10}

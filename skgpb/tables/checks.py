@@ -104,12 +104,13 @@ def repeats(columns: Mapping[str, np.ndarray]) -> int | None:
     """
     codes = [_codes(column) for column in columns.values()]
     n_rows = len(codes[0])
-    # So many rows could differ.
     possible = float(np.prod([float(each.max()) + 1.0 for each in codes])) if n_rows else 0.0
-    if possible < 10.0 * n_rows:
+    if possible < n_rows:
         return None
+    # So many would differ where values are dealt out at random.
+    expected = -possible * float(np.expm1(-n_rows / possible))
     different = len(np.unique(np.column_stack(codes), axis=0))
-    return different if n_rows >= FEWEST_REPEATS * different else None
+    return different if different <= min(expected / 3.0, n_rows / FEWEST_REPEATS) else None
 
 
 def _codes(column: Any) -> np.ndarray:

@@ -104,7 +104,7 @@ def find_and_judge(
     minimize : bool, default=False
         Whether a low average is sought.
     rng : Generator, default=None
-        Deals out targets and rows; None for the same ones in every call.
+        Shuffles targets; None for the same ones in every call. The group does not depend on it.
     n_permutations : int, default=None
         See :func:`~skgpb.tables.verdict.chance_of`.
     groups : ndarray of shape (n_rows,) of int, default=None
@@ -135,7 +135,8 @@ def find_and_judge(
     p_value, n_searched, n_as_good = chance_of(
         table, y, min_rows, found, numbers, rng, n_permutations
     )
-    fitted = cross_fit(table, y, min_rows, numbers, rng)
+    # The group is the same whatever the seed.
+    fitted = cross_fit(table, y, min_rows, numbers, np.random.default_rng(0))
     subgroup = table.tidied(table.shape.subgroup(fitted.box))
     rows = table.rows(subgroup)
     average, interval = expected(y[fitted.inside], numbers[fitted.inside], y)

@@ -52,7 +52,7 @@ class BestSubgroup(BaseEstimator):
     n_bins : int, default=128
         Levels of a number, at most: sides begin and end where they do.
     random_state : int, RandomState instance or None, default=0
-        Deals out targets and rows for the verdict. The group does not depend on it.
+        Shuffles targets for the verdict. The group does not depend on it.
 
     Attributes
     ----------

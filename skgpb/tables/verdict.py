@@ -261,7 +261,7 @@ def expected(
         share = (average - low) / (high - low)
         # As many independent rows would have this error.
         alone = error == 0.0
-        as_many = n if alone else share * (1.0 - share) * ((high - low) / error) ** 2
+        as_many = n if alone else share * (1.0 - share) * ((high - low) / error) ** 2 * n / (n - 1)
         ends = share_interval(share, min(as_many, len(values)) / WIDER**2)
         return average, (low + (high - low) * ends[0], low + (high - low) * ends[1])
     skewness = 0.0

@@ -75,6 +75,65 @@ def test_the_condition_selects_the_rows_that_are_reported(database, capsys):
     assert "\n  hour                 18 or more\n" in out
     assert "The group is real: new rows of it are expected to average 1" in out
     assert "That holds for tables like this one, and says nothing about causes.\n" in out
+    effects = found["effects_of_features"]
+    for name, rest in (("hour", "town = 'B'"), ("town", "hour >= 18")):
+        assert effects[name] == pytest.approx(mean - selected(rest)[1])
+    first, second = effects
+    said = f"{first} ({effects[first]:.3g} lower without it), {second} ({effects[second]:.3g} lower"
+    assert f"what matters           {said} without it)\n" in out
+
+
+def test_the_next_best_group_is_named_with_its_average(database, capsys):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("UPDATE sales SET price = price + 9 WHERE hour < 6 AND town = 'A'")
+    command = ["--sql", "duckdb:///sales.db", *COLUMNS, "--min-rows", "4%"]
+    for sample in ([], ["--sample", "60%"]):
+        assert search(*command, *sample, "--output", "found.json") == 0
+        out, found = capsys.readouterr().out, json.loads((database / "found.json").read_text())
+        other = found["runner_up"]
+        assert other["where"] == '"hour" < 6 AND "town" = \'A\''
+        assert (other["n_members"], other["counted_average"]) == pytest.approx(
+            selected(other["where"])
+        )
+        assert f"runner-up              {other['n_members']} rows, WHERE {other['where']}: " in out
+
+
+def test_a_code_for_missing_values_is_named(database, capsys):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("UPDATE sales SET price = -200 WHERE rowid % 10 = 0")
+    command = ["--sql", "duckdb:///sales.db", *COLUMNS, "--output", "found.json"]
+    assert search(*command) == 0
+    out, found = capsys.readouterr().out, json.loads((database / "found.json").read_text())
+    assert found["missing_code"] == -200.0
+    assert "-200 is often the value of price, far from all others." in out
+    assert "leave these rows out: --where with price <> -200" in out
+    assert search(*command, "--where", "price <> -200") == 0
+    assert "far from all others" not in capsys.readouterr().out
+
+
+def test_a_share_in_a_database_is_between_zero_and_one(database):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("ALTER TABLE sales ADD COLUMN sold BOOLEAN")
+        connection.execute("UPDATE sales SET sold = (rowid % 97 = 3)")
+    command = ["--sql", "duckdb:///sales.db", "--features", "hour", "town", "--target", "sold"]
+    for sample in ([], ["--sample", "60%"]):
+        assert search(*command, *sample, "--output", "found.json") == 0
+        found = json.loads((database / "found.json").read_text())
+        low, high = found["new_rows_interval"]
+        assert 0.0 <= low < high <= 1.0
+        assert low <= 41 / 4000 <= high
+
+
+def test_conditions_that_are_noise_are_not_named_in_a_database(database):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("ALTER TABLE sales ADD COLUMN site VARCHAR")
+        connection.execute("UPDATE sales SET site = chr(65 + CAST(hash(rowid) % 10 AS INTEGER))")
+    command = ["--sql", "duckdb:///sales.db", "--features", "hour", "town", "site"]
+    for sample in ([], ["--sample", "60%"]):
+        given = ["--target", "price", "--min-rows", "2%", *sample, "--output", "found.json"]
+        assert search(*command, *given) == 0
+        where = json.loads((database / "found.json").read_text())["where"]
+        assert '"hour" >= 18' in where and "town" in where and "site" not in where
 
 
 @pytest.mark.parametrize("name", ["sales.parquet", "*.parquet", "."])

@@ -298,3 +298,85 @@ def test_many_categories_are_named_where_there_is_room(n, chosen, named, rotatio
     labels = axis.get_ticklabels()
     assert [label.get_text() for label in labels] == [f"shop {i}" for i in named]
     assert {label.get_rotation() for label in labels} == ({rotation} if named else set())
+
+
+def patients(path, code=None):
+    """Ten visits each of thirty patients, who differ; nothing else matters."""
+    rng = np.random.default_rng(4)
+    who = np.repeat(np.arange(30), 10)
+    age, weight = rng.integers(20, 80, 30)[who], rng.uniform(50, 90, 30).round(1)[who]
+    score = rng.normal(size=30)[who] + 0.5 * rng.normal(size=300)
+    if code is not None:
+        score[::9] = code
+    rows = zip(who.tolist(), age.tolist(), weight.tolist(), score.tolist(), strict=True)
+    lines = [",".join(map(repr, row)) for row in rows]
+    path.write_text("\n".join(["patient,age,weight,score", *lines]) + "\n")
+
+
+def test_rows_that_belong_together_are_named_and_taken_together(tmp_path, capsys):
+    table, output = tmp_path / "visits.csv", tmp_path / "result.json"
+    patients(table)
+    given = ["search", str(table), "--features", "age", "weight", "--target", "score"]
+    assert main([*given, "--output", str(output)]) == 0
+    printed, result = capsys.readouterr().out, json.loads(output.read_text())
+    assert (result["verdict"], result["identity"], result["group"]) == ("real", "patient", None)
+    assert (
+        "patient looks like an identity that repeats. If rows of the same patient belong together, "
+        'the verdict and the interval need --group "patient".' in printed
+    )
+    assert main([*given, "--output", str(output), "--group", "patient"]) == 0
+    printed, result = capsys.readouterr().out, json.loads(output.read_text())
+    assert (result["verdict"], result["identity"], result["group"]) == ("chance", None, "patient")
+    assert "identity" not in printed
+
+
+def test_rows_that_repeat_without_an_identity_are_named(tmp_path, capsys):
+    table = tmp_path / "visits.csv"
+    patients(table)
+    lines = [line.split(",", 1)[1] for line in table.read_text().splitlines()]
+    table.write_text("\n".join(lines) + "\n")
+    assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
+    assert "Only 30 of 300 rows differ in the features." in capsys.readouterr().out
+
+
+def test_a_code_for_missing_values_is_named_with_what_to_do(tmp_path, capsys):
+    table, output = tmp_path / "visits.csv", tmp_path / "result.json"
+    patients(table, 9999)
+    given = ["search", str(table), "--features", "age", "--target", "score"]
+    given += ["--output", str(output)]
+    assert main(given) == 0
+    printed, result = capsys.readouterr().out, json.loads(output.read_text())
+    assert result["missing_code"] == 9999.0
+    assert "9,999 is often the value of score, far from all others." in printed
+    where = re.search(r"leave these rows out: --where '(.*)'", printed).group(1)
+    assert main([*given, "--where", where]) == 0
+    printed, result = capsys.readouterr().out, json.loads(output.read_text())
+    assert (result["missing_code"], result["n_rows"]) == (None, 266)
+    assert "far from all others" not in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--group", "score"], "--group 'score' is the --target"),
+        (["--group", "nobody"], "nobody"),
+        (["--group", "patient", "--budget", "20"], "--group is for searches of all rows"),
+        (["--group", "patient", "--where", "patient < 3"], "at least 5 different values, got 3"),
+    ],
+)
+def test_groups_of_rows_that_mean_nothing_are_refused(tmp_path, capsys, options, says):
+    table = tmp_path / "visits.csv"
+    patients(table)
+    given = ["search", str(table), "--features", "age", "--target", "score"]
+    assert main([*given, *options]) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_luck_and_shuffled_tables_are_said_in_plain_words(search):
+    result, printed, _ = search("--min-rows", "10%")
+    n, as_good = result["n_permutations"], result["n_permutations_as_good"]
+    assert f"real: {as_good} of {n} shuffled tables gave a group this good (p = 0.005)" in printed
+    if result["optimism"] > 0:
+        assert "of this is luck" in printed
