@@ -704,7 +704,8 @@ def _check_feature(name: str, kind: Any) -> None:
 def _number_of(target: str, kind: Any) -> str:
     """Write the target as a number."""
     if kind.is_boolean():
-        return f"CASE WHEN {_quoted(target)} THEN 1.0 ELSE 0.0 END"
+        # Not a decimal number: sums of squares of these overflow.
+        return f"CAST(CASE WHEN {_quoted(target)} THEN 1 ELSE 0 END AS DOUBLE)"
     if not kind.is_numeric():
         raise ValueError(
             f"the target {target!r} is of type {kind}: numbers and booleans are accepted"
