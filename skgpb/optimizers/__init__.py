@@ -1,5 +1,6 @@
 """Bandit optimizers, one file for each algorithm."""
 
+from skgpb.optimizers._gaussian import LearningOptimizer
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
@@ -53,6 +54,7 @@ __all__ = [
     "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
+    "LearningOptimizer",
     "Leaves",
     "MESOptimizer",
     "PIOptimizer",

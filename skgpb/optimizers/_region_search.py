@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from math import log, sqrt
 from typing import Any, ClassVar, overload
 
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import beats, levelled
+from skgpb._typing import Beta, FeedbackOfRegion, Representatives
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.guarantee import Guarantee
@@ -92,11 +92,11 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
 
     _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
 
-    feedback: str | Kernel
-    n_representatives: Any
-    beta: str | float | Callable[[int], float]
+    feedback: FeedbackOfRegion | Kernel
+    n_representatives: Representatives
+    beta: Beta
 
-    _parameter_constraints: dict[str, Any] = REGIONS
+    _parameter_constraints = REGIONS
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple, overload
@@ -30,14 +30,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import tied
 from skgpb._core._tree import Tree
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, Variation
 from skgpb.domains import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
@@ -67,24 +67,16 @@ class Promise(NamedTuple):
     std: float
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
+    Other parameters are those of :class:`~skgpb.optimizers.LearningOptimizer`.
+
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over rows [context, action]. Any kernel of scikit-learn; sums and
-        products of a context and an action kernel are written with
-        :class:`~skgpb.kernels.Columns`, see Examples. None learns one on
-        every side's own scale: Matern-5/2 if f is observed at points, RBF if cells are
-        averaged, in units of the standard deviation of the rewards
-        (:mod:`skgpb.surrogate.likelihood`).
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
         Box of the contexts.
-    bounds : array-like of shape (d_a, 2) or dict, default=None
-        Box of the actions. Without both kinds of bounds they come from ``fit``. Dicts give
-        the sides names, of every kind as for :class:`GPOOOptimizer`, see :ref:`named-sides`.
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
     horizon : int, default=100
@@ -92,7 +84,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
-    alpha, n_children : %(regions)s
     feedback : {"center", "average", "integral"}, default="center"
         Answer of the oracle to a cell in a context: f at the centre of its actions (the
         paper's case), the average over representative actions, or the mean over all of them.
@@ -113,8 +104,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -132,7 +121,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         The joint domain.
     n_context_ : int
         d_c.
-    horizon_ : %(regions)s
     max_depth_ : int
         h_max rounded down.
     n_features_in_ : int
@@ -150,38 +138,35 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
 
     *Batches.* Queries of other contexts stay pending until they are told; later ones take into
     account that their answers will come.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import ContextualGPTreeOptimizer
-    >>> from skgpb.kernels import Columns
-    >>> kernel = Columns(RBF(0.5), [0]) * Columns(RBF(0.3), [1])
-    >>> opt = ContextualGPTreeOptimizer(kernel, context_bounds=[(0, 1)], bounds=[(0, 1)])
-    >>> rng = np.random.default_rng(0)
-    >>> def objective(query):  # the best action equals the context
-    ...     context, action = query.points[0]
-    ...     return np.exp(-10 * (action - context) ** 2) + 0.1 * rng.normal()
-    >>> result = opt.run(objective, contexts=rng.uniform(size=(60, 1)))
-    >>> bool(abs(opt.recommend(context=[0.3]).actions[0, 0] - 0.3) < 0.15)
-    True
     """
+
+    context_bounds: Bounds | None = None
+    n_context: int = 1
+    horizon: int = 100
+    anytime: bool = False
+    n_children: int = 2
+    feedback: FeedbackOfRegion = "center"
+    n_representatives: Representatives = None
+    diameter: Variation = "kernel"
+    max_depth: int | None = None
+    max_active: int = 10_000
+    beta: Beta = "theory"
+
+    domain_: ContextPartition = field(init=False)
+    n_context_: int = field(init=False)
+    _tree: Tree = field(init=False)
+    # Parent of every node.
+    _parent_of: list[int] = field(init=False)
+    _horizon: Horizon = field(init=False)
+    _constants: Constants = field(init=False)
 
     _query_type = ContextCell
     _sides = "any"
     # The paper plays and does not recommend.
     _rules = ("posterior",)
 
-    domain_: ContextPartition
-    _tree: Tree
-    # Parent of every node.
-    _parent_of: list[int]
-    _horizon: Horizon
-    _constants: Constants
-
     _at_start = AT_START | {"horizon"}
-    _parameter_constraints: dict[str, Any] = (REGIONS | ADAPTIVE) | {
+    _parameter_constraints = (REGIONS | ADAPTIVE) | {
         "bounds": "no_validation",
         "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
@@ -189,55 +174,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         "feedback": [StrOptions({"center", "average", "integral"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     }
-
-    n_context_: int
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        context_bounds: Any = None,
-        bounds: Any = None,
-        n_context: int = 1,
-        horizon: int = 100,
-        anytime: bool = False,
-        alpha: float | None = None,
-        n_children: int = 2,
-        feedback: str = "center",
-        n_representatives: int | tuple[int, ...] | None = None,
-        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
-        max_depth: int | None = None,
-        max_active: int = 10_000,
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.context_bounds = context_bounds
-        self.bounds = bounds
-        self.n_context = n_context
-        self.horizon = horizon
-        self.anytime = anytime
-        self.alpha = alpha
-        self.n_children = n_children
-        self.feedback: str = feedback
-        self.n_representatives = n_representatives
-        self.diameter = diameter
-        self.max_depth = max_depth
-        self.max_active = max_active
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
 
     # -- the loop ---------------------------------------------------------------------------
 

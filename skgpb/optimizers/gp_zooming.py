@@ -18,9 +18,10 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from math import log, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -29,14 +30,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import first_best, tied
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
 from skgpb._warnings import warn
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS, Covering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.locks import locked
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -64,29 +65,30 @@ HEAD_START = 1000
 MAX_EFFORT = 100_000
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class GPZoomingOptimizer(RegionSearch[Ball]):
     r"""Find the best point of a box of up to four dimensions by balls that shrink (Algorithm 2).
+
+    >>> from skgpb import GPZoomingOptimizer
+    >>> opt = GPZoomingOptimizer(bounds={"x": (0, 10)}, horizon=40)
+    >>> result = opt.run(lambda ball: -((ball.points - 3) ** 2).mean(), budget=40)
+    >>> result.x
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says
     where a new one is needed. Lengths are measured in units of the domain's sides, so that the
     domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d) for Euclidean
     balls. A round takes O(m t) for m balls and t distinct queries, plus the time of the oracle.
 
+    Other parameters are those of :class:`~skgpb.optimizers.LearningOptimizer`.
+
     Parameters
     ----------
-    kernel : %(regions)s
-    bounds : array-like of shape (d, 2) or dict, default=None
-        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, pairs
-        or continuous distributions, see :ref:`named-sides`. For integers and categories use
-        :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
     horizon : int, default=100
         n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
         them warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent. The balls and what was
         observed are kept.
-    alpha : %(regions)s
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         Norm that defines a ball. Under the sup norm the covering oracle is exact in any
         dimension, see :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls, with
@@ -116,17 +118,9 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
         Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most B
         (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn : %(regions)s
-    normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their standard deviation. ``alpha`` and a given ``variation`` stay in units of the reward.
-    direction, random_state : %(regions)s
 
     Attributes
     ----------
-    surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over box descriptors. It tracks every ball under its number.
     domain_ : Balls
         The balls as queries; ``domain_.ball(index)`` is one of them.
     covering_ : Covering
@@ -135,12 +129,10 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
     history_ : structured ndarray
         The answers; ``expanded`` says whether balls were shrunk on the way to the query.
-    bounds_, horizon_ : %(regions)s
     r_min_ : float
         The present r_min.
     max_depth_ : int
         Maximum number of times that a ball is halved.
-    n_features_in_ : %(regions)s
 
     Notes
     -----
@@ -165,23 +157,26 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, but balls only
     when the answers are there; when every ball is pending, it shrinks the best of them until a
     new one is needed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import GPZoomingOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy(ball):
-    ...     return np.sin(5 * ball.points).item() + 0.1 * rng.normal()
-    >>> opt = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], horizon=40)
-    >>> result = opt.run(noisy, budget=40)
-    >>> bool(abs(result.x.center - np.pi / 10).item() < 0.05)  # the maximum is at pi / 10
-    True
     """
 
+    horizon: int = 100
+    anytime: bool = False
+    metric: Literal["chebyshev", "euclidean"] = "chebyshev"
+    feedback: FeedbackOfRegion | Kernel = "center"
+    n_representatives: Representatives = None
+    variation: Variation = "kernel"
+    r_min: float | None = None
+    max_active: int = 5000
+    beta: Beta = "theory"
+
+    domain_: Balls = field(init=False)
+    covering_: Covering = field(init=False)
+    _horizon: Horizon = field(init=False)
+    _guarded: bool = field(init=False)
+    _exhausted: bool = field(init=False)
+
     _at_start = AT_START | {"horizon"}
-    _parameter_constraints: dict[str, Any] = HORIZON | {
+    _parameter_constraints = HORIZON | {
         "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
@@ -190,55 +185,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     }
 
     _query_type = Ball
-
-    domain_: Balls
-    covering_: Covering
-    _horizon: Horizon
-    _guarded: bool
-    _exhausted: bool
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        bounds: Any = None,
-        horizon: int = 100,
-        anytime: bool = False,
-        alpha: float | None = None,
-        metric: str = "chebyshev",
-        feedback: str | Kernel = "center",
-        n_representatives: int | tuple[int, ...] | None = None,
-        variation: str | tuple[float, float] | Callable[[float], float] = "kernel",
-        r_min: float | None = None,
-        max_active: int = 5000,
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.bounds = bounds
-        self.horizon = horizon
-        self.anytime = anytime
-        self.alpha = alpha
-        self.metric = metric
-        self.feedback = feedback
-        self.n_representatives = n_representatives
-        self.variation = variation
-        self.r_min = r_min
-        self.max_active = max_active
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
