@@ -1,7 +1,8 @@
 """Bandit optimizers, one file for each algorithm."""
 
-from skgpb.optimizers._gaussian import LearningOptimizer
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._stop import Stop
+from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer
@@ -54,10 +55,11 @@ __all__ = [
     "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
-    "LearningOptimizer",
     "Leaves",
     "MESOptimizer",
+    "ModelParameters",
     "PIOptimizer",
+    "PartitionSearch",
     "Round",
     "Search",
     "StoOOOptimizer",

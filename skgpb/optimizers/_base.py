@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
+from skgpb._typing import Direction
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace, in_coordinates
@@ -266,7 +267,7 @@ class BaseBanditOptimizer(
     _reward_ndim: ClassVar[int] = 0
 
     #: Whether large or small rewards are sought.
-    direction: str = "maximize"
+    direction: Direction = "maximize"
 
     # The box of contexts, of an optimizer that may have some.
     _contexts: Contexts

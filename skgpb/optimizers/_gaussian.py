@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -48,11 +48,10 @@ BEAM = 16
 NODES_OF_SETTINGS = 8
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class LearningOptimizer(BaseBanditOptimizer[Q]):
-    r"""Base class of all searches with a Gaussian process on f, and what they all take.
+@dataclass(eq=False, repr=False)
+class ModelParameters:
+    r"""What every search with a Gaussian process on f takes, and has after its first answer.
 
-    A subclass says what is asked and recommended, and what depends on hyperparameters and units.
     Which class is for which problem: :ref:`which-class`.
 
     Parameters
@@ -108,7 +107,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         Number of dimensions.
     """
 
-    kernel: Kernel | None = field(default=None, kw_only=False)
+    kernel: Kernel | None = None
+    _: KW_ONLY
     bounds: Bounds | None = None
     alpha: Noise | None = None
     direction: Direction = "maximize"
@@ -119,9 +119,25 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     guarantee: Guarantee | None = None
     random_state: Seed = None
 
-    surrogate_: Any = field(init=False)
-    _model: Model = field(init=False)
-    _gp: GaussianProcess = field(init=False)
+
+class LearningOptimizer(BaseBanditOptimizer[Q]):
+    """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
+
+    The loop learns it when it is due, and ``surrogate_`` shows it. A subclass says what depends on
+    hyperparameters and units (``_relearned``), and takes :class:`ModelParameters`.
+    """
+
+    kernel: Kernel | None
+    alpha: Any
+    optimizer: Optimizer
+    n_restarts_optimizer: int
+    relearn: Relearn
+    normalize_y: bool
+    guarantee: Guarantee | None
+    surrogate_: Any
+
+    _model: Model
+    _gp: GaussianProcess
 
     _parameter_constraints = {
         "kernel": [None, Kernel],

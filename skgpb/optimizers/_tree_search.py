@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from math import log, pi
 from typing import Any
@@ -14,10 +14,9 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._core._tree import Tree
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import BoxPartition, Cell
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
@@ -32,6 +31,7 @@ from skgpb.optimizers._cutting import (
     given_diameter,
     tree_arrays,
 )
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
     RegionSearch,
@@ -62,13 +62,13 @@ def constant_of_beta(n_children: int, max_depth: int, failure_probability: float
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PartitionSearch(RegionSearch[Cell]):
+class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     """Base class of searches of the cells of a partition, which share what is observed of f.
 
     A subclass says which leaf is the best to ask, and when cells are split, as
     :class:`~skgpb.optimizers.TreeSearch` does by two methods of your own.
 
-    Other parameters are those of :class:`~skgpb.optimizers.LearningOptimizer`.
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -131,11 +131,6 @@ class PartitionSearch(RegionSearch[Cell]):
     max_depth: int | None = None
     min_members: int = 1
     beta: Beta = "theory"
-
-    domain_: BoxPartition | PoolPartition = field(init=False)
-    _tree: Tree = field(init=False)
-    # delta(h) for h = 0..max_depth + 1, in normalised units.
-    _delta: np.ndarray = field(init=False)
 
     _query_type = Cell
     _sides = "any"
@@ -326,6 +321,7 @@ class PartitionSearch(RegionSearch[Cell]):
     # -- the variation within cells ---------------------------------------------------------
 
     def _relearned(self) -> None:
+        # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._delta = self._diameter()
 
     def _reread(self) -> None:

@@ -19,6 +19,15 @@ class BaseUCBOptimizer(Search):
     :meth:`exploration`, and the value of beta="theory", :meth:`theory_beta`. They are given a
     :class:`~skgpb.optimizers.Round`.
 
+    >>> from skgpb.optimizers import BaseUCBOptimizer
+    >>> class BoldOptimizer(BaseUCBOptimizer):
+    ...     def acquisition(self, posterior):
+    ...         return posterior.mean + self.exploration(posterior) ** 0.5 * posterior.std
+    >>> opt = BoldOptimizer(bounds={"x": (0, 10)}, beta=9.0, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
     Parameters
@@ -50,7 +59,7 @@ class BaseUCBOptimizer(Search):
         """
         if callable(self.beta):
             return check_callable_value(self.beta, posterior.t, "beta")
-        if self.beta == "theory":
+        if self.beta is None or self.beta == "theory":
             return max(0.0, self.theory_beta(posterior.t, posterior.n_arms))
         return self._widths().beta() if self.beta == "rkhs" else float(self.beta)
 

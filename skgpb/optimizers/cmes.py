@@ -46,6 +46,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._entropy import information
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import IndirectQuery
@@ -253,7 +254,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         conditional: Kernel | None = None,
         *,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         targets: Any = None,
@@ -268,12 +269,12 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         max_values: str = "draws",
         n_max_values: int = 100,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel

@@ -23,6 +23,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
+from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.domains.space import ParameterSpace
@@ -230,7 +231,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         conditional: Kernel | None = None,
         *,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         query_bounds: Any = None,
         n_children: int = 2,
         max_depth: int = 6,
@@ -247,12 +248,12 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         max_values: str = "draws",
         n_max_values: int = 100,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel

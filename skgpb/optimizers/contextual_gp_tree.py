@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple, overload
@@ -43,7 +43,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -68,15 +68,27 @@ class Promise(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
-    Other parameters are those of :class:`~skgpb.optimizers.LearningOptimizer`.
+    >>> import numpy as np
+    >>> from skgpb import ContextualGPTreeOptimizer
+    >>> opt = ContextualGPTreeOptimizer(context_bounds={"heat": (0, 1)}, bounds={"dose": (0, 1)})
+    >>> def objective(query):  # the best dose equals the heat
+    ...     return -((query.params["dose"] - query.params["heat"]) ** 2)
+    >>> result = opt.run(objective, contexts=np.random.default_rng(0).uniform(size=(30, 1)))
+    >>> round(opt.recommend(context={"heat": 0.3}).params["dose"], 1)
+    0.3
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`: ``bounds`` is the
+    box of the actions, and ``kernel`` is over rows [context, action]. Sums and products of a
+    context and an action kernel are written with :class:`~skgpb.kernels.Columns`, see Examples.
+    Without both kinds of bounds they come from ``fit``.
 
     Parameters
     ----------
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
-        Box of the contexts.
+        Box of the contexts. A dict gives the sides names, and ``bounds`` is then a dict as well.
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
     horizon : int, default=100
@@ -84,6 +96,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
+    n_children : int, default=2
+        K, the number of parts into which a cell is split; fewer if it has fewer settings.
     feedback : {"center", "average", "integral"}, default="center"
         Answer of the oracle to a cell in a context: f at the centre of its actions (the
         paper's case), the average over representative actions, or the mean over all of them.
@@ -121,6 +135,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         The joint domain.
     n_context_ : int
         d_c.
+    horizon_ : int
+        The current n.
     max_depth_ : int
         h_max rounded down.
     n_features_in_ : int
@@ -138,6 +154,22 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
 
     *Batches.* Queries of other contexts stay pending until they are told; later ones take into
     account that their answers will come.
+
+    Examples
+    --------
+    The covariance of f is a product of one over contexts and one over actions:
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.kernels import Columns
+    >>> kernel = Columns(RBF(0.5), [0]) * Columns(RBF(0.3), [1])
+    >>> opt = ContextualGPTreeOptimizer(kernel, context_bounds=[(0, 1)], bounds=[(0, 1)])
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(query):  # the best action equals the context
+    ...     context, action = query.points[0]
+    ...     return np.exp(-10 * (action - context) ** 2) + 0.1 * rng.normal()
+    >>> result = opt.run(noisy, contexts=rng.uniform(size=(60, 1)))
+    >>> opt.recommend(context=[0.3]).actions.round(1)
+    array([[0.3]])
     """
 
     context_bounds: Bounds | None = None
@@ -151,14 +183,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     max_depth: int | None = None
     max_active: int = 10_000
     beta: Beta = "theory"
-
-    domain_: ContextPartition = field(init=False)
-    n_context_: int = field(init=False)
-    _tree: Tree = field(init=False)
-    # Parent of every node.
-    _parent_of: list[int] = field(init=False)
-    _horizon: Horizon = field(init=False)
-    _constants: Constants = field(init=False)
 
     _query_type = ContextCell
     _sides = "any"
@@ -356,7 +380,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         self._contexts = Contexts(self.bounds_[:n], self._context_space)
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
-        self._parent_of = [-1]
+        # Parent of every node.
+        self._parent_of: list[int] = [-1]
         prior, counts = self._query_kernel(d), self._counts(d)
         given = checked_depth(self._own.max_depth, self._own.n_children)
         of_points = PriorOfPoints(prior, self.space_)
@@ -372,8 +397,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
             self._constants.max_depth,
             self.space_,
         )
-        self.domain_ = ContextPartition(joint, self.bounds_[:n])
-        self._tree = joint.tree
+        self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
+        self._tree: Tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._relearned()
 

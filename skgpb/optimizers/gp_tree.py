@@ -17,7 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -49,7 +49,8 @@ class GPTreeOptimizer(PartitionSearch):
     >>> from skgpb import GPTreeOptimizer
     >>> opt = GPTreeOptimizer(bounds={"x": (0, 10)}, horizon=40)
     >>> result = opt.run(lambda cell: -((cell.points - 3) ** 2).mean(), budget=40)
-    >>> result.x
+    >>> result.x.center.round(1)
+    array([3.])
 
     f is evaluated at centres of cells (or answers with averages over them). Unlike methods that
     maximise an acquisition function over the whole domain, the cost of a round is linear in the
@@ -91,6 +92,8 @@ class GPTreeOptimizer(PartitionSearch):
         the tree, under the number of its node.
     history_ : structured ndarray
         The answers; ``expanded`` says whether cells were refined on the way to the query.
+    horizon_ : int
+        The current n.
     max_depth_ : int
         The deepest level at which cells are split, h_max rounded down.
 
@@ -98,6 +101,10 @@ class GPTreeOptimizer(PartitionSearch):
     -----
     *Ties.* Among leaves whose index values agree within a relative 1e-9 the one of lowest depth,
     then of lowest index, is taken.
+
+    *Depth.* None as ``max_depth`` stands for h_max of equation 3.4, or for the depth at which a
+    pool runs out of members. With an odd ``n_children`` the middle child has its parent's centre,
+    and with it its evaluations.
 
     *Refinement* happens within ``ask``, which is why the tree may be deep before the first
     answer. Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.
@@ -118,9 +125,6 @@ class GPTreeOptimizer(PartitionSearch):
     diameter: Variation = "kernel"
     max_active: int = 1000
     beta: Beta = "theory"
-
-    _horizon: Horizon = field(init=False)
-    _constants: Constants = field(init=False)
 
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = ADAPTIVE

@@ -19,7 +19,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.guarantee import USUAL
 from skgpb.locks import locked
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -66,20 +67,21 @@ MAX_EFFORT = 100_000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GPZoomingOptimizer(RegionSearch[Ball]):
+class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     r"""Find the best point of a box of up to four dimensions by balls that shrink (Algorithm 2).
 
     >>> from skgpb import GPZoomingOptimizer
     >>> opt = GPZoomingOptimizer(bounds={"x": (0, 10)}, horizon=40)
     >>> result = opt.run(lambda ball: -((ball.points - 3) ** 2).mean(), budget=40)
-    >>> result.x
+    >>> result.x.center.round(1)
+    array([3.])
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says
     where a new one is needed. Lengths are measured in units of the domain's sides, so that the
     domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d) for Euclidean
     balls. A round takes O(m t) for m balls and t distinct queries, plus the time of the oracle.
 
-    Other parameters are those of :class:`~skgpb.optimizers.LearningOptimizer`.
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -121,6 +123,8 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
 
     Attributes
     ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over box descriptors. It tracks every ball under its number.
     domain_ : Balls
         The balls as queries; ``domain_.ball(index)`` is one of them.
     covering_ : Covering
@@ -129,6 +133,8 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
     history_ : structured ndarray
         The answers; ``expanded`` says whether balls were shrunk on the way to the query.
+    horizon_ : int
+        The current n.
     r_min_ : float
         The present r_min.
     max_depth_ : int
@@ -136,6 +142,9 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
 
     Notes
     -----
+    *Sides* with names are pairs or continuous distributions. For integers and categories use
+    :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
+
     *Ties.* Among balls whose index values agree within a relative 1e-9 the largest, then the
     oldest, is taken.
 
@@ -169,12 +178,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     max_active: int = 5000
     beta: Beta = "theory"
 
-    domain_: Balls = field(init=False)
-    covering_: Covering = field(init=False)
-    _horizon: Horizon = field(init=False)
-    _guarded: bool = field(init=False)
-    _exhausted: bool = field(init=False)
-
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = HORIZON | {
         "bounds": "no_validation",
@@ -187,6 +190,20 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     _query_type = Ball
 
     # -- Algorithm 2 ------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        d = self.n_features_in_
+        self._horizon = Horizon(int(self.horizon))
+        self._guarded = self._exhausted = self._refined = False
+        self.domain_: Balls = self._make_balls(d)
+        self.covering_: Covering = self.domain_.covering
+        self._settled = self.domain_.depth
+        prior = self._query_kernel(d)
+        self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
+        n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
+        self._start_surrogate(prior, n_columns)
+        self._find_constants()
+        self._track()
 
     def _choose(self) -> Ball:
         """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
@@ -477,20 +494,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         """Covariance between the answers that the oracle returns."""
         counts, box = self._counts(d), self._box_of(d)
         return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, None)
-
-    def _begin(self) -> None:
-        d = self.n_features_in_
-        self._horizon = Horizon(int(self.horizon))
-        self._guarded = self._exhausted = self._refined = False
-        self.domain_ = self._make_balls(d)
-        self.covering_ = self.domain_.covering
-        self._settled = self.domain_.depth
-        prior = self._query_kernel(d)
-        self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
-        n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
-        self._start_surrogate(prior, n_columns)
-        self._find_constants()
-        self._track()
 
     def _snapshot(self) -> dict[str, Any]:
         names = ("guarded", "exhausted", "refined", "settled", "following")

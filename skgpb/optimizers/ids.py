@@ -121,8 +121,8 @@ class IDSOptimizer(Search):
     >>> def measured(pool):
     ...     return float(np.sin(5 * pool.points).mean() + 0.1 * rng.normal())
     >>> result = opt.run(measured, budget=30)
-    >>> bool(abs(result.x.center[0] - np.pi / 10) < 0.05)
-    True
+    >>> result.x.center.round(1)  # the maximum is at pi / 10
+    array([0.3])
     """
 
     beta: PerRound = 4.0

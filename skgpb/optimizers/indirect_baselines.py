@@ -24,6 +24,7 @@ from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
@@ -67,7 +68,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
@@ -78,12 +79,12 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         model_noise: str | float = "auto",
         cost: Any = None,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel
@@ -542,7 +543,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
@@ -554,12 +555,12 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         cost: Any = None,
         beta: str | float | Callable[[int], float] = 4.0,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -719,7 +720,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
@@ -731,12 +732,12 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         cost: Any = None,
         n_max_values: int = 100,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             kernel=kernel,

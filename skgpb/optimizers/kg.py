@@ -69,8 +69,8 @@ class KGOptimizer(Search):
     ...     queries=Cells([0.1, 0.25]), targets=Cells(0.1), bounds=[(0, 1)], random_state=0
     ... )
     >>> result = opt.run(average, budget=30)
-    >>> bool(abs(result.x.center[0] - np.pi / 10) < 0.05)
-    True
+    >>> result.x.center.round(1)  # the maximum is at pi / 10
+    array([0.3])
     """
 
     _pulls_in_a_box = False

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, ClassVar, TypeAlias, overload
@@ -55,7 +55,7 @@ from skgpb.optimizers._feedback import (
     given_sets,
 )
 from skgpb.optimizers._gap import Rivals
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, differs
@@ -86,12 +86,23 @@ Queries: TypeAlias = Targets | Fidelities
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
+class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
 
-    Other parameters are those of :class:`~skgpb.optimizers.LearningOptimizer`. Which class is for
+    >>> from skgpb.optimizers import Search
+    >>> class BoldOptimizer(Search):
+    ...     def acquisition(self, posterior):
+    ...         return posterior.mean + 3 * posterior.std
+    >>> opt = BoldOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. Which class is for
     which problem: :ref:`which-class`.
 
     Parameters
@@ -191,11 +202,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     cost: Costs | None = None
     n_candidates: int = 500
     n_initial: int | None = None
-
-    # Queries and targets, as the posterior tracks them.
-    _tracked: Tracked = field(init=False)
-    # None where every answer costs 1 and has the usual noise.
-    _prices: Prices | None = field(init=False)
 
     _query_type = Arm
     _sides = "any"
@@ -684,6 +690,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         prices = Prices(queries, self._own.cost, self._own.alpha)
+        # None where every answer costs 1 and has the usual noise.
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:

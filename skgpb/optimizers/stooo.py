@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any, Literal, overload
 
@@ -24,9 +24,8 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._core._tree import Tree
 from skgpb._typing import Bounds, Direction, FeedbackOfRegion, Points, Representatives, Seed
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
@@ -48,6 +47,12 @@ from skgpb.utils import Integral, Interval, Real, StrOptions
 class StoOOOptimizer(FreeChoice[Cell]):
     r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
+    >>> from skgpb import StoOOOptimizer
+    >>> opt = StoOOOptimizer(bounds={"x": (0, 10)}, diameter=(14.0, 0.5))
+    >>> result = opt.run(lambda cell: 1 - abs(cell.points.mean() - 3) / 10, budget=200)
+    >>> result.x
+    Cell(x=3.125)
+
     Parameters
     ----------
     bounds : array-like of shape (d, 2) or dict, default=None
@@ -65,6 +70,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         delta(h) = ``c * rho**h``, or any function of the depth, in units of the reward.
     max_depth : int, default=None
         Deepest level at which cells are split, as for :class:`GPOOOptimizer`.
+    min_members : int, default=1
+        Minimum number of members of a cell of a pool.
     width : {"anytime", "munos"}, default="anytime"
         Confidence width after T rewards: equation 12, sqrt(2 log(t^2 / theta) / T), or that of
         Munos for a known budget n, sqrt(log(n^2 / theta) / (2 T)); both times the length of
@@ -76,16 +83,27 @@ class StoOOOptimizer(FreeChoice[Cell]):
         as they are.
     failure_probability : float, default=0.1
         theta, in (0, 1).
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign.
     random_state : int, RandomState instance or None, default=None
         Accepted as by every optimizer; nothing here is random.
 
     Attributes
     ----------
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
+    tree_ : Bunch
+        The partition as arrays.
     history_ : structured ndarray
         The answers; ``mean`` and ``std`` are the empirical mean and the confidence width
         before the reward, NaN where the cell had none.
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
     max_depth_ : int
         The resolved ``max_depth``.
+    n_features_in_ : int
+        Number of dimensions.
 
     Notes
     -----
@@ -93,14 +111,6 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     *Recommendation.* There is no posterior, so that the paper's rule is the only one: the split
     cell of the highest empirical mean at the deepest level that has any.
-
-    Examples
-    --------
-    >>> from skgpb import StoOOOptimizer
-    >>> opt = StoOOOptimizer(bounds=[(0, 1)], diameter=(14.0, 0.5))
-    >>> result = opt.run(lambda cell: 1 - abs(cell.points.mean() - 0.3), budget=200)
-    >>> bool(result.x.lower < 0.3 < result.x.upper)
-    True
     """
 
     bounds: Bounds | None = None
@@ -117,9 +127,6 @@ class StoOOOptimizer(FreeChoice[Cell]):
     failure_probability: float = 0.1
     direction: Direction = "maximize"
     random_state: Seed = None
-
-    domain_: BoxPartition | PoolPartition = field(init=False)
-    _tree: Tree = field(init=False)
 
     _query_type = Cell
     _sides = "any"

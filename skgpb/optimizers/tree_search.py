@@ -121,14 +121,9 @@ class TreeSearch(PartitionSearch):
     A subclass has two methods, :meth:`acquisition` and :meth:`splits`. The model, its learning,
     batches, failures, files and recommendations are here, see :doc:`/development/new_tree`.
 
-    Parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
-
-    Examples
-    --------
     Thompson sampling: ask the leaf that is best in a joint draw, and split it once it was asked
     twice.
 
-    >>> import numpy as np
     >>> from skgpb.optimizers import TreeSearch
     >>> class TreeThompsonOptimizer(TreeSearch):
     ...     def acquisition(self, leaves):
@@ -136,10 +131,12 @@ class TreeSearch(PartitionSearch):
     ...
     ...     def splits(self, leaves):
     ...         return leaves.n_evaluations >= 2
-    >>> opt = TreeThompsonOptimizer(bounds=[(0, 1)], alpha=0.01, random_state=0)
-    >>> result = opt.run(lambda cell: float(np.sin(5 * cell.points).mean()), budget=30)
-    >>> result.x.center.round(1)  # the maximum is at pi / 10
-    array([0.3])
+    >>> opt = TreeThompsonOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda cell: -((cell.points - 3) ** 2).mean(), budget=30)
+    >>> result.x.center.round(1)
+    array([3.])
+
+    Parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
     """
 
     # -- the rule -----------------------------------------------------------------------------
