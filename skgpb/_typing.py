@@ -12,6 +12,16 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+# scikit-learn has no annotations. With a base class of type Any mypy would find nothing that is
+# misspelt, neither a parameter nor a method. Other type checkers read scikit-learn's source.
+MYPY = False
+if MYPY:
+    from skgpb._for_mypy import BaseEstimator as BaseEstimator
+    from skgpb._for_mypy import RegressorMixin as RegressorMixin
+else:
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import RegressorMixin as RegressorMixin
+
 
 class SupportsArray(Protocol):
     """Whatever NumPy takes for an array: arrays, data frames, series, queries."""
@@ -20,15 +30,15 @@ class SupportsArray(Protocol):
 
 
 #: One number for each of several things.
-Numbers: TypeAlias = Sequence[float] | SupportsArray
+Values: TypeAlias = Sequence[float] | SupportsArray
 #: Rows of numbers, shape (n, d).
 Points: TypeAlias = Sequence[Sequence[float]] | Sequence[SupportsArray] | SupportsArray
 #: A box: a pair (lower, upper) for each side, or names of sides with the values that each may take.
 Bounds: TypeAlias = Points | Mapping[str, Any]
 #: Costs of answers: one for each query, or for each size of cells.
-Costs: TypeAlias = Numbers
+Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
-Noise: TypeAlias = float | Numbers
+Noise: TypeAlias = float | Values
 #: Seed of random numbers.
 Seed: TypeAlias = int | np.integer | np.random.RandomState | None
 #: Whether large or small values are sought.
@@ -47,3 +57,5 @@ FeedbackOfRegion: TypeAlias = Literal["center", "average", "integral"]
 Representatives: TypeAlias = int | Sequence[int] | None
 #: Variation of f within a region: by the kernel, by theory, by its two constants, or a function.
 Variation: TypeAlias = Literal["kernel", "theory"] | Sequence[float] | Callable[[Any], float]
+#: Rule by which a search recommends.
+RuleOfChoice: TypeAlias = Literal["posterior", "seen", "independent", "paper"]

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import tied
 from skgpb._core._tree import Tree
-from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, Variation
+from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, RuleOfChoice, Variation
 from skgpb.domains import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
@@ -207,15 +207,17 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
     ) -> ContextCell: ...
 
     @overload
-    def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
+    def recommend(
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+    ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 

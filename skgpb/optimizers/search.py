@@ -35,7 +35,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._typing import Bounds, Costs, Points
+from skgpb._typing import Bounds, Costs, Points, RuleOfChoice
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
@@ -497,7 +497,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         """Whether the query of the best answer may be what is to be found."""
         return self._pulls and not self.n_context_
 
-    def _rule_of_best(self) -> str:
+    def _rule_of_best(self) -> RuleOfChoice:
         """Name the rule of recommendation that is best known."""
         if not (self._informed and self._can_be_seen):
             return "posterior"
@@ -523,15 +523,17 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
     ) -> Arm: ...
 
     @overload
-    def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
+    def recommend(
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+    ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Arm | Region:
         """Return the best target, or the best cell of a size.
 

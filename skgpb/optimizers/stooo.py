@@ -24,7 +24,15 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._typing import Bounds, Direction, FeedbackOfRegion, Points, Representatives, Seed
+from skgpb._typing import (
+    Bounds,
+    Direction,
+    FeedbackOfRegion,
+    Points,
+    Representatives,
+    RuleOfChoice,
+    Seed,
+)
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
@@ -184,17 +192,17 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: None = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: None = None, side: None = None
     ) -> Cell: ...
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: None = None, side: Sides
+        self, rule: RuleOfChoice | None = None, *, context: None = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Cell | Region:
         """Return the best cell found so far.
 
