@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import first_best
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
-from skgpb.domains import BoxPartition, Cell
+from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
@@ -275,7 +275,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
-        self.domain_ = cutting.partition(self.bounds_, self._resolved_depth(cutting, kernel))
+        self.domain_: BoxPartition | PoolPartition = cutting.partition(
+            self.bounds_, self._resolved_depth(cutting, kernel)
+        )
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes

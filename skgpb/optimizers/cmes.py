@@ -295,11 +295,11 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.max_values = max_values
         self.n_max_values = n_max_values
         self.guarantee = guarantee
-        self.optimizer = optimizer
+        self.optimizer: Optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
+        self.relearn: Relearn = relearn
         self.normalize_y = normalize_y
-        self.direction = direction
+        self.direction: Direction = direction
         self.random_state = random_state
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:

@@ -276,11 +276,11 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self.max_values = max_values
         self.n_max_values = n_max_values
         self.guarantee = guarantee
-        self.optimizer = optimizer
+        self.optimizer: Optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
+        self.relearn: Relearn = relearn
         self.normalize_y = normalize_y
-        self.direction = direction
+        self.direction: Direction = direction
         self.random_state = random_state
 
     # -- Algorithm 1 ------------------------------------------------------------------------

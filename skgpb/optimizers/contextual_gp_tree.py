@@ -378,7 +378,8 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        self.n_context_ = n = self._resolved_n_context()
+        self.n_context_: int = self._resolved_n_context()
+        n = self.n_context_
         self._contexts = Contexts(self.bounds_[:n], self._context_space)
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked

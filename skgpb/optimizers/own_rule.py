@@ -328,11 +328,11 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         self.model_noise = model_noise
         self.cost = cost
         self.guarantee = guarantee
-        self.optimizer = optimizer
+        self.optimizer: Optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
+        self.relearn: Relearn = relearn
         self.normalize_y = normalize_y
-        self.direction = direction
+        self.direction: Direction = direction
         self.random_state = random_state
 
     @locked

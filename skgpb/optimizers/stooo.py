@@ -33,7 +33,7 @@ from skgpb._typing import (
     RuleOfChoice,
     Seed,
 )
-from skgpb.domains import Cell
+from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
@@ -285,7 +285,9 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _begin(self) -> None:
         cutting = self._cutting()
-        self.domain_ = cutting.partition(self.bounds_, cutting.depth(self.n_features_in_))
+        self.domain_: BoxPartition | PoolPartition = cutting.partition(
+            self.bounds_, cutting.depth(self.n_features_in_)
+        )
         self._tree = self.domain_.tree
         self._reread()
         self._outside: list[tuple[np.ndarray, float]] = []
