@@ -904,7 +904,8 @@ class BaseBanditOptimizer(
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
-            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+            Whether to show a progress bar, with the last and the best answer and the time left
+            (needs tqdm: ``pip install skgpb[progress]``).
         n_jobs : int, default=None
             Queries evaluated side by side. Without an executor they are asked for and evaluated
             in batches through joblib, whose backend the caller chooses with
@@ -936,9 +937,9 @@ class BaseBanditOptimizer(
             ``budget``, ``max_cost`` and ``contexts`` are then those of all, from the first query
             on, and ``nfev``, ``nfail`` and ``cost`` of the result as well.
         verbose : int, default=0
-            1 prints one line of progress, with the last and the best answer and the time left, 2
-            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
-            any case, at level INFO, and failures as warnings.
+            1 prints ten lines of progress, with the last and the best answer and the time, 2 a line
+            for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in any case,
+            at level INFO, and failures as warnings.
         stop : Stop or callable, default=None
             Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
             optimizer that returns True if the run is to end after an answer.
