@@ -1,19 +1,34 @@
-"""Formats of tables, and messages about their headers."""
+"""Formats of tables, their headers, and messages about them."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
-from skgpb.datasets.numbers import Decimal
+from skgpb.datasets.numbers import Decimal, is_missing, is_number
 
 # Maximum number of column names in a message.
 NAMES_SHOWN = 12
 # A unit behind the name of a column.
 _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
+# Maximum number of lines among which a header is looked for.
+MOST_TITLES = 20
+_YEAR = re.compile(r"[12]\d{3}")
+
+
+class TableError(ValueError):
+    """A table cannot be read as it is; ``option`` is what may help on the command line."""
+
+    option: str
+
+    def __init__(self, reason: str, option: str = "") -> None:
+        super().__init__(reason)
+        self.option = option
 
 
 @dataclass(frozen=True)
@@ -29,10 +44,15 @@ class TableFormat:
     encoding : str, default=None
         Such as "utf-8" or "latin-1".
     dates : str, default=None
-        Format of dates, such as "%d/%m/%Y". None reads the year first, and the year last if it is
-        clear which number is the day.
+        Format of dates, such as "%d/%m/%Y". None reads the year first, months in English words, and
+        the year last if it is clear which number is the day.
     sheet : str, default=None
         Sheet of an Excel file; may be left out if there is only one.
+    skip_lines : int, default=0
+        Number of lines above the header, such as titles.
+    header : int, default=1
+        Number of lines of the header. The names of several lines are joined, an empty cell of an
+        upper line has the text to its left. With 0, columns are named column1, column2 and so on.
     """
 
     separator: str | None = None
@@ -40,6 +60,143 @@ class TableFormat:
     encoding: str | None = None
     dates: str | None = None
     sheet: str | None = None
+    skip_lines: int = 0
+    header: int = 1
+
+
+class Line(NamedTuple):
+    """A line that is not blank: its number in the file, where it ends, and its cells."""
+
+    number: int
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns of a table.
+
+    Attributes
+    ----------
+    table : str
+        Name of the table, for messages.
+    names : list of str
+        One for each column; of equal ones the second is ``name.1``, as in pandas.
+    parts : list of list of str
+        The cells of the header above each column.
+    lines : list of Line
+        The first ones of the table.
+    n_lines : int
+        How many of them are the header.
+    """
+
+    table: str
+    names: list[str]
+    parts: list[list[str]]
+    lines: Sequence[Line]
+    n_lines: int
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], how: TableFormat, table: str) -> Header:
+        """Read it from the first lines of a table."""
+        if not lines:
+            raise ValueError(f"{table} is empty")
+        n = min(how.header, len(lines))
+        width = len(lines[n - 1].cells) if n else max(len(line.cells) for line in lines)
+        rows = [[cell.strip() for cell in line.cells] for line in lines[:n]]
+        rows = [_filled(row, width) for row in rows[:-1]] + rows[-1:]
+        parts = [list(dict.fromkeys(filter(None, each))) for each in zip(*rows, strict=True)]
+        names = [" ".join(each) for each in parts]
+        if not n:
+            names = [f"column{i + 1}" for i in range(width)]
+        return cls(table, _numbered(names), parts or [[] for _ in names], lines, n)
+
+    def places(self, columns: Sequence[str]) -> list[int]:
+        """Position of every column; of several header lines one may name it."""
+        known = list(self.names)
+        for column in set(columns) - set(known):
+            alike = [i for i, part in enumerate(self.parts) if column in part]
+            if len(alike) == 1 and self.n_lines > 1:
+                known[alike[0]] = column
+        try:
+            return places_of(known, columns, self.table)
+        except ValueError as error:
+            raise self._explained(str(error), columns) from None
+
+    def check_titles(self, columns: Sequence[str]) -> None:
+        """Raise a TableError if none of the columns is in the header, but all in a later line."""
+        if columns and not set(columns) & set(self.names):
+            self._find_line(columns)
+
+    def _find_line(self, columns: Sequence[str]) -> None:
+        lines = self.lines[: MOST_TITLES + 1]
+        for i, line in enumerate(lines):
+            cells = {cell.strip() for cell in line.cells}
+            if i >= self.n_lines and set(columns) <= cells:
+                raise self._titles(i)
+            if i and not set(columns) <= cells:
+                both = Header.of(lines[i - 1 :], TableFormat(header=2), self.table)
+                if set(columns) <= set(both.names):
+                    skip = f" --skip-lines {lines[i - 2].number}" if i > 1 else ""
+                    raise TableError(
+                        f"the header of {self.table} likely has two lines, {lines[i - 1].number} "
+                        f"and {line.number}",
+                        f"--header 2{skip}",
+                    )
+
+    def _titles(self, place: int) -> TableError:
+        first = next(cell for cell in self.lines[0].cells if cell).strip()
+        return TableError(
+            f"{self.table} has lines above its header, the first of which begins with {first!r}: "
+            f"the header is likely line {self.lines[place].number}",
+            f"--skip-lines {self.lines[place - 1].number}",
+        )
+
+    def _explained(self, reason: str, columns: Sequence[str]) -> ValueError:
+        """Return an error that says what the header may be instead."""
+        try:
+            self._find_line(columns)
+        except TableError as error:
+            return error
+        if self.n_lines != 1:
+            return ValueError(reason)
+        filled = [sum(map(bool, line.cells)) for line in self.lines]
+        usual = Counter(filled[1:] or filled).most_common(1)[0][0]
+        full = [i for i in range(1, min(len(filled), MOST_TITLES)) if filled[i] >= usual]
+        if usual > filled[0] and full and not _has_values(self.lines[full[0]].cells):
+            return self._titles(full[0])
+        if _has_values(self.lines[0].cells):
+            names = ", ".join(f"column{i}" for i in range(1, min(len(self.names), 3) + 1))
+            return TableError(
+                f"{reason}; line {self.lines[0].number} has numbers, as if there were no header",
+                f"--header 0, and name columns {names}{', ...' if len(self.names) > 3 else ''}",
+            )
+        return ValueError(reason)
+
+
+def _filled(cells: list[str], width: int) -> list[str]:
+    """Give an empty cell of an upper line of a header the text to its left."""
+    filled: list[str] = []
+    for cell in cells[:width] + [""] * (width - len(cells)):
+        filled.append(cell or (filled[-1] if filled else ""))
+    return filled
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Number equal names as pandas does."""
+    taken, numbered = set(names), []
+    for i, name in enumerate(names):
+        n, new = 0, name
+        while name and (new in numbered or (n and new in taken)):
+            n += 1
+            new = f"{name}.{n}"
+        numbered.append(new)
+    return numbered
+
+
+def _has_values(cells: Sequence[str]) -> bool:
+    """Return whether a line holds numbers, which names of columns seldom are, except for years."""
+    named = (cell for cell in cells if not is_missing(cell) and not _YEAR.fullmatch(cell.strip()))
+    return any(map(is_number, named))
 
 
 def without_unit(name: str) -> str:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from skgpb.datasets.columns import CellError, Column
-from skgpb.datasets.format import TableFormat
-from skgpb.datasets.frame_table import FrameTable
+from skgpb._install import install_command
+from skgpb.datasets.columns import CellError, Column, column_of, decimal_of_column
+from skgpb.datasets.format import TableError, TableFormat
+from skgpb.datasets.frame_table import ExcelTable, ParquetTable
+from skgpb.datasets.numbers import Decimal, UnclearError
 from skgpb.datasets.sources import Source
 from skgpb.datasets.text_table import TextTable
+
+KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "text": (TextTable, ("pandas",)),
+    "parquet": (ParquetTable, ("pandas", "pyarrow")),
+    "excel": (ExcelTable, ("pandas", "openpyxl")),
+}
+# Number of cells that cannot be read, besides the first one, that a message shows.
+OTHERS_SHOWN = 3
 
 
 class TableFile:
@@ -21,7 +32,7 @@ class TableFile:
     ----------
     path : str or Path
         Separated values, whose separator, decimal mark, encoding and compression (gz, bz2, xz,
-        zip) are found out, or Parquet or Excel, which need pandas. "-" is standard input.
+        zip) are found out, or Parquet or Excel. "-" is standard input.
     how : TableFormat, default=None
         Format options that are given instead of detected.
 
@@ -49,13 +60,26 @@ class TableFile:
     """
 
     def __init__(self, path: str | Path, how: TableFormat | None = None) -> None:
-        source, how = Source(path), how or TableFormat()
+        source, self._how = Source(path), how or TableFormat()
         self.name: str = source.name
-        kind = TextTable if source.kind == "text" else FrameTable
-        self._table: TextTable | FrameTable = kind(source, how)
+        kind, libraries = KINDS[source.kind]
+        try:
+            for library in libraries:
+                __import__(library)
+        except ImportError:
+            raise ImportError(
+                f"reading {self.name} needs {' and '.join(libraries)}: {install_command('tables')}"
+            ) from None
+        self._table: TextTable | ParquetTable | ExcelTable = kind(source, self._how)
 
     def read(
-        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
+        self,
+        columns: Sequence[str],
+        texts: Collection[str] = (),
+        verbatim: Collection[str] = (),
+        *,
+        numbers: Collection[str] = (),
+        keep_unreadable: bool = False,
     ) -> list[Column]:
         """Read columns.
 
@@ -68,6 +92,11 @@ class TableFile:
         verbatim : collection of str, default=()
             Names of columns that are texts as they are: only an empty cell is missing, and a text
             such as ``NA`` or ``-`` is one.
+        numbers : collection of str, default=()
+            Names of columns that are numbers even if most of their cells cannot be read.
+        keep_unreadable : bool, default=False
+            Whether cells that are unlike most others of their column are left to the caller, in
+            ``unreadable`` of the column, instead of raising an error.
 
         Returns
         -------
@@ -77,24 +106,103 @@ class TableFile:
         Raises
         ------
         ValueError
-            If a column does not exist or exists twice, a row has too many cells or too few,
-            or a cell is unlike most others of its column. The message names the column, and the
-            line of a text, the row as Excel numbers it, or the row of Parquet, counted from 0.
+            If a column does not exist, a row has too many cells or too few, or a cell is unlike
+            most others of its column. The message names the column, and the line of a text, the
+            row as Excel numbers it, or the row of Parquet, counted from 0.
         """
+        places = self._table.header(columns).places(columns)
+        always = {i for i, name in zip(places, columns, strict=True) if name in {*texts, *verbatim}}
         try:
-            return self._table.read(columns, texts, verbatim)
+            frame, marks = self._frame(places, columns, always)
+            found = [
+                column_of(
+                    name,
+                    frame[place],
+                    mark=marks[place][0],
+                    mixed=marks[place][1],
+                    pattern=self._how.dates,
+                    as_texts=name in texts,
+                    verbatim=name in verbatim,
+                    as_numbers=name in numbers,
+                )
+                for name, place in zip(columns, places, strict=True)
+            ]
         except CellError as error:
-            raise ValueError(self.said(error)) from None
+            raise TableError(self.said(error), error.option) from None
+        for column in [] if keep_unreadable else found:
+            if wrong := self.unreadable(column):
+                raise ValueError(wrong)
+        return found
+
+    def _frame(self, places: list[int], columns: Sequence[str], always: set[int]) -> Any:
+        """Read some columns, and the decimal mark of each, which may be known of others only."""
+        frame = self._table.frame(places, always)
+        marks = self._marks(frame, places, columns, always)
+        commas = any(mark == "comma" for mark, _ in marks.values()) or self._how.decimal == "comma"
+        if commas and isinstance(self._table, TextTable):
+            # pandas has read 1.234 as a number with a point.
+            frame = self._table.frame(places, places)
+            marks = self._marks(frame, places, columns, always)
+        certain = {mark for mark, _ in marks.values() if mark is not None}
+        common = certain.pop() if len(certain) == 1 else None
+        return frame, {place: (mark or common, mixed) for place, (mark, mixed) in marks.items()}
+
+    def _marks(
+        self, frame: Any, places: list[int], columns: Sequence[str], always: set[int]
+    ) -> dict[int, tuple[Decimal | None, bool]]:
+        marks: dict[int, tuple[Decimal | None, bool]] = {}
+        for name, place in zip(columns, places, strict=True):
+            marks[place] = self._how.decimal, False
+            if self._how.decimal is None and place not in always:
+                try:
+                    marks[place] = decimal_of_column(frame[place])
+                except UnclearError as error:
+                    raise ValueError(f"{self.name}, column {name!r}: {error}") from None
+        return marks
+
+    def unreadable(self, column: Column, rows: np.ndarray | None = None) -> str:
+        """Say which cells of a column cannot be read; an empty text if all can.
+
+        Parameters
+        ----------
+        column : Column
+            A column that was read.
+        rows : ndarray of shape (n_rows,) of bool, default=None
+            The rows that matter, None for all.
+
+        Returns
+        -------
+        said : str
+        """
+        wrong = [row for row in sorted(column.unreadable) if rows is None or rows[row]]
+        if not wrong:
+            return ""
+        first, *others = zip(wrong, self._table.lines(wrong[: 1 + OTHERS_SHOWN]), strict=False)
+        said = f"{first[1]}, column {column.name!r}: {column.unreadable[first[0]].reason}"
+        if not others:
+            return said
+        also = ", ".join(f"{column.unreadable[row].text!r} in {place}" for row, place in others)
+        more = len(wrong) - 1 - len(others)
+        return f"{said}; {len(wrong):,} such cells, also {also}" + (
+            f" and {more:,} more" * (more > 0)
+        )
 
     def names(self, likely: Sequence[str]) -> list[str]:
-        """Return the names of all columns.
+        """Return the names of all columns, of equal ones the second as ``name.1``.
 
         Parameters
         ----------
         likely : sequence of str
             Some that there should be, by which the separator is found.
         """
-        return self._table.names(likely)
+        header = self._table.header(likely)
+        header.check_titles(likely)
+        return header.names
+
+    def repeated(self, columns: Sequence[str]) -> list[tuple[str, int]]:
+        """Return which columns are the first of several with the same name, and of how many."""
+        names = [" ".join(parts) for parts in self._table.header(columns).parts]
+        return [(name, names.count(name)) for name in columns if names.count(name) > 1]
 
     def said(self, error: CellError) -> str:
         """Return a message with the place and the reason of an error."""
@@ -102,7 +210,21 @@ class TableFile:
 
     def place(self, row: int) -> str:
         """Name a row, counted from 0 without the header and blank lines, as people see it."""
-        return self._table.place(row)
+        return self._table.lines([row])[0]
+
+    def row_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers of rows in a data frame of pandas, which counts empty rows of Excel.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,) of int
+            As they were read.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n,) of int
+        """
+        return self._table.numbers(rows)
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
         """Write the header and some rows, as text as they are, to a file in UTF-8.
@@ -114,7 +236,9 @@ class TableFile:
         to : str or Path
             The file to write.
         """
-        self._table.copy_rows(rows, to)
+        self._table.header(())
+        with open(to, "w", newline="", encoding="utf-8") as file:
+            self._table.copy(rows, file)
 
 
 def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
@@ -153,7 +277,7 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
            [4. , 3. ]])
     """
     table = TableFile(path)
-    found = table.read(columns)
+    found = table.read(columns, numbers=columns)
     try:
         for column in found:
             column.check_numbers()
