@@ -234,14 +234,16 @@ class _Cells:
         """Return an error about the first row with a cell."""
         return CellError(np.flatnonzero(self.codes == place)[0], self.name, reason, option)
 
-    def column(self, kind: Any, meaning: Any, reasons: Mapping[int, str] = {}, **of: Any) -> Column:
-        """Return the column in which each cell has its meaning, or a reason why it has none."""
-        unreadable = {
+    def column(self, kind: Any, meaning: Any, **of: Any) -> Column:
+        """Return the column in which each cell has its meaning."""
+        return Column(self.name, kind, np.array([*meaning, np.nan], dtype=float)[self.codes], **of)
+
+    def unreadable(self, reasons: Mapping[int, str]) -> dict[int, Unreadable]:
+        """Return the rows of cells for each of which there is a reason."""
+        return {
             int(row): Unreadable(self.texts[self.codes[row]], reasons[self.codes[row]])
             for row in np.flatnonzero(np.isin(self.codes, list(reasons)))
         }
-        values = np.array([*meaning, np.nan], dtype=np.float64)[self.codes]
-        return Column(self.name, kind, values, unreadable=unreadable, **of)
 
     def labelled(self) -> Column:
         """Return them as texts."""
@@ -274,7 +276,8 @@ class _Cells:
         for i in unclear[: 0 if mixed else 1]:
             raise self.error(i, reasons[i])
         percent = bool(meaning) and all(map(is_percent, self.texts))
-        return self.column("numbers", meaning, reasons, is_percent=percent)
+        wrong = self.unreadable(reasons)
+        return self.column("numbers", meaning, is_percent=percent, unreadable=wrong)
 
     def dates(self, pattern: str | None) -> Column | None:
         """Return them as dates if most are."""
@@ -290,7 +293,7 @@ class _Cells:
         wrong = np.flatnonzero(np.isnan(days)).tolist()
         if self.most(~np.isnan(days)):
             reasons = {i: f"{self.texts[i]!r} is not a date like the others" for i in wrong}
-            return self.column("dates", days, reasons)
+            return self.column("dates", days, unreadable=self.unreadable(reasons))
         if self.most(like | ~np.isnan(days)):
             first = next(i for i in wrong if like[i])
             reason = f"{self.texts[first]!r} looks like a date, but it is not clear which"

@@ -12,37 +12,23 @@ from skgpb.datasets.numbers import UnclearError
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_PER_DAY = 86_400.0
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
-_WORD = (
-    r"(?P<word>jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
-    r"|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
+_TIME = r"(?P<time>[ T,]+\d{1,2}:\d{2}.*)?"
+_YEAR_LAST = re.compile(
+    r"(?P<first>\d{1,2})(?P<sign>[./-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})" + _TIME
 )
-_YEAR, _GAP, _WEEKDAY = (
-    r"(?P<year>\d{4})",
-    r"[ ,/-]+",
-    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? )?",
-)
-_TIME = (
-    r"(?:[ T,]+(?P<hour>\d{1,2})(?P<minute>:\d{2}(?::\d{2}(?:\.\d+)?)?)(?: ?(?P<half>[ap])\.?m\.?)?"
-    r" ?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?"
-)
-_FORMS = [
-    re.compile(form + _TIME, re.IGNORECASE)
-    for form in (
-        rf"{_YEAR}(?P<sign>[./-])(?P<month>\d{{1,2}})(?P=sign)(?P<day>\d{{1,2}})",
-        rf"(?P<first>\d{{1,2}})(?P<sign>[./-])(?P<second>\d{{1,2}})(?P=sign){_YEAR}",
-        rf"{_WEEKDAY}{_DAY}{_GAP}{_WORD}{_GAP}{_YEAR}",
-        rf"{_WEEKDAY}{_WORD}{_GAP}{_DAY}{_GAP}{_YEAR}",
-        rf"{_YEAR}{_GAP}{_WORD}{_GAP}{_DAY}",
-        rf"{_WORD}{_GAP}{_YEAR}",
-    )
-]
-# Dates to people, of which the order, the century or the language is not clear to others.
-_LIKE_A_DATE = re.compile(
-    r"(\d{1,2}|\d{4})([./-])\d{1,2}\2(\d{2}|\d{4})(\W.*)?"
-    r"|\d{1,2}\.?[ -](de )?[^\W\d]{3,}\.?[ -](de )?'?(\d{2}|\d{4})(\W.*)?",
+_YEAR_FIRST = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}" + _TIME)
+_DAY = r"\d{1,2}(st|nd|rd|th|\.)?"
+# With a month in English, and a weekday or not. pandas reads them, and would read much else.
+_IN_WORDS = re.compile(
+    rf"(?=.*\b\d{{4}}\b)((mon|tue|wed|thu|fri|sat|sun)\w*\W+)?(\d{{4}}\W+|{_DAY}\W+)?"
+    r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+    rf"\W+({_DAY}\W+\d{{4}}|{_DAY}|\d{{4}}){_TIME}",
     re.IGNORECASE,
+)
+# Dates to people, of which the century or the language is not clear to others.
+_LIKE_A_DATE = re.compile(
+    r"\d{1,2}([./-])\d{1,2}\1\d{2}(\W.*)?"
+    r"|\d{1,2}\.?[ -](de )?[^\W\d]{3,}\.?[ -](de )?'?\d{2,4}(\W.*)?"
 )
 
 
@@ -75,17 +61,18 @@ def days_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray:
     if pattern is not None:
         return np.array([_days_since(text, pattern) for text in texts])
     day_first = {sign: _is_day_first(texts, sign) for sign in "./-"}
-    return np.array([_days_since(_iso(text, day_first)) for text in texts])
+    return np.array([_days_since(_year_first(text, day_first)) for text in texts])
 
 
 def is_like_date(text: str) -> bool:
     """Return whether a text looks like a date, whether or not it is clear which."""
-    return any(form.fullmatch(text.strip()) for form in (_LIKE_A_DATE, *_FORMS))
+    forms = (_YEAR_FIRST, _YEAR_LAST, _IN_WORDS, _LIKE_A_DATE)
+    return any(form.fullmatch(text.strip()) for form in forms)
 
 
 def _days_since(text: str, pattern: str | None = None) -> float:
     try:
-        moment = datetime.strptime(text, pattern) if pattern else datetime.fromisoformat(text)
+        moment = datetime.strptime(text, pattern) if pattern else _moment_of(text)
     except ValueError:
         return np.nan
     if moment.tzinfo is not None:
@@ -93,40 +80,40 @@ def _days_since(text: str, pattern: str | None = None) -> float:
     return (moment - EPOCH).total_seconds() / SECONDS_PER_DAY
 
 
-def _iso(text: str, day_first: dict[str, bool]) -> str:
-    """Write a date with the year first; leave everything else as it is, without plain numbers."""
-    for form in _FORMS:
-        if match := form.fullmatch(text):
-            break
-    else:
-        return "" if text.isdigit() else text
-    part = {"day": "1", "hour": None, **match.groupdict()}
-    if "first" in part:
-        ends = part["first"], part["second"]
-        part["day"], part["month"] = ends if day_first[part["sign"]] else ends[::-1]
-    elif "word" in part:
-        part["month"] = str(1 + _MONTHS.index(part["word"][:3].lower()))
-    date = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2}"
-    if part["hour"] is None:
-        return date
-    hour = part["hour"]
-    if part["half"]:
-        hour = str(int(hour) % 12 + 12 * (part["half"].lower() == "p"))
-    return f"{date}T{hour:0>2}{part['minute']}{(part['zone'] or '').upper()}"
+def _moment_of(text: str) -> datetime:
+    if text.isdigit():
+        raise ValueError("a number is not a date")
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        if not (_YEAR_FIRST.fullmatch(text) or _IN_WORDS.fullmatch(text)):
+            raise
+    from pandas import Timestamp
+
+    return Timestamp(text)
+
+
+def _year_first(text: str, day_first: dict[str, bool]) -> str:
+    """Write a date that has the year last with the year first."""
+    match = _YEAR_LAST.fullmatch(text)
+    if match is None:
+        return text
+    day, month = match["first"], match["second"]
+    if not day_first[match["sign"]]:
+        day, month = month, day
+    return f"{match['year']}-{month:0>2}-{day:0>2}{match['time'] or ''}"
 
 
 def _is_day_first(texts: Sequence[str], sign: str) -> bool:
     """Return whether the day precedes the month in dates that have the year last."""
-    found = [
-        (m, t) for t in texts if sign in t and (m := _FORMS[1].fullmatch(t)) and m["sign"] == sign
-    ]
-    ends = [(int(match["first"]), int(match["second"])) for match, _ in found]
-    n_first = sum(first > 12 for first, _ in ends)
-    n_second = sum(second > 12 for _, second in ends)
+    found = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
+    ends = {m[0]: (int(m["first"]), int(m["second"])) for m in found if m["sign"] == sign}
+    n_first = sum(first > 12 for first, _ in ends.values())
+    n_second = sum(second > 12 for _, second in ends.values())
     # With points the day is first wherever people write so; 13 is no month.
-    if n_first == n_second and sign != "." and any(first != second for first, second in ends):
+    if n_first == n_second and sign != "." and any(a != b for a, b in ends.values()):
         raise UnclearError(
-            f"{found[0][1]!r} has its day first or its month first: say --dates %d/%m/%Y or "
+            f"{next(iter(ends))!r} has its day first or its month first: say --dates %d/%m/%Y or "
             "%m/%d/%Y"
         )
     return n_first > n_second or (n_first == n_second and sign == ".")

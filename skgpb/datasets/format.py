@@ -123,51 +123,47 @@ class Header:
             raise self._explained(str(error), columns) from None
 
     def check_titles(self, columns: Sequence[str]) -> None:
-        """Raise a TableError if none of the columns is in the header, but all in a later line."""
-        if columns and not set(columns) & set(self.names):
-            self._find_line(columns)
+        """Raise a TableError if none of the columns is in the header, but all are in another."""
+        likely = self._likely(columns) if columns and not set(columns) & set(self.names) else None
+        if likely is not None:
+            raise self._titles(*likely)
 
-    def _find_line(self, columns: Sequence[str]) -> None:
-        lines = self.lines[: MOST_TITLES + 1]
-        for i, line in enumerate(lines):
-            cells = {cell.strip() for cell in line.cells}
-            if i >= self.n_lines and set(columns) <= cells:
-                raise self._titles(i)
-            if i and not set(columns) <= cells:
-                both = Header.of(lines[i - 1 :], TableFormat(header=2), self.table)
-                if set(columns) <= set(both.names):
-                    skip = f" --skip-lines {lines[i - 2].number}" if i > 1 else ""
-                    raise TableError(
-                        f"the header of {self.table} likely has two lines, {lines[i - 1].number} "
-                        f"and {line.number}",
-                        f"--header 2{skip}",
-                    )
+    def _likely(self, columns: Sequence[str]) -> tuple[int, int] | None:
+        """Return where a header with some columns begins, and how many lines it has."""
+        for start in range(min(len(self.lines), MOST_TITLES)):
+            for n in (1, 2):
+                names = Header.of(self.lines[start:], TableFormat(header=n), self.table).names
+                if (start, n) != (0, self.n_lines) and set(columns) <= set(names):
+                    return start, n
+        return None
 
-    def _titles(self, place: int) -> TableError:
+    def _titles(self, start: int, n_lines: int = 1) -> TableError:
+        """Return an error that says where the header is likely to be."""
         first = next(cell for cell in self.lines[0].cells if cell).strip()
+        lines = " and ".join(str(line.number) for line in self.lines[start : start + n_lines])
+        above = f"lines above its header, the first of which begins with {first!r}"
+        skip = f"--skip-lines {self.lines[start - 1].number}" if start else ""
         return TableError(
-            f"{self.table} has lines above its header, the first of which begins with {first!r}: "
-            f"the header is likely line {self.lines[place].number}",
-            f"--skip-lines {self.lines[place - 1].number}",
+            f"{self.table} has {above if start else 'a header of two lines'}: the header is likely "
+            f"line {lines}",
+            " ".join(filter(None, [skip, "--header 2" * (n_lines - 1)])),
         )
 
     def _explained(self, reason: str, columns: Sequence[str]) -> ValueError:
         """Return an error that says what the header may be instead."""
-        try:
-            self._find_line(columns)
-        except TableError as error:
-            return error
-        if self.n_lines != 1:
-            return ValueError(reason)
-        filled = [sum(map(bool, line.cells)) for line in self.lines]
-        usual = Counter(filled[1:] or filled).most_common(1)[0][0]
-        full = [i for i in range(1, min(len(filled), MOST_TITLES)) if filled[i] >= usual]
-        if usual > filled[0] and full and not _has_values(self.lines[full[0]].cells):
-            return self._titles(full[0])
-        if _has_values(self.lines[0].cells):
+        likely = self._likely(columns)
+        if likely is not None:
+            return self._titles(*likely)
+        lines = self.lines[:MOST_TITLES] if self.n_lines == 1 else []
+        filled = [sum(map(bool, line.cells)) for line in lines]
+        usual = Counter(filled[1:]).most_common(1)[0][0] if len(filled) > 1 else 0
+        full = next((i for i, n in enumerate(filled) if n >= usual), 0)
+        if full and not _has_values(lines[full].cells):
+            return self._titles(full)
+        if lines and _has_values(lines[0].cells):
             names = ", ".join(f"column{i}" for i in range(1, min(len(self.names), 3) + 1))
             return TableError(
-                f"{reason}; line {self.lines[0].number} has numbers, as if there were no header",
+                f"{reason}; line {lines[0].number} has numbers, as if there were no header",
                 f"--header 0, and name columns {names}{', ...' if len(self.names) > 3 else ''}",
             )
         return ValueError(reason)
@@ -183,8 +179,9 @@ def _filled(cells: list[str], width: int) -> list[str]:
 
 def _numbered(names: Sequence[str]) -> list[str]:
     """Number equal names as pandas does."""
-    taken, numbered = set(names), []
-    for i, name in enumerate(names):
+    taken = set(names)
+    numbered: list[str] = []
+    for name in names:
         n, new = 0, name
         while name and (new in numbered or (n and new in taken)):
             n += 1

@@ -35,29 +35,31 @@ class ParquetTable:
         self.source = source
 
     @contextmanager
-    def _file(self) -> Iterator[Any]:
+    def _raw(self) -> Iterator[IO[bytes]]:
         from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
 
         try:
             with self.source.damage_told(), self.source.raw() as raw:
-                yield ParquetFile(raw)
+                yield raw
         except ArrowException as error:
             raise ValueError(f"{self.source.name} {DAMAGED}") from error
 
     def header(self, columns: Sequence[str]) -> Header:
         """Return the names of all columns."""
-        with self._file() as file:
-            return Header.of([Line(0, file.schema_arrow.names)], TableFormat(), self.source.name)
+        from pyarrow.parquet import read_schema
+
+        with self._raw() as raw:
+            self._names: list[str] = read_schema(raw).names
+        return Header.of([Line(0, self._names)], TableFormat(), self.source.name)
 
     def frame(self, places: Sequence[int], as_texts: Collection[int] = ()) -> Any:
         """Read some columns with pandas."""
-        with self._file() as file:
-            names = [file.schema_arrow.names[i] for i in places]
-            frame = file.read(names).to_pandas(split_blocks=True, self_destruct=True)
-        frame = frame[names]
-        frame.columns = places
-        return frame
+        import pandas as pd
+
+        names = [self._names[i] for i in places]
+        with self._raw() as raw:
+            frame = pd.read_parquet(raw, engine="pyarrow", columns=names)
+        return frame[names].set_axis(list(places), axis=1)
 
     def lines(self, rows: Collection[int]) -> list[str]:
         """Name rows, which have no numbers of their own."""

@@ -55,13 +55,13 @@ def is_percent(text: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a cell is a number, or has no value, whichever its decimal mark."""
+    """Return whether a cell is a number, whichever its decimal mark, or has no value."""
     try:
         number_of(text, None)
-    except ValueError as error:
-        return (
-            isinstance(error, UnclearError) or _EVIDENCE["comma"].fullmatch(_bare(text)) is not None
-        )
+    except UnclearError:
+        return True
+    except ValueError:
+        return _EVIDENCE["comma"].fullmatch(_bare(text)) is not None
     return True
 
 

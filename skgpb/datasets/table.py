@@ -183,9 +183,8 @@ class TableFile:
             return said
         also = ", ".join(f"{column.unreadable[row].text!r} in {place}" for row, place in others)
         more = len(wrong) - 1 - len(others)
-        return f"{said}; {len(wrong):,} such cells, also {also}" + (
-            f" and {more:,} more" * (more > 0)
-        )
+        also += f" and {more:,} more" if more else ""
+        return f"{said}; {len(wrong):,} such cells, also {also}"
 
     def names(self, likely: Sequence[str]) -> list[str]:
         """Return the names of all columns, of equal ones the second as ``name.1``.

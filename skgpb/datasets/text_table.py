@@ -25,10 +25,7 @@ SAMPLE = 2**16
 # Lines above the header that begin with # are comments.
 MOST_COMMENTS = 1000
 # pandas tells upper from lower case.
-NO_VALUE = {each for text in MISSING for each in (text, text.upper(), text.title())} | {
-    "NaN",
-    "NaT",
-}
+NO_VALUE = {"NaN", "NaT", *(f(text) for text in MISSING for f in (str.lower, str.upper, str.title))}
 
 
 class TextTable:
@@ -51,7 +48,8 @@ class TextTable:
         fitting = [each for each in encodings if self._decodes(each)]
         if not fitting:
             raise ValueError(f"{source.name} is not text in {encodings[0].upper()}")
-        self._encoding, self._skipped, self._header = fitting[0], how.skip_lines, None
+        self._encoding, self._skipped = fitting[0], how.skip_lines
+        self._header: Header | None = None
         with self._text() as file:
             first, comments = file.readline(SAMPLE).strip(), 0
             while first.startswith("#") and comments < MOST_COMMENTS:
@@ -86,17 +84,16 @@ class TextTable:
         with self._text() as file:
             sample = file.read(SAMPLE)
         known = set(map(without_unit, columns))
-        best, best_score = [], None
+        best: list[Line] = []
+        best_score: tuple[int, bool, float, int] | None = None
         for separator in self._separator or SEPARATORS:
             lines = self._sampled(sample, separator)
             widths = Counter(len(line.cells) for line in lines)
             width, n_alike = widths.most_common(1)[0] if lines else (0, 0)
             # A unit may have a space, or whatever else could separate.
-            found = [
-                len(known & set(map(without_unit, line.cells))) for line in lines[:MOST_TITLES]
-            ]
+            named = (known & set(map(without_unit, line.cells)) for line in lines[:MOST_TITLES])
             alike = n_alike / max(1, len(lines))
-            score = max(found, default=0), width > 1 and alike > 0.5, alike, width
+            score = max(map(len, named), default=0), width > 1 and alike > 0.5, alike, width
             if best_score is None or score > best_score:
                 best, best_score, self._separator = lines, score, separator
         self._header = Header.of(best, self.how, self.source.name)
@@ -114,7 +111,7 @@ class TextTable:
     def _numbered(self, reader: _Reader) -> Iterator[Line]:
         """Lines of cells, without blank ones."""
         for cells in reader:
-            if len(cells) > 1 or any(cell == "" or cell.strip() for cell in cells):
+            if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip())):
                 yield Line(reader.line_num + self._skipped, cells)
 
     @contextmanager
@@ -144,18 +141,23 @@ class TextTable:
         assert self._header is not None
         n_columns, n_rows = len(self._header.names), 0
         with self._rows() as (rows, _):
-            for n_rows, row in enumerate(rows, 1):
+            for i, (number, cells) in enumerate(rows, 1):
+                if cells == [""]:  # a line of quotes
+                    continue
                 # pandas would fill a row that is too short, which often is a part of another one.
-                if len(row.cells) != n_columns:
+                if len(cells) != n_columns:
                     raise ValueError(
-                        f"line {row.number} has {len(row.cells)} cells, the header has {n_columns}"
+                        f"line {number} has {len(cells)} cells, the header has {n_columns}"
                     )
+                n_rows = i
         if not n_rows:
             raise ValueError(f"{self.source.name} has a header but no rows")
         # Later versions read exactly by default, and warn of the option.
         old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+        exactly: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
+        no_value: Any = {i: sorted(NO_VALUE) for i in places if i not in as_texts}
         with self._rows() as (_, file):
-            frame = pd.read_csv(
+            frame: Any = pd.read_csv(
                 file,
                 sep=r"\s+" if self._separator == " " else self._separator,
                 header=None,
@@ -163,10 +165,11 @@ class TextTable:
                 index_col=False,
                 usecols=sorted(set(places)),
                 dtype=dict.fromkeys(as_texts, str),
-                na_values={i: sorted(NO_VALUE) for i in places if i not in as_texts},
+                na_values=no_value,
                 keep_default_na=False,
                 low_memory=False,
-                **({"float_precision": "round_trip"} if old else {}),
+                nrows=n_rows,
+                **exactly,
             )
         if len(frame) != n_rows:
             raise ValueError(f"{self.source.name} is not a table: its quotes do not go in pairs")
