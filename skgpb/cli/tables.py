@@ -179,7 +179,7 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
         condition = None if arguments.where is None else Condition(arguments.where)
         return _read(arguments, condition)
     except TableError as error:
-        said = f"{error}: {error.option}" if error.option else str(error)
+        said = f"{error}: say {error.option}" if error.option else str(error)
         raise UsageError(said) from error
     except (ImportError, ValueError) as error:
         raise UsageError(str(error)) from error
@@ -234,8 +234,8 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     except CellError as error:
         raise ValueError(file.said(error)) from None
     if not complete.any():
-        what = "without a missing value" if arguments.drop_missing else f"with a {target.name}"
-        raise ValueError(f"{file.name} has no row {what}")
+        what = "complete row" if arguments.drop_missing else f"row with a value of {target.name!r}"
+        raise ValueError(f"{file.name} has no {what}")
     given = [] if condition is None else [f"({arguments.where})"]
     there = [
         f"{written(column.name)} is not missing"
@@ -250,7 +250,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
         "{:,} not selected by --where": n_read - int(selected.sum()),
         "{:,} cells that cannot be read count as missing": n_unreadable,
-        **{f"{name} is the first of {{}} such columns": n for name, n in file.repeated(names)},
+        **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
     }
     return SearchTable(
         file=file,

@@ -27,7 +27,7 @@ TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 TOTAL = ": a row of totals does not belong to the table, remove it"
 # Different texts that tell which decimal mark a column has.
 TELLING = 10_000
-WHICH_DATE = "say how they are written, as by --dates %d/%m/%y, or --one-hot {!r} if they are none"
+WHICH_DATE = "--dates with their format, such as %d/%m/%y, or --one-hot {!r} if they are none"
 
 
 class CellError(TableError):

@@ -21,7 +21,8 @@ _DAY = r"\d{1,2}(st|nd|rd|th|\.)?"
 # With a month in English, and a weekday or not. pandas reads them, and would read much else.
 _IN_WORDS = re.compile(
     rf"(?=.*\b\d{{4}}\b)((mon|tue|wed|thu|fri|sat|sun)\w*\W+)?(\d{{4}}\W+|{_DAY}\W+)?"
-    r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
+    r"|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
     rf"\W+({_DAY}\W+\d{{4}}|{_DAY}|\d{{4}}){_TIME}",
     re.IGNORECASE,
 )

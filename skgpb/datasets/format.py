@@ -140,12 +140,12 @@ class Header:
     def _titles(self, start: int, n_lines: int = 1) -> TableError:
         """Return an error that says where the header is likely to be."""
         first = next(cell for cell in self.lines[0].cells if cell).strip()
-        lines = " and ".join(str(line.number) for line in self.lines[start : start + n_lines])
+        numbers = " and ".join(str(line.number) for line in self.lines[start : start + n_lines])
         above = f"lines above its header, the first of which begins with {first!r}"
         skip = f"--skip-lines {self.lines[start - 1].number}" if start else ""
         return TableError(
             f"{self.table} has {above if start else 'a header of two lines'}: the header is likely "
-            f"line {lines}",
+            f"line{'s' * (n_lines > 1)} {numbers}",
             " ".join(filter(None, [skip, "--header 2" * (n_lines - 1)])),
         )
 

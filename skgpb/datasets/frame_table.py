@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from skgpb.datasets.format import MOST_TITLES, Header, Line, TableFormat
+from skgpb.datasets.format import MOST_TITLES, Header, Line, TableFormat, places_of
 from skgpb.datasets.sources import DAMAGED, Source
 
 # Rows that Excel has; cells in the rectangle of a table, because a small file can have a cell so
@@ -53,12 +53,14 @@ class ParquetTable:
         return Header.of([Line(0, self._names)], TableFormat(), self.source.name)
 
     def frame(self, places: Sequence[int], as_texts: Collection[int] = ()) -> Any:
-        """Read some columns with pandas."""
-        import pandas as pd
+        """Return some columns as a data frame; what has been its index is a column like others."""
+        from pyarrow.parquet import read_table
 
         names = [self._names[i] for i in places]
+        places_of(self._names, names, self.source.name)  # equal names cannot be told apart
         with self._raw() as raw:
-            frame = pd.read_parquet(raw, engine="pyarrow", columns=names)
+            table = read_table(raw, columns=names)
+            frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
         return frame[names].set_axis(list(places), axis=1)
 
     def lines(self, rows: Collection[int]) -> list[str]:

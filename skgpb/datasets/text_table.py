@@ -146,9 +146,8 @@ class TextTable:
                     continue
                 # pandas would fill a row that is too short, which often is a part of another one.
                 if len(cells) != n_columns:
-                    raise ValueError(
-                        f"line {number} has {len(cells)} cells, the header has {n_columns}"
-                    )
+                    given = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
+                    raise ValueError(f"line {number} has {given}, the header has {n_columns}")
                 n_rows = i
         if not n_rows:
             raise ValueError(f"{self.source.name} has a header but no rows")
