@@ -116,12 +116,15 @@ class Column:
             raise CellError(row, self.name, "the value is missing")
 
 
-def decimal_of_column(series: Any) -> tuple[Decimal | None, bool]:
+def decimal_of_column(name: str, series: Any) -> tuple[Decimal | None, bool]:
     """Return the decimal mark of a column of pandas, and whether some cells have the other one."""
+    cells = series.dropna()
     if series.dtype.kind == "f":
-        series = series[series % 1 != 0]  # 1.0 may have been written without a point
-    counts = series.dropna().head(TELLING) if series.dtype.kind in "iufb" else series
-    return decimal_of(counts.astype(str).value_counts().head(TELLING).to_dict())
+        cells = cells[cells % 1 != 0].head(TELLING)  # 1.0 may have been written without a point
+    try:
+        return decimal_of(cells.astype(str).value_counts().head(TELLING).to_dict())
+    except UnclearError as error:
+        raise CellError(cells.index[0], name, str(error)) from None
 
 
 def column_of(
@@ -170,8 +173,7 @@ def column_of(
     if column is None:
         cells, column = _Cells(name, series, verbatim), None
         if not (as_texts or verbatim):
-            column = cells.booleans() or cells.numbers(mark, mixed, as_numbers)
-            column = column or cells.dates(pattern)
+            column = cells.numbers(mark, mixed, as_numbers) or cells.dates(pattern)
         column = column or cells.labelled()
     if column.kind == "texts":
         return column
@@ -251,15 +253,11 @@ class _Cells:
         place = {label: i for i, label in enumerate(labels)}
         return self.column("texts", [place[text] for text in self.texts], labels=tuple(labels))
 
-    def booleans(self) -> Column | None:
-        """Return them as 1 and 0 if each is true or false."""
-        meaning = [TRUE_OR_FALSE.get(text.lower()) for text in self.texts]
-        if not meaning or None in meaning:
-            return None
-        return self.column("numbers", meaning, is_boolean=True)
-
     def numbers(self, mark: Decimal | None, mixed: bool, whatever: bool) -> Column | None:
         """Return them as numbers if most are, or some and it does not matter how many."""
+        truths = [TRUE_OR_FALSE.get(text.lower()) for text in self.texts]
+        if truths and None not in truths:
+            return self.column("numbers", truths, is_boolean=True)
         meaning, reasons, unclear = [], {}, []
         for i, (cell, text) in enumerate(zip(self.cells, self.texts, strict=True)):
             try:

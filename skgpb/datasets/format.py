@@ -179,14 +179,11 @@ def _filled(cells: list[str], width: int) -> list[str]:
 
 def _numbered(names: Sequence[str]) -> list[str]:
     """Number equal names as pandas does."""
-    taken = set(names)
-    numbered: list[str] = []
+    before: Counter[str] = Counter()
+    numbered = []
     for name in names:
-        n, new = 0, name
-        while name and (new in numbered or (n and new in taken)):
-            n += 1
-            new = f"{name}.{n}"
-        numbered.append(new)
+        numbered.append(f"{name}.{before[name]}" if name and before[name] else name)
+        before[name] += 1
     return numbered
 
 

@@ -12,7 +12,7 @@ from skgpb._install import install_command
 from skgpb.datasets.columns import CellError, Column, column_of, decimal_of_column
 from skgpb.datasets.format import TableError, TableFormat
 from skgpb.datasets.frame_table import ExcelTable, ParquetTable
-from skgpb.datasets.numbers import Decimal, UnclearError
+from skgpb.datasets.numbers import Decimal
 from skgpb.datasets.sources import Source
 from skgpb.datasets.text_table import TextTable
 
@@ -111,21 +111,30 @@ class TableFile:
             row as Excel numbers it, or the row of Parquet, counted from 0.
         """
         places = self._table.header(columns).places(columns)
-        always = {i for i, name in zip(places, columns, strict=True) if name in {*texts, *verbatim}}
+        placed = list(zip(columns, places, strict=True))
+        always = {place for name, place in placed if name in {*texts, *verbatim}}
         try:
-            frame, marks = self._frame(places, columns, always)
+            frame = self._table.frame(places, always)
+            marks = [self._mark(name, frame[i], i in always) for name, i in placed]
+            if "comma" in dict(marks) and isinstance(self._table, TextTable):
+                # pandas has read 1.234 as a number with a point.
+                frame = self._table.frame(places, places)
+                marks = [self._mark(name, frame[i], i in always) for name, i in placed]
+            # One mark that is certain tells of columns in which it is not.
+            certain = {mark for mark, _ in marks if mark is not None}
+            common = certain.pop() if len(certain) == 1 else None
             found = [
                 column_of(
                     name,
                     frame[place],
-                    mark=marks[place][0],
-                    mixed=marks[place][1],
+                    mark=mark or common,
+                    mixed=mixed,
                     pattern=self._how.dates,
                     as_texts=name in texts,
                     verbatim=name in verbatim,
                     as_numbers=name in numbers,
                 )
-                for name, place in zip(columns, places, strict=True)
+                for (name, place), (mark, mixed) in zip(placed, marks, strict=True)
             ]
         except CellError as error:
             raise TableError(self.said(error), error.option) from None
@@ -134,31 +143,11 @@ class TableFile:
                 raise ValueError(wrong)
         return found
 
-    def _frame(self, places: list[int], columns: Sequence[str], always: set[int]) -> Any:
-        """Read some columns, and the decimal mark of each, which may be known of others only."""
-        frame = self._table.frame(places, always)
-        marks = self._marks(frame, places, columns, always)
-        commas = any(mark == "comma" for mark, _ in marks.values()) or self._how.decimal == "comma"
-        if commas and isinstance(self._table, TextTable):
-            # pandas has read 1.234 as a number with a point.
-            frame = self._table.frame(places, places)
-            marks = self._marks(frame, places, columns, always)
-        certain = {mark for mark, _ in marks.values() if mark is not None}
-        common = certain.pop() if len(certain) == 1 else None
-        return frame, {place: (mark or common, mixed) for place, (mark, mixed) in marks.items()}
-
-    def _marks(
-        self, frame: Any, places: list[int], columns: Sequence[str], always: set[int]
-    ) -> dict[int, tuple[Decimal | None, bool]]:
-        marks: dict[int, tuple[Decimal | None, bool]] = {}
-        for name, place in zip(columns, places, strict=True):
-            marks[place] = self._how.decimal, False
-            if self._how.decimal is None and place not in always:
-                try:
-                    marks[place] = decimal_of_column(frame[place])
-                except UnclearError as error:
-                    raise ValueError(f"{self.name}, column {name!r}: {error}") from None
-        return marks
+    def _mark(self, name: str, series: Any, is_text: bool) -> tuple[Decimal | None, bool]:
+        """Return the decimal mark of a column, and whether some cells have the other one."""
+        if self._how.decimal is not None or is_text:
+            return self._how.decimal, False
+        return decimal_of_column(name, series)
 
     def unreadable(self, column: Column, rows: np.ndarray | None = None) -> str:
         """Say which cells of a column cannot be read; an empty text if all can.
