@@ -13,7 +13,6 @@ from skgpb.datasets.format import TableError
 from skgpb.datasets.numbers import (
     Decimal,
     UnclearError,
-    decimal_of,
     is_missing,
     is_percent,
     number_of,
@@ -25,8 +24,6 @@ LARGEST = 1e150
 # First cells of a last row that holds the sums of all others.
 TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 TOTAL = ": a row of totals does not belong to the table, remove it"
-# Different texts that tell which decimal mark a column has.
-TELLING = 10_000
 WHICH_DATE = "--dates with their format, such as %d/%m/%y, or --one-hot {!r} if they are none"
 
 
@@ -114,17 +111,6 @@ class Column:
         """Raise a CellError where a value is missing."""
         for row in np.flatnonzero(self.missing)[:1]:
             raise CellError(row, self.name, "the value is missing")
-
-
-def decimal_of_column(name: str, series: Any) -> tuple[Decimal | None, bool]:
-    """Return the decimal mark of a column of pandas, and whether some cells have the other one."""
-    cells = series.dropna()
-    if series.dtype.kind == "f":
-        cells = cells[cells % 1 != 0].head(TELLING)  # 1.0 may have been written without a point
-    try:
-        return decimal_of(cells.astype(str).value_counts().head(TELLING).to_dict())
-    except UnclearError as error:
-        raise CellError(cells.index[0], name, str(error)) from None
 
 
 def column_of(

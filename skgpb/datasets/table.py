@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from skgpb._install import install_command
-from skgpb.datasets.columns import CellError, Column, column_of, decimal_of_column
-from skgpb.datasets.format import TableError, TableFormat
+from skgpb.datasets.columns import CellError, Column, column_of
+from skgpb.datasets.format import Header, TableError, TableFormat
 from skgpb.datasets.frame_table import ExcelTable, ParquetTable
-from skgpb.datasets.numbers import Decimal
+from skgpb.datasets.numbers import Decimal, UnclearError, decimal_of
 from skgpb.datasets.sources import Source
 from skgpb.datasets.text_table import TextTable
 
@@ -21,6 +22,8 @@ KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "parquet": (ParquetTable, ("pandas", "pyarrow")),
     "excel": (ExcelTable, ("pandas", "openpyxl")),
 }
+# Number of cells that tell which decimal mark a column has.
+TELLING = 10_000
 # Number of cells that cannot be read, besides the first one, that a message shows.
 OTHERS_SHOWN = 3
 
@@ -110,16 +113,17 @@ class TableFile:
             most others of its column. The message names the column, and the line of a text, the
             row as Excel numbers it, or the row of Parquet, counted from 0.
         """
-        places = self._table.header(columns).places(columns)
-        placed = list(zip(columns, places, strict=True))
+        header = self._table.header(columns)
+        placed = list(zip(columns, header.places(columns), strict=True))
+        places = [place for _, place in placed]
         always = {place for name, place in placed if name in {*texts, *verbatim}}
         try:
             frame = self._table.frame(places, always)
-            marks = [self._mark(name, frame[i], i in always) for name, i in placed]
+            marks = [self._mark(name, i, frame[i], i in always, header) for name, i in placed]
             if "comma" in dict(marks) and isinstance(self._table, TextTable):
                 # pandas has read 1.234 as a number with a point.
-                frame = self._table.frame(places, places)
-                marks = [self._mark(name, frame[i], i in always) for name, i in placed]
+                frame = self._table.frame(places, always, ",")
+                marks = [self._mark(name, i, frame[i], i in always, header) for name, i in placed]
             # One mark that is certain tells of columns in which it is not.
             certain = {mark for mark, _ in marks if mark is not None}
             common = certain.pop() if len(certain) == 1 else None
@@ -143,11 +147,22 @@ class TableFile:
                 raise ValueError(wrong)
         return found
 
-    def _mark(self, name: str, series: Any, is_text: bool) -> tuple[Decimal | None, bool]:
+    def _mark(
+        self, name: str, place: int, series: Any, is_text: bool, header: Header
+    ) -> tuple[Decimal | None, bool]:
         """Return the decimal mark of a column, and whether some cells have the other one."""
         if self._how.decimal is not None or is_text:
             return self._how.decimal, False
-        return decimal_of_column(name, series)
+        cells = series.dropna().head(TELLING)
+        if series.dtype.kind == "f":  # of which pandas does not tell how they were written
+            below = header.lines[header.n_lines :]
+            counts = Counter(line.cells[place] for line in below if len(line.cells) > place)
+        else:
+            counts = Counter(cells.astype(str))
+        try:
+            return decimal_of(counts)
+        except UnclearError as error:
+            raise CellError(cells.index[0], name, str(error)) from None
 
     def unreadable(self, column: Column, rows: np.ndarray | None = None) -> str:
         """Say which cells of a column cannot be read; an empty text if all can.

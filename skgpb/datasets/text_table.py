@@ -134,7 +134,7 @@ class TextTable:
             name = self.source.name
             raise ValueError(f"{name} is not a table of separated values: {error}") from None
 
-    def frame(self, places: Sequence[int], as_texts: Collection[int]) -> Any:
+    def frame(self, places: Sequence[int], as_texts: Collection[int], decimal: str = ".") -> Any:
         """Read some columns with pandas; in texts no value is missing."""
         import pandas as pd
 
@@ -166,6 +166,7 @@ class TextTable:
                 dtype=dict.fromkeys(as_texts, str),
                 na_values=no_value,
                 keep_default_na=False,
+                decimal=decimal,
                 low_memory=False,
                 nrows=n_rows,
                 **exactly,

@@ -286,3 +286,25 @@ def test_words_with_a_date_among_them_stay_words(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("note\nold\n1/2/2001\nnew\nMay 2001\nmarble 2001\n")
     assert TableFile(path).read(["note"])[0].kind == "texts"
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        (("12.5", '"1,234"'), (12.5, 1234.0)),
+        (("12,5", "1.234"), (12.5, 1234.0)),
+        (("0,5", "1,234"), (0.5, 1.234)),
+        (("1.500.000", "1,234"), (1_500_000.0, 1.234)),
+    ],
+)
+def test_a_column_may_tell_the_decimal_mark_of_others(tmp_path, cells, read):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n" + f"{cells[0]};{cells[1]}\n" * 3)
+    assert tuple(column.values[0] for column in TableFile(path).read(["a", "b"])) == read
+
+
+def test_what_may_be_either_is_asked_about(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n" + "1.230;1,234\n" * 3)
+    with pytest.raises(ValueError, match=r"'1,234' may be 1\.234 or 1234: say --decimal"):
+        TableFile(path).read(["a", "b"])
