@@ -278,24 +278,26 @@ def _check_readable(
     UsageError
         If there are such cells and they are not taken for missing: which ones, and what to do.
     """
-    n_unreadable = 0
-    for column in columns.values():
-        rows = [row for row in column.unreadable if selected[row]]
-        n_unreadable += len(rows)
-        if rows and arguments.unreadable == "error":
-            left_out = f"{written(column.name)} is not missing"
-            ways = [
-                "correct them" if len(rows) > 1 else "correct it",
-                f'leave out such rows by --where "{left_out}"',
-                "take such cells for missing values by --unreadable missing",
-            ]
-            if column.name in arguments.features:
-                ways.append(f"take all cells for categories by --one-hot {quoted(column.name)}")
-            if rows[0] == 0 and arguments.header and 2 * len(rows) < len(selected):
-                ways.append(f"say --header {arguments.header + 1} if it belongs to the header")
-            said = file.unreadable(column, selected)
-            raise UsageError(f"{said}: {', '.join(ways[:-1])}, or {ways[-1]}")
-    return n_unreadable
+    wrong = {
+        name: rows
+        for name, column in columns.items()
+        if (rows := [row for row in column.unreadable if selected[row]])
+    }
+    if not wrong or arguments.unreadable == "missing":
+        return sum(map(len, wrong.values()))
+    (name, rows), *others = wrong.items()
+    said = file.unreadable(columns[name], selected)
+    said += "".join(f"; {len(each)} in column {other!r}" for other, each in others)
+    ways = [
+        "correct them" if len(rows) > 1 or others else "correct it",
+        f'leave out such rows by --where "{written(name)} is not missing"',
+        "take such cells for missing values by --unreadable missing",
+    ]
+    if name in arguments.features:
+        ways.append(f"take all cells for categories by --one-hot {quoted(name)}")
+    if 0 in rows and arguments.header and 2 * len(rows) < len(selected):
+        ways.append(f"say --header {arguments.header + 1} if it belongs to the header")
+    raise UsageError(f"{said}: {', '.join(ways[:-1])}, or {ways[-1]}")
 
 
 def _check_total(target: Column, rows: np.ndarray) -> None:

@@ -55,7 +55,7 @@ MESSY = TABLE + "thirty,9\n25,SIXTY THOUSAND\n31,n.d.\n26,n.d.\n27,Indef.\n28,$$
 def test_unreadable_cells_are_counted_and_placed_with_ways_out(search):
     status, _, error = search(MESSY)
     assert status == 2 and error.count("\n") == 1
-    assert "line 62, column 'x': 'thirty' is not a number: correct it," in error
+    assert "line 62, column 'x': 'thirty' is not a number; 5 in column 'y': correct them," in error
     assert '--one-hot "x"' in error
     _, _, error = search(MESSY, "--where", "x is not missing")
     assert "line 63, column 'y': 'SIXTY THOUSAND' is not a number; 5 such cells, also" in error
