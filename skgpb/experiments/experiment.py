@@ -13,14 +13,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skgpb.domains import Box, PointsQuery
+from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import read_answer, variance_of
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
 from skgpb.experiments.kept import KeptRun
 from skgpb.experiments.records import Record, today
-from skgpb.experiments.sides import Side
+from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
@@ -164,20 +164,29 @@ class Experiment(KeptRun):
         left_out: list[str] = []
         records: dict[int, Record] = {}
         numbers: list[Any] = []
+        lost: dict[int, Region] = {}
         if data is not None:
             past = read_answers(
-                data, every, answer or None, space=optimizer.space_, skip_outside=skip_outside
+                data,
+                every,
+                answer or None,
+                space=optimizer.space_,
+                regions=regions,
+                skip_outside=skip_outside,
             )
             left_out = past.left_out
-            optimizer, rows = _with_past(optimizer, past.rows)
+            optimizer, rows, regions_lost = _with_past(optimizer, past.rows)
             numbers = [row.number for row in rows]
             if None in numbers or len(set(numbers)) < len(numbers):
                 numbers = list(range(1, len(rows) + 1))
             records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
+            n_events = len(rows) - len(regions_lost)
+            lost = dict(zip(numbers[n_events:], regions_lost, strict=True))
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._numbers, self._last, self._lost = numbers, max(numbers, default=0), {}
+        self._last, self._lost = max(numbers, default=0), lost
+        self._numbers = [number for number in numbers if number not in lost]
         self._records = records
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
@@ -395,7 +404,7 @@ class Experiment(KeptRun):
         """
         changed = {side.name: side.settable() for side in _sides_of(sides)}
         with self._changing():
-            if isinstance(self._optimizer, GPOOOptimizer):
+            if self._has_regions:
                 raise ValueError("the limits of an experiment over regions cannot be changed")
             if not self._optimizer.domain_.stands_for_box:
                 raise ValueError("the limits of this kind of search cannot be changed")
@@ -501,7 +510,10 @@ class Experiment(KeptRun):
             with self._reading():
                 sides, space, known = self._sides, self._optimizer.space_, self._described()
                 name = answer or self._labels["answer"] or None
-            past = read_answers(path, sides, name, space=space, skip_outside=skip_outside)
+                regions = self._has_regions
+            past = read_answers(
+                path, sides, name, space=space, regions=regions, skip_outside=skip_outside
+            )
             with self._changing():
                 if self._described() == known:
                     return self._take_rows(past)
@@ -516,7 +528,7 @@ class Experiment(KeptRun):
         if not rows:
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer.events_)
-        self._optimizer.tell(*_told(rows))
+        self._optimizer.tell(*_told(self._optimizer, rows))
         self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
@@ -694,11 +706,7 @@ class Experiment(KeptRun):
         with self._reading():
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
-            if isinstance(self._optimizer, GPOOOptimizer):
-                setting = {side.name: side.value(at[side.name]) for side in self._sides}
-            else:
-                setting = self._setting(at)
-            return expected(self._optimizer, setting)
+            return expected(self._optimizer, self._setting(at))
 
     def surprise(
         self,
@@ -725,7 +733,7 @@ class Experiment(KeptRun):
         value, _ = read_answer(answer, None)
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
-            if not answers or isinstance(self._optimizer, GPOOOptimizer):
+            if not answers or self._has_regions:
                 return None
             setting = self._setting(at) if at is not None else self._entry_of(query).query.params
             return surprise(answers, expected(self._optimizer, dict(setting)), value)
@@ -776,7 +784,7 @@ class Experiment(KeptRun):
                 **self._labels,
                 "goal": optimizer._own.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
-                "regions": isinstance(optimizer, GPOOOptimizer),
+                "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
                 "n_answered": states.count("answered"),
@@ -841,7 +849,7 @@ class Experiment(KeptRun):
         if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
-                target: Any = self._lost.pop(entry.number).points
+                target: Any = self._lost.pop(entry.number)
                 more = [entry.number]
             else:
                 target = entry.query
@@ -906,25 +914,55 @@ class Experiment(KeptRun):
         return {side.name: side.value(at[side.name]) for side in self._sides}
 
 
-def _told(rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return what ``tell`` takes: settings, answers, None for a failure, and noise variances."""
-    return [row.setting for row in rows], [row.answer for row in rows], [row.alpha for row in rows]
+def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what ``tell`` takes: queries, answers, None for a failure, and noise variances."""
+    queries = [_query_of(optimizer, row.setting) for row in rows]
+    return queries, [row.answer for row in rows], [row.alpha for row in rows]
 
 
-def _with_past(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[Any, list[PastAnswer]]:
-    """Return an optimizer with all that is in a table, and the rows in the order of its events."""
+def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
+    """Return the setting, or the query about the region, that a row of a table is about."""
+    is_region = any(isinstance(value, Ends) for value in setting.values())
+    of_regions = isinstance(optimizer, GPOOOptimizer)
+    if not is_region and not (of_regions and optimizer.space_.n_settings < np.inf):
+        return setting
+    ends = {n: v if isinstance(v, Ends) else Ends(v, v) for n, v in setting.items()}
+    first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
+    return optimizer.domain_.query_of_box(optimizer.space_.box_between(first, last))
+
+
+def _with_past(
+    optimizer: Any, rows: Sequence[PastAnswer]
+) -> tuple[Any, list[PastAnswer], list[Region]]:
+    """Return an optimizer with all that is in a table, and the rows in the order of its events.
+
+    The last rows are pending ones that a tree would not ask, whose regions are returned as well.
+    """
     given = [row for row in rows if row.status == "given"]
     told = [row for row in rows if row.status not in ("given", "pending")]
-    pending = [row for row in rows if row.status == "pending"]
     if given:
-        optimizer.fit(*_told(given)[:2])
+        optimizer.fit([row.setting for row in given], [row.answer for row in given])
     if told:
-        optimizer.tell(*_told(told))
-    if pending:
-        space, place = optimizer.space_, optimizer.domain_.placed_arm
-        asked = [("ask", place(space.point(row.setting)).named(space)) for row in pending]
-        optimizer = optimizer.repeated([*optimizer.events_, *asked])
-    return optimizer, [*given, *told, *pending]
+        optimizer.tell(*_told(optimizer, told))
+    space = optimizer.space_
+    asked: list[tuple[PastAnswer, Any]] = []
+    lost: list[tuple[PastAnswer, Any]] = []
+    for row in rows:
+        if row.status != "pending":
+            continue
+        query = _query_of(optimizer, row.setting)
+        if isinstance(query, dict):
+            point = space.point(query)
+            if isinstance(optimizer, GPOOOptimizer):
+                query = Region(point, point, (1,) * len(point)).named(space)
+            else:
+                query = optimizer.domain_.placed_arm(point).named(space)
+        (lost if isinstance(query, Region) else asked).append((row, query))
+    if asked:
+        events = [("ask", query) for _, query in asked]
+        optimizer = optimizer.repeated([*optimizer.events_, *events])
+    pending = [row for row, _ in (*asked, *lost)]
+    return optimizer, [*given, *told, *pending], [region for _, region in lost]
 
 
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:

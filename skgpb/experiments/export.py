@@ -9,12 +9,9 @@ from typing import Any
 
 from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
-from skgpb.experiments.sides import Side, shown
+from skgpb.experiments.sides import Side
 from skgpb.experiments.table import BOOK, ERROR, NUMBER, STATUS, WRITTEN, booked, marked
 from skgpb.experiments.texts import protected
-
-# Digits of the ends of a region in a cell.
-EXACT = 15
 
 
 def rows_of(experiment: Experiment) -> list[list[Any]]:
@@ -48,12 +45,14 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
     return [header, *rows]
 
 
-def _value(side: Side, value: Any, of_region: bool) -> Any:
-    """Return the value of a side as a number or a text."""
-    if of_region:
-        return shown(value, EXACT) if isinstance(value, list) else value
+def _value(side: Side, value: Any, with_regions: bool) -> Any:
+    """Return the value of a side, or the values of a region, as a number or a text."""
+    if with_regions and isinstance(value, str):
+        return side.written([value])  # not to be taken for several
     if value is None or isinstance(value, (bool, list)):  # as Side.value reads it
-        return next(str(each) for each in side.bounds if jsonable(each) == value)
+        levels = side.bounds if side.kind == "choice" else []
+        same = [str(each) for each in levels if jsonable(each) == value]
+        return same[0] if same or not isinstance(value, list) else side.written(value)
     return value
 
 

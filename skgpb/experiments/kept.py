@@ -52,7 +52,7 @@ class KeptRun:
     # Numbers of the entries that the events of the run make, in their order; the last one given.
     _numbers: list[int]
     _last: int
-    # Queries that a tree would not ask after a correction, by their numbers.
+    # Pending queries that a tree would not ask, by their numbers.
     _lost: dict[int, Region]
     # Rows of tables that were left out, and why.
     _left_out: list[str]
@@ -153,6 +153,12 @@ class KeptRun:
         }
         self._optimizer.save(self.path, notes=notes)
         self._seen = self._signature()
+
+    @property
+    def _has_regions(self) -> bool:
+        """True if answers are averages over regions."""
+        optimizer = self._optimizer
+        return isinstance(optimizer, GPOOOptimizer) or optimizer.domain_.describes_boxes
 
     # -- entries ----------------------------------------------------------------------------
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from skgpb.datasets.numbers import is_missing
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import variance_of
 from skgpb.experiments.records import LONGEST, Record
-from skgpb.experiments.sides import Side
+from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.texts import unprotected, with_point
 
 # Columns of a notebook that was exported, and those with what was written for each query.
@@ -46,7 +48,7 @@ class PastAnswer:
     Attributes
     ----------
     setting : dict
-        Values by the names of the sides.
+        Values by the names of the sides; their :class:`Ends` along sides of a region.
     answer : float or None
         None where there is none: see ``status``.
     status : {"given", "answered", "failed", "skipped", "pending"}
@@ -65,6 +67,11 @@ class PastAnswer:
     alpha: float | None
     number: int | None
     record: Record
+
+    @property
+    def is_region(self) -> bool:
+        """True if the answer is an average over several settings."""
+        return any(isinstance(value, Ends) for value in self.setting.values())
 
 
 class PastAnswers(NamedTuple):
@@ -99,6 +106,7 @@ def read_answers(
     answer: str | None = None,
     *,
     space: ParameterSpace,
+    regions: bool = False,
     skip_outside: bool = False,
 ) -> PastAnswers:
     """Read settings and the answers they had.
@@ -115,6 +123,8 @@ def read_answers(
     space : ParameterSpace
         The sides and their constraints. Rows that violate one were measured all the same: they are
         taken, with a note and a warning that name it.
+    regions : bool, default=False
+        Whether answers may be averages over regions, "20 to 90" or "A, B" along a side.
     skip_outside : bool, default=False
         Whether rows with a value that is missing or not on its side are left out, with a warning
         that names them.
@@ -139,7 +149,7 @@ def read_answers(
         If rows are left out, or violate a constraint.
     """
     try:
-        return _read(TableFile(Path(path)), sides, answer, space, skip_outside)
+        return _read(TableFile(Path(path)), sides, answer, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -152,6 +162,7 @@ def _read(
     sides: Sequence[Side],
     answer: str | None,
     space: ParameterSpace,
+    regions: bool,
     skip_outside: bool,
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
@@ -160,7 +171,7 @@ def _read(
     texts = [
         column
         for column, side in zip(header.sides, sides, strict=True)
-        if side.kind == "choice" and not side.is_ordered
+        if regions or (side.kind == "choice" and not side.is_ordered)
     ]
     wanted = [*header.sides, header.answer, *header.book.values(), *header.measured]
     verbatim = [*texts, *header.texts, *header.measured]
@@ -189,11 +200,13 @@ def _read(
     for row in rows.tolist():
         try:
             values = [
-                _value_of(side, column, row, bool(header.book))
+                _value_of(side, column, row, bool(header.book), regions)
                 for side, column in zip(sides, settings, strict=True)
             ]
             setting = dict(zip(names, values, strict=True))
             past[row] = header.past_answer(found, row, setting)
+            if past[row].is_region and past[row].status == "given":
+                past[row].status = "answered"  # data of the past are about single settings
         except CellError as error:
             outside.append(error)
     if outside:
@@ -388,22 +401,38 @@ def _column(header: list[str], name: str) -> str:
     return alike[0] if len(alike) == 1 else name
 
 
-def _value_of(side: Side, column: Column, row: int, exported: bool) -> Any:
-    """Return the value of a side in a row; texts that were exported may have a mark."""
+def _value_of(side: Side, column: Column, row: int, exported: bool, regions: bool) -> Any:
+    """Return the value of a side in a row, or its ends; texts that were exported may be marked."""
     value = column.values[row]
     if np.isnan(value):
         raise CellError(row, side.name, "the value is missing")
+    text = column.labels[int(value)] if column.labels else ""
+    # A number among texts may have a decimal comma.
+    marked = [unprotected(text), with_point(text)]
+    given: list[Any] = marked if exported else [text, unprotected(text)]
+    readings: list[Callable[[Any], Any]] = [side.value]
     if not column.labels:
-        given: list[Any] = [float(value)]
-    else:
-        text = column.labels[int(value)]
-        # A number among texts may have a decimal comma.
-        given = [unprotected(text), with_point(text)] if exported else [text, unprotected(text)]
-    for each in given:
+        given = [float(value)]
+    elif regions and side.is_ordered:
+        readings = [side.region]
+    elif regions:
+        # What was exported has quotes where a value looks like several.
+        readings = [side.region, side.value] if exported else [side.value, side.region]
+    reason = ""
+    for read, each in product(readings, given):
         try:
-            return side.value(each)
+            found = read(each)
         except ValueError as error:
             reason = str(error)
+        else:
+            return found.first if isinstance(found, Ends) and found.first == found.last else found
     if column.labels and is_missing(text):
         reason = "the value is missing"
+    elif column.labels and not regions:
+        with suppress(ValueError):
+            side.region(text)
+            reason += (
+                ": averages over regions are for an experiment with --regions on the command "
+                "line, or regions=True in Python"
+            )
     raise CellError(row, side.name, reason)

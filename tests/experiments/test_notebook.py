@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from numpy.testing import assert_allclose
 
-from skgpb import GPUCBOptimizer
+from skgpb import EIOptimizer, GPUCBOptimizer
+from skgpb.domains import Cells
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, write_table
 from skgpb.experiments.table import ERROR, NUMBER, STATUS, WRITTEN, read_answers
@@ -226,8 +227,115 @@ def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatc
     assert [entry["params"]["x"] for entry in run.history()] == [0.5]
 
 
-def test_regions_are_refused_by_name(tmp_path):
-    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], regions=True)
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
+    sides = {"heat": (-20, 90), "kind": ["A", 'c, "d"', 2.5], "time": "0:60:20"}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, regions=True, noise=0.1)
+    for i in range(6):
+        number = run.ask()[0]["query"]
+        run.tell(i % 4 - 1.125, number, note=f"n{i}", noise=0.25 if i % 2 else None)
+    run.annotate(2, operator="Ada", date="2025-12-31", measured={"pH": 7.125, "hue": "red"})
+    at = {"heat": 33.25, "kind": 'c, "d"', "time": 20}
+    run.tell(0.5, at=at, note="a setting")
+    run.tell(9.0, at=at)
+    run.undo()  # leaves a gap
+    asked = [each["query"] for each in run.ask(5)]
+    run.fail(asked[0])
+    run.skip(asked[1], note="no time")
+    run.annotate(asked[2], note="to do")
+    history = run.history()
+    assert {e["status"] for e in history} == {"answered", "failed", "skipped", "pending"}
+    assert {type(value) for e in history for value in e["params"].values()} > {list, float}
+    labels = {"regions": True, "noise": 0.1}
+    other = again(run, tmp_path, ending, sides, **labels)
+    assert other.history() == history == Experiment(other.path).history()
+    # It goes on like the one that it comes from.
+    assert other.best()["params"] == run.best()["params"]
+    for each in (run, other):
+        each.tell(0.25, asked[2])
+        each.correct(1, 0.75)
+    assert other.history() == run.history()
+    assert other.ask(1, another=True)[0]["params"] == run.ask(1, another=True)[0]["params"]
+    # Where the cells are others, the regions are the same.
+    wider = sides | {"heat": (-33, 100), "kind": ["B", *sides["kind"]]}
+    other = again(run, tmp_path, ending, wider, **labels)
+    assert Experiment(other.path).history() == run.history()
+    for entry in other.pending():  # a tree of other cells would not ask it
+        told = other.tell(0.5, entry["query"], note="done")
+        assert told["params"] == entry["params"] and told["query"] == entry["query"]
+    other.correct(asked[2], 1.5)
+    assert Experiment(other.path).history() == other.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
+    sides = {"kind": [*TEXTS, 1, 2.5], "x": (0, 1)}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, regions=True, noise=1)
+    for i in range(20):
+        run.tell(i % 7 / 8, run.ask()[0]["query"])
+    for i, text in enumerate(TEXTS):
+        run.tell(i / 8, at={"kind": text, "x": 0.5})
+    kinds = [type(entry["params"]["kind"]) for entry in run.history()]
+    assert min(kinds.count(list), kinds.count(str)) >= 10
+    assert again(run, tmp_path, ending, regions=True, noise=1).history() == run.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_regions_of_any_size_and_place_come_back(tmp_path, ending):
+    bounds = {"heat": (0.0, 1.0), "n": [1, 2, 5, 9], "kind": ["A", "B"]}
+    cells = Cells([{"heat": 0.25, "n": 2}, {"heat": 0.125}])
+    optimizer = EIOptimizer(bounds=bounds, queries=cells, alpha=0.01, random_state=0)
+    optimizer.start().save(tmp_path / "empty.skgpb")
+    for i in range(6):
+        optimizer.tell(optimizer.ask(), i % 3 / 2, 0.0625 if i % 2 else None)
+    optimizer.save(tmp_path / "run.skgpb")
+    run = Experiment(tmp_path / "run.skgpb")
+    assert run.status()["regions"]
+    run.fail(run.ask()[0]["query"])
+    run.annotate(3, note="a", operator="b", date="2026-01-31", measured={"pH": 7.0})
+    found = again(run, tmp_path, ending, regions=True, noise=0.1)
+    for one, two in zip(run.history(), found.history(), strict=True):
+        one["params"] = {  # a cell of a tree lists its values, also where there is one
+            name: value if isinstance(value, list) else [value]
+            for name, value in one["params"].items()
+        }
+        assert one == two
+    mine = Experiment(tmp_path / "empty.skgpb")
+    told = mine.add_table(tmp_path / f"table.{ending}")
+    assert [e | {"date": ""} for e in told] == [e | {"date": ""} for e in run.history()]
+    assert mine.best()["params"] == run.best()["params"]
+    assert_allclose(mine.best()["mean"], run.best()["mean"], rtol=1e-9)
+    with pytest.raises(ValueError, match="limits of an experiment over regions"):
+        run.change({"heat": (0, 2)})
+
+
+def test_regions_are_read_from_any_table(tmp_path):
+    table = tmp_path / "fields.csv"
+    table.write_text(
+        "north;kind;harvest\n0 to 2,5;A, B;3,5\n1.5;B;2\n10 to 20;C;1,25\n5 to 5;B, C;0\n"
+    )
+    sides = {"north": (0, 20), "kind": ["A", "B", "C"]}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, regions=True, data=table, noise=0.1)
+    assert [(e["params"]["north"], e["params"]["kind"], e["answer"]) for e in run.history()] == [
+        (1.5, "B", 2.0),
+        ([0.0, 2.5], ["A", "B"], 3.5),
+        ([10.0, 20.0], ["C"], 1.25),
+        (5.0, ["B", "C"], 0.0),
+    ]
+    for cells, says in (
+        ("0 to 21;A", "north must be 0 to 20, got 21"),
+        ("9 to 3;A", "north must be LOW to HIGH, got '9 to 3'"),
+        ("3 to;A", "north must be a number, got '3 to'"),
+        ("3;A, D", "kind must be A or B or C, got 'D'"),
+        ("3;A, C", "kind must be values that follow each other in its list, A or B or C, got 'A,"),
+    ):
+        table.write_text(f"north;kind;harvest\n{cells};1,5\n4;B;2\n")
+        with pytest.raises(ValueError, match=f"line 2, column '....*{says}"):
+            run.add_table(table)
+
+
+def test_averages_over_regions_are_none_over_settings(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"], regions=True)
     run.tell(1.0, run.ask()[0]["query"])
-    with pytest.raises(ValueError, match="x must be a number, got '0 to 1'"):
-        again(run, tmp_path, "csv", ["x=0:1"], regions=True)
+    with pytest.raises(ValueError, match=r"'0 to 1': averages over regions .* --regions"):
+        again(run, tmp_path, "csv", ["x=0:1", "kind=A,B"])
