@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.experiments import Side
+from skgpb.experiments.answers import read_answer
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import exact, list_of, number, shown, values_in
 from skgpb.experiments.texts import cleaned, quoted, split_pair
@@ -97,8 +98,8 @@ def read_count(form: Form, most: int) -> int:
     return int(count)
 
 
-def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
-    """Return the typed answer and its standard error; None for a failure or no answer."""
+def read_outcome(form: Form, what: str) -> tuple[str | None, float | None]:
+    """Return the text of the answer and its standard error; None for a failure or no answer."""
     if form.text("outcome") == "failed":
         if form.text("value"):
             form.errors["value"] = (
@@ -107,7 +108,11 @@ def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
             )
         form.check()
         return None, None
-    value = form.number("value", what)
+    value = form.text("value")
+    if value:
+        form.take("value", read_answer, None, what)
+    else:
+        form.errors["value"] = f"Please give {what}."
     noise = form.number("noise", "its standard error", required=False)
     if noise is not None and noise < 0:
         form.errors["noise"] = "A standard error is a number of at least 0."

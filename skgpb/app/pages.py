@@ -458,10 +458,14 @@ class Pages:
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
+            value: Any = ...
+            noise = None
             if form.text("value") or form.text("outcome") == "failed":
                 value, noise = read_outcome(form, outcome_of(experiment.status()))
-                experiment.correct(number, value, noise=noise)
-            experiment.annotate(number, **record)
+            at = read_other_settings(form, experiment.sides, entry["params"])
+            if value is not ... or at is not None:
+                experiment.correct(number, value, at=at, noise=noise, by=form.text("by"))
+            experiment.annotate(number, **record, by=form.text("by"))
             return "corrected", number
 
         return self._submitted(form, change, number)

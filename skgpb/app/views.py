@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
+from skgpb.experiments.changes import in_words
 from skgpb.experiments.sides import shown
 from skgpb.experiments.texts import in_one_line
 
@@ -71,6 +72,8 @@ def row_of(entry: dict[str, Any]) -> Row:
             text += f" ± {shown(entry['noise'])}"
     settings = [(name, shown(value)) for name, value in entry["params"].items()]
     parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
+    if several := entry["measurements"]:
+        parts.insert(0, f"mean of {', '.join(map(shown, several))}")
     parts += [entry["operator"], entry["date"]]
     note = "; ".join(filter(None, parts))
     return Row(entry["query"], settings, text, entry["status"], digest(entry), note)
@@ -170,6 +173,8 @@ class RunView:
         self.regions: bool = status["regions"]
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
+        #: What was corrected or taken back: rows of texts.
+        self.changes: list[list[str]] = [in_words(each) for each in experiment.changes()]
         #: Settings that were measured several times.
         self.replicates: list[Replicates] = [_replicates(each) for each in experiment.replicates()]
         self.pictures: list[Picture] = []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from math import sqrt
+from math import nan, sqrt
 from operator import itemgetter
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import read_answer, variance_of
+from skgpb.experiments.answers import Answer, read_answer, variance_of
+from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
 from skgpb.experiments.kept import KeptRun
@@ -187,7 +189,7 @@ class Experiment(KeptRun):
         self._labels = {"title": title, "answer": answer, "unit": unit}
         self._last, self._lost = max(numbers, default=0), lost
         self._numbers = [number for number in numbers if number not in lost]
-        self._records = records
+        self._records, self._changes = records, []
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
         with FileLock(self.path):
@@ -238,7 +240,7 @@ class Experiment(KeptRun):
 
     def tell(
         self,
-        answer: float | str,
+        answer: float | str | Sequence[float],
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
@@ -252,9 +254,11 @@ class Experiment(KeptRun):
 
         Parameters
         ----------
-        answer : float or str
+        answer : float, str or sequence of float
             The answer. A text such as ``"12 of 300"`` is a proportion, whose noise follows
-            from the counts.
+            from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
+            of this one run: the answer is their mean, and its noise their standard error, which is
+            itself uncertain below about five of them. Where all are equal its noise is as usual.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
             asked, ``at`` a setting of one's own.
@@ -276,8 +280,8 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha = read_answer(answer, noise)
-        record = Record(date=today())
+        value, alpha, measurements = read_answer(answer, noise)
+        record = Record(date=today(), measurements=list(measurements))
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, at, value, alpha, record)
@@ -362,6 +366,7 @@ class Experiment(KeptRun):
         operator: str | None = None,
         date: str | None = None,
         measured: Mapping[str, float | str] | None = None,
+        by: str | None = None,
     ) -> dict[str, Any]:
         """Write notes on a query into the notebook; the model does not use them.
 
@@ -373,6 +378,8 @@ class Experiment(KeptRun):
             As for :meth:`tell`; None for what they were.
         measured : dict, default=None
             As for :meth:`tell`. Names that are not in it stay; an empty text takes one out.
+        by : str, default=None
+            Who writes, for :meth:`changes`, which keep what is replaced.
 
         Returns
         -------
@@ -381,14 +388,18 @@ class Experiment(KeptRun):
         """
         with self._changing():
             entry = self._entry(query)
+            before = entry.as_dict()
             entry.record.write(note, operator, date, measured)
             self._records[entry.number] = entry.record
+            self._note_changes(before, entry.as_dict(), by)
             return entry.as_dict()
 
     def change(
         self,
         sides: Iterable[Side | str] | Mapping[str, Any] = (),
         constraints: str | Iterable[str] | None = None,
+        *,
+        by: str | None = None,
     ) -> None:
         """Go on with other limits, or another value in a list.
 
@@ -401,6 +412,8 @@ class Experiment(KeptRun):
             As in :meth:`create`, those that change. All that was told must be within them.
         constraints : str or list of str, default=None
             The constraints from now on; None for those there were.
+        by : str, default=None
+            Who changes them, for :meth:`changes`.
         """
         changed = {side.name: side.settable() for side in _sides_of(sides)}
         with self._changing():
@@ -424,7 +437,21 @@ class Experiment(KeptRun):
             other.set_params(bounds=_bounds_of(every, list(constraints))).start()
             events = self._events_within(other)
             self._check_pending(other.space_)
+            before = self._limits()
             self._repeat(events, -1, other)
+            self._changes += differences(None, before, self._limits(), check_by(by))
+
+    def _limits(self) -> dict[str, Any]:
+        """Return the sides by their names, and the constraints, as texts."""
+        sides = {side.name: str(side) for side in self._sides}
+        return {**sides, "constraints": "; ".join(self._constraints)}
+
+    def _note_changes(
+        self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
+    ) -> None:
+        """Keep what an entry was before it was changed, or taken back for None."""
+        new = {} if after is None else of_entry(after)
+        self._changes += differences(before["query"], of_entry(before), new, check_by(by))
 
     def _check_pending(self, space: ParameterSpace) -> None:
         """Raise ValueError if what is pending violates a constraint that was not there before."""
@@ -540,57 +567,112 @@ class Experiment(KeptRun):
         return [self._entry(entry.number).as_dict() for entry in told]
 
     def correct(
-        self, query: int, answer: float | str | None, *, noise: float | None = None
+        self,
+        query: int,
+        answer: float | str | Sequence[float] | EllipsisType | None = ...,
+        *,
+        at: Mapping[str, Any] | None = None,
+        noise: float | None = None,
+        by: str | None = None,
     ) -> dict[str, Any]:
-        """Replace an earlier answer, or a failure, as if the right one had been told.
+        """Replace an earlier answer, a failure or a setting, as if the right one had been told.
 
         Parameters
         ----------
         query : int
             Number of the query.
-        answer : float, str or None
-            The right answer; None if the evaluation failed.
+        answer : float, str, sequence of float or None
+            The right answer, as for :meth:`tell`; None if the evaluation failed. Left out, it stays
+            as it is.
+        at : dict, default=None
+            The setting that it was really measured at, as for :meth:`tell`; None if that is right.
         noise : float, default=None
             Standard deviation of the noise in this answer; None for what it was.
+        by : str, default=None
+            Who corrects it, for :meth:`changes`, which keep what it was.
 
         Returns
         -------
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha = (None, None) if answer is None else read_answer(answer, noise)
+        if answer is ... and at is None:
+            raise ValueError("nothing is corrected: give the right answer, or the setting as at")
+        told = None if answer is ... or answer is None else read_answer(answer, noise)
+        if told is None and noise is not None:
+            raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
         with self._changing():
             entry = self._entry(query)
-            events = self._optimizer.events_
             if entry.status == "pending":
                 raise ValueError(f"query {query} has no answer yet: tell it")
+            before, events = entry.as_dict(), self._optimizer.events_
             if entry.status == "given":
-                if value is None:
-                    raise ValueError(
-                        f"query {query} is of the past data: it has an answer, which can be "
-                        "corrected to another number only"
-                    )
-                kind, X, y = events[0]
-                y = np.array(y, dtype=np.float64)
-                y[entry.row] = value
-                events[0] = kind, X, y
-                changed = 0
+                changed = self._correct_given(entry, answer, told, at, events)
             else:
                 changed = entry.ended
                 kind, asked, *rest = events[changed]
-                if value is None:
-                    events[changed] = "fail", asked, "told as failed"
-                else:
-                    known = rest[1] if kind == "tell" else None
-                    events[changed] = "tell", asked, value, known if alpha is None else alpha
-            entry.record.skipped = False
+                if at is not None:
+                    asked = self._query_at(at)
+                    if entry.began != entry.ended:  # it was not what was asked
+                        events[entry.began], entry.began = None, entry.ended
+                if answer is None:
+                    kind, rest = "fail", ["told as failed"]
+                elif told is not None:
+                    own = rest[1] if kind == "tell" and not entry.record.measurements else nan
+                    kind, rest = "tell", [told.value, own if told.alpha is None else told.alpha]
+                events[changed] = kind, asked, *rest
+            record = entry.record
+            if answer is not ...:
+                record.skipped = False
+                record.measurements = [] if told is None else list(told.measurements)
+            self._records[query] = record
             self._repeat(events, changed)
-            return self._entry(query).as_dict()
+            after = self._entry(query).as_dict()
+            self._note_changes(before, after, by)
+            return after
 
-    def undo(self) -> dict[str, Any]:
+    def _correct_given(
+        self,
+        entry: Entry,
+        answer: Any,
+        told: Answer | None,
+        at: Mapping[str, Any] | None,
+        events: list[Any],
+    ) -> int:
+        """Correct an answer of the past among the events; the place of what has changed."""
+        if answer is None:
+            raise ValueError(
+                f"query {entry.number} is of the past data: it has an answer, which can be "
+                "corrected to another number only"
+            )
+        kind, X, y = events[0]
+        X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
+        if told is not None:
+            if told.alpha is not None:
+                raise ValueError(
+                    f"query {entry.number} is of the past data, which have no noise of their own: "
+                    "correct it to one number"
+                )
+            y[entry.row] = told.value
+        if at is not None:
+            X[entry.row] = self._optimizer.space_.point(self._setting(at))
+        events[0] = kind, X, y
+        return 0
+
+    def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
+        """Return what is told of a setting that was not asked."""
+        space = self._optimizer.space_
+        return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
+
+    def undo(self, *, by: str | None = None) -> dict[str, Any]:
         """Undo the last answer or failure.
 
         Its query is pending again; what was told of another setting than was asked is gone.
+
+        Parameters
+        ----------
+        by : str, default=None
+            Who takes it back, for :meth:`changes`, which keep what it was.
 
         Returns
         -------
@@ -606,7 +688,22 @@ class Experiment(KeptRun):
             events[entry.ended] = None
             self._records.pop(entry.number, None)
             self._repeat(events, entry.ended)
+            left = [each.as_dict() for each in self._entries if each.number == entry.number]
+            self._note_changes(entry.as_dict(), left[0] if left else None, by)
             return entry.as_dict()
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Return what was corrected, taken back or written anew, in order.
+
+        Returns
+        -------
+        changes : list of dicts
+            ``query``, a number, or None for limits and constraints; ``what``, a key of
+            :meth:`history`, or the name of a side; ``before`` and ``after``, None for nothing;
+            ``when``, such as "2026-01-31T16:05:00"; and ``by``, a text.
+        """
+        with self._reading():
+            return [change.as_dict() for change in self._changes]
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -621,7 +718,8 @@ class Experiment(KeptRun):
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
             None; ``noise``, the standard deviation told with it or None; ``reason``, why it
             failed, or None; ``note``, ``operator`` and ``date``, texts; ``measured``, a dict of
-            what else was measured.
+            what else was measured; ``measurements``, those that the answer is the mean of, a list,
+            empty for a single one.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
@@ -710,7 +808,7 @@ class Experiment(KeptRun):
 
     def surprise(
         self,
-        answer: float | str,
+        answer: float | str | Sequence[float],
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
@@ -730,7 +828,7 @@ class Experiment(KeptRun):
         -------
         expected : [low, high] or None
         """
-        value, _ = read_answer(answer, None)
+        value, *_ = read_answer(answer, None)
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
             if not answers or self._has_regions:
@@ -845,7 +943,7 @@ class Experiment(KeptRun):
         record: Record,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
-        more = []
+        more, asked = [], dict[str, Any]()
         if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
@@ -856,7 +954,9 @@ class Experiment(KeptRun):
         else:
             target = self._setting(at)
             if query is not None:
-                more = [self._withdraw(self._pending_entry(query))]
+                entry = self._pending_entry(query)
+                asked = {"params": entry.as_dict()["params"]}
+                more = [self._withdraw(entry)]
         n = len(self._optimizer.events_)
         self._optimizer.tell(target, value, alpha)
         self._count(*more)
@@ -866,7 +966,10 @@ class Experiment(KeptRun):
             record = before.followed_by(record)
         self._records[number] = record
         self._count()
-        return self._entry(number).as_dict()
+        told = self._entry(number).as_dict()
+        # That something else was asked is kept as well.
+        self._changes += differences(number, asked, told, record.operator)
+        return told
 
     def _withdraw(self, entry: Entry) -> int:
         """Delete a query, and return its number, which becomes free."""

@@ -7,10 +7,20 @@ import io
 from pathlib import Path
 from typing import Any
 
+from skgpb.experiments.answers import written_measurements
 from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
 from skgpb.experiments.sides import Side
-from skgpb.experiments.table import BOOK, ERROR, NUMBER, STATUS, WRITTEN, booked, marked
+from skgpb.experiments.table import (
+    BOOK,
+    ERROR,
+    MEASUREMENTS,
+    NUMBER,
+    STATUS,
+    WRITTEN,
+    booked,
+    marked,
+)
 from skgpb.experiments.texts import protected
 
 
@@ -29,7 +39,8 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
     header = [book[NUMBER], *names, answer, book[ERROR], book[STATUS]]
     unclear = {name for name in measured if name in taken or name.startswith((words, BOOK))}
     header += [words + name if name in unclear else name for name in measured]
-    header += [book[name] for name in WRITTEN]
+    several = any(entry["measurements"] for entry in history)
+    header += [book[MEASUREMENTS]] * several + [book[name] for name in WRITTEN]
     rows = [
         [
             entry["query"],
@@ -38,6 +49,7 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
             entry["noise"],
             entry["status"],
             *(entry["measured"].get(name) for name in measured),
+            *[written_measurements(entry["measurements"])] * several,
             *(entry[name] for name in WRITTEN),
         ]
         for entry in history

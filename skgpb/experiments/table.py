@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
+from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +20,15 @@ from skgpb.datasets.dates import dates_of, iso_date
 from skgpb.datasets.format import places_of, without_unit
 from skgpb.datasets.numbers import is_missing
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import variance_of
+from skgpb.experiments.answers import Answer, read_cell, variance_of
 from skgpb.experiments.records import LONGEST, Record
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.texts import unprotected, with_point
 
 # Columns of a notebook that was exported, and those with what was written for each query.
-NUMBER, ERROR, STATUS = "number", "standard error", "status"
+NUMBER, ERROR, STATUS, MEASUREMENTS = "number", "standard error", "status", "measurements"
 WRITTEN = ("note", "operator", "date")
+BOOKED = (NUMBER, ERROR, STATUS, MEASUREMENTS, *WRITTEN)
 # Words before the names of columns that are called like another one.
 BOOK, MEASURED = "notebook ", "measured "
 # What became of queries without an answer.
@@ -84,7 +86,7 @@ class PastAnswers(NamedTuple):
 def booked(taken: Collection[str]) -> dict[str, str]:
     """Return what the columns of a notebook are called beside others that have these names."""
     names = {}
-    for name in (NUMBER, ERROR, STATUS, *WRITTEN):
+    for name in BOOKED:
         column = name
         while column in taken or BOOK + column in taken:
             column = BOOK + column
@@ -176,19 +178,20 @@ def _read(
     wanted = [*header.sides, header.answer, *header.book.values(), *header.measured]
     verbatim = [*texts, *header.texts, *header.measured]
     found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
-    answers, settings = found[header.answer], [found[column] for column in header.sides]
+    settings = [found[column] for column in header.sides]
     try:
-        for column in (answers, *(found[name] for name in header.numbers)):
-            if not column.missing.all():
-                column.check_numbers()
-        there = ~answers.missing
+        for name in header.numbers:
+            if not found[name].missing.all():
+                found[name].check_numbers()
+        answers = _answers_in(table, found[header.answer])
+        there = np.array([answer is not None for answer in answers], dtype=bool)
         if header.book:
             states = _texts_of(found[header.book[STATUS]])
             there |= np.isin(states, UNANSWERED)
         rows = np.flatnonzero(there)
         if not len(rows):
             raise ValueError(
-                f"{table.name} has no row with an answer in the column {answers.name!r}"
+                f"{table.name} has no row with an answer in the column {header.answer!r}"
             )
         for column in settings:
             if column.kind != "texts":
@@ -204,7 +207,7 @@ def _read(
                 for side, column in zip(sides, settings, strict=True)
             ]
             setting = dict(zip(names, values, strict=True))
-            past[row] = header.past_answer(found, row, setting)
+            past[row] = header.past_answer(found, row, setting, answers[row])
             if past[row].is_region and past[row].status == "given":
                 past[row].status = "answered"  # data of the past are about single settings
         except CellError as error:
@@ -297,30 +300,41 @@ class _Header:
     @property
     def texts(self) -> list[str]:
         """Columns of a notebook that hold texts."""
-        return [self.book[name] for name in (STATUS, *WRITTEN) if name in self.book]
+        return [self.book[name] for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in self.book]
 
     def past_answer(
-        self, found: dict[str, Column], row: int, setting: dict[str, Any]
+        self,
+        found: dict[str, Column],
+        row: int,
+        setting: dict[str, Any],
+        told: Answer | None,
     ) -> PastAnswer:
         """Return what a row says."""
-        answer, number, alpha = _number_in(found[self.answer], row), None, None
-        status, record = "given", Record()
+        answer, alpha, measurements = (None, None, ()) if told is None else told
+        number, status = None, "given" if alpha is None else "answered"
+        record = Record(measurements=list(measurements))
         if self.book:
             columns = {name: found[column] for name, column in self.book.items()}
-            cells = {n: _text_in(columns[n], row) for n in (STATUS, *WRITTEN) if n in columns}
+            known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]
+            cells = {name: _text_in(columns[name], row) for name in known}
             said, number = cells[STATUS], _number_in(columns[NUMBER], row)
             error = _number_in(columns[ERROR], row) if ERROR in columns else None
             if answer is None:
                 status, error = said, None
             elif said != "given" or error is not None:
                 status = "answered"
+            if answer is not None and not measurements and cells.get(MEASUREMENTS):
+                with suppress(ValueError):
+                    mean, _, values = read_cell(unprotected(cells[MEASUREMENTS]))
+                    # They are those of an answer that nobody has changed since.
+                    record.measurements = list(values) if isclose(mean, answer) else []
             texts = {column: _text_in(found[column], row) for column in self.measured}
             measured = {
                 self.measured[column]: unprotected(with_point(text))
                 for column, text in texts.items()
             }
             try:
-                alpha = variance_of(error)
+                alpha = alpha if error is None else variance_of(error)
                 note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
                 record.write(note, operator, _date_in(date), measured)
             except ValueError as wrong:
@@ -335,7 +349,7 @@ class _Header:
 def _booked_in(header: Sequence[str]) -> dict[str, str]:
     """Return the columns of a notebook in a header; empty if it is none."""
     names = {}
-    for name in (NUMBER, ERROR, STATUS, *WRITTEN):
+    for name in BOOKED:
         column = name
         while BOOK + column in header:
             column = BOOK + column
@@ -362,6 +376,25 @@ def _date_in(text: str) -> str:
 def _number_in(column: Column, row: int) -> float | None:
     value = float(column.values[row])
     return None if np.isnan(value) or column.labels else value
+
+
+def _answers_in(table: TableFile, column: Column) -> list[Answer | None]:
+    """Return the answer in each row; there may be several measurements, or counts, in a cell."""
+    try:
+        if not column.missing.all():
+            column.check_numbers()
+    except CellError:
+        (texts,) = table.read([column.name], (), [column.name])
+        try:
+            return [
+                None if is_missing(text) else read_cell(text)
+                for text in (unprotected(each) for each in _texts_of(texts))
+            ]
+        except ValueError:
+            pass
+        raise
+    numbers = (_number_in(column, row) for row in range(len(column.values)))
+    return [None if value is None else Answer(value, None) for value in numbers]
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:

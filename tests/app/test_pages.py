@@ -202,6 +202,27 @@ def test_what_was_taken_back_elsewhere_is_typed_again_where_it_is_asked(run, pat
     assert entries(run)[2] == (3, "pending", None)
 
 
+def test_settings_are_corrected_and_what_was_is_shown(run, path):
+    window = Window(path)
+    window.open()
+    assert "is saved" in window.send("/tell/4", "value", value="14.7; 15.3")
+    assert run.history()[3]["measurements"] == [14.7, 15.3]
+    assert "mean of 14.7, 15.3" in window.text
+    window.open("/correct/4")
+    text = window.send("/correct/4", "value", side0="200", side2="B", by="Ada")
+    assert window.status == 422 and "must be 20 to 90" in text and 'value="Ada"' in text
+    window.send("/correct/4", "value", side0="55.5", side2="B", by="Ada", note="a typing error")
+    entry = run.history()[3]
+    assert (entry["params"]["temperature (°C)"], entry["params"]["catalyst"]) == (55.5, "B")
+    assert (entry["answer"], entry["note"]) == (15.0, "a typing error")
+    window.open("/correct/4")
+    window.send("/correct/4", "value", value="16", by="Bob <b>")
+    for page in (window.open(), window.open("/report.html")):
+        shown = " ".join(re.sub("<[^>]*>", " ", page[page.index("What was changed") :]).split())
+        assert "55.5" in shown and "Ada" in shown and "Bob &lt;b&gt;" in shown
+        assert "result 15 16" in shown and "14.7; 15.3 nothing" in shown
+
+
 def test_only_what_was_seen_is_taken_back(run, path):
     window = Window(path)
     window.open()

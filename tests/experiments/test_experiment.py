@@ -350,7 +350,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason"),
-        *("note", "operator", "date", "measured"),
+        *("note", "operator", "date", "measured", "measurements"),
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,6 +12,7 @@ from skgpb import EIOptimizer, GPUCBOptimizer
 from skgpb.domains import Cells
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, write_table
+from skgpb.experiments.records import today
 from skgpb.experiments.table import ERROR, NUMBER, STATUS, WRITTEN, read_answers
 
 FORMATS = ["csv", "german.csv", "xlsx"]
@@ -339,3 +341,135 @@ def test_averages_over_regions_are_none_over_settings(tmp_path):
     run.tell(1.0, run.ask()[0]["query"])
     with pytest.raises(ValueError, match=r"'0 to 1': averages over regions .* --regions"):
         again(run, tmp_path, "csv", ["x=0:1", "kind=A,B"])
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_several_measurements_of_a_run_come_back(tmp_path, ending):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")
+    told = run.tell("14.7 15.3", run.ask()[0]["query"], note="two")
+    assert (told["answer"], told["measurements"]) == (15.0, [14.7, 15.3])
+    assert_allclose(told["noise"], 0.3)  # the standard error of two, 0.6 apart
+    run.tell([-1, 2, -1, 4.5], at={"x": 0.5})
+    run.tell(2.5, at={"x": 0.75}, measured={"measurements": "a name that is taken"})
+    equal = run.tell("3; 3", at={"x": 0.25})
+    assert (equal["answer"], equal["noise"], equal["measurements"]) == (3.0, None, [3.0, 3.0])
+    found = again(run, tmp_path, ending, answer="yield").history()
+    for one, two in zip(run.history(), found, strict=True):  # a spreadsheet has 16 digits
+        for name in ("answer", "noise"):
+            assert one[name] == two[name] or abs(one[name] / two.pop(name) - 1) < 1e-15
+        assert one | two == one
+    corrected = run.correct(1, 14.0)
+    assert (corrected["noise"], corrected["measurements"]) == (None, [])
+    assert run.correct(1, "14 15")["noise"] == 0.5
+
+
+def test_several_measurements_stand_in_a_cell_of_any_table(tmp_path):
+    for name, text in (
+        ("a.csv", "x,y\n0.1,14.7 15.3\n0.2,3 of 4\n0.3,2\n0.4,\n0.5,NA\n0.6,1; 2;6\n"),
+        ("b.csv", "x;y\n0,1;14,7 15,3\n0,2;3 of 4\n0,3;2,0\n0,4;\n0,5;NA\n0,6;1,0 2,0 6\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        run = Experiment.create(tmp_path / f"{name}.skgpb", ["x=0:1"], data=tmp_path / name)
+        history = {entry["params"]["x"]: entry for entry in run.history()}
+        assert [history[x]["answer"] for x in (0.1, 0.2, 0.3, 0.6)] == [15.0, 0.75, 2.0, 3.0]
+        assert len(history) == 4 and history[0.3]["noise"] is None
+        assert history[0.6]["measurements"] == [1.0, 2.0, 6.0]
+        assert_allclose(history[0.1]["noise"], 0.3)
+    (tmp_path / "c.csv").write_text("x,y\n0.1,14.7 x\n")
+    with pytest.raises(ValueError, match="line 2, column 'y': '14[.]7 x' is not a number"):
+        run.add_table(tmp_path / "c.csv")
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("1 234", "may be one number or several measurements, got '1 234': write 1234, or 1; 234"),
+        ("14,7 15,3", "a measurement in the answer must be a number, got '14,7': write 14.7"),
+        ("14.7 nan", "a measurement in the answer must be a finite number, got nan"),
+        ("", "the answer must be a number, got ''"),
+        ([], "the answer must be a number, or several, got none"),
+        ([1, None], "a measurement in the answer must be a number, got None"),
+    ],
+)
+def test_measurements_that_are_none_are_refused(tmp_path, answer, says):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"])
+    with pytest.raises(ValueError, match=re.escape(says)):
+        run.tell(answer, at={"x": 0.5})
+    with pytest.raises(ValueError, match="the noise of '1; 2' follows from its measurements"):
+        run.tell("1; 2", at={"x": 0.5}, noise=0.1)
+    assert run.history() == []
+
+
+def test_settings_are_corrected_and_every_change_keeps_what_was(tmp_path):
+    path = tmp_path / "run.skgpb"
+    table = tmp_path / "past.csv"
+    table.write_text("x,kind,y\n0.1,A,1\n0.2,B,2\n")
+    run = Experiment.create(path, ["x=0:1", "kind=A,B"], data=table, noise=0.1)
+    asked = [entry["query"] for entry in run.ask(3)]
+    params = run.history()[2]["params"]
+    run.tell(0.0, asked[0], operator="Ada", note="a")
+    run.fail(asked[1])
+    run.tell(3.0, asked[2], at={"x": 0.5, "kind": "B"}, operator="Ada")
+    run.correct(asked[0], at={"x": 0.75, "kind": "A"}, by="Bob")
+    run.correct(asked[0], 4.0, at={"x": 0.875, "kind": "A"}, by="Bob")
+    run.correct(asked[1], at={"x": 1, "kind": "B"})
+    run.correct(2, at={"x": 0.25, "kind": "B"}, by="Eve")
+    run.annotate(asked[0], note="b", measured={"pH": 7.0}, by="Eve")
+    run.change(["x=0:2"], "x <= 1.5", by="Eve")
+    undone = run.undo(by="Eve")
+    assert [(e["query"], e["params"]["x"], e["answer"]) for e in run.history()] == [
+        (1, 0.1, 1.0),
+        (2, 0.25, 2.0),
+        (3, 0.875, 4.0),
+        (4, 1.0, None),
+    ]
+    changes = run.changes()
+    assert {change["when"][:10] for change in changes} == {today()}
+    assert [(c["query"], c["what"], c["before"], c["after"], c["by"]) for c in changes[1:9]] == [
+        (3, "params", params, {"x": 0.75, "kind": "A"}, "Bob"),
+        (3, "params", {"x": 0.75, "kind": "A"}, {"x": 0.875, "kind": "A"}, "Bob"),
+        (3, "answer", 0.0, 4.0, "Bob"),
+        (4, "params", changes[4]["before"], {"x": 1.0, "kind": "B"}, ""),
+        (2, "params", {"x": 0.2, "kind": "B"}, {"x": 0.25, "kind": "B"}, "Eve"),
+        (3, "note", "a", "b", "Eve"),
+        (None, "x", "0 to 1, in steps of 0.001", "0 to 2, in steps of 0.01", "Eve"),
+        (5, "params", undone["params"], None, "Eve"),
+    ]
+    assert changes[0]["query"] == 5 and changes[0]["after"] == undone["params"]
+    assert Experiment(path).changes() == changes and Experiment(path).history() == run.history()
+    assert run.best()["best_answer"]["query"] == 3
+    # Nothing is left of a correction that is refused.
+    for arguments, says in (
+        ({}, "nothing is corrected"),
+        ({"at": {"x": 3, "kind": "A"}}, "x must be 0 to 2, got 3"),
+        ({"at": {"x": 1}}, "no value for 'kind'"),
+        ({"at": {"x": 1, "kind": "A"}, "noise": 0.5}, "noise is of an answer that is given"),
+        ({"answer": 2, "by": 3}, "by must be a name"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            run.correct(3, **arguments)
+    with pytest.raises(ValueError, match="past data, which have no noise of their own"):
+        run.correct(1, "1 2")
+    assert run.changes() == changes and Experiment(path).history() == run.history()
+
+
+def test_a_setting_that_was_corrected_is_as_if_it_had_been_told(tmp_path):
+    runs = []
+    for name, right in (("a", True), ("b", False)):
+        run = Experiment.create(tmp_path / name, ["x=0:1", "y=0:1"], noise=0.1)
+        for i in range(8):
+            (entry,) = run.ask()
+            at = {"x": i / 8, "y": 0.5} if right and i % 3 == 0 else None
+            run.tell(i % 4, entry["query"], at=at)
+        runs.append(run)
+    for i in (6, 0, 3):
+        runs[1].correct(i + 1, at={"x": i / 8, "y": 0.5})
+    one, two = ([e["params"] for e in run.history()] for run in runs)
+    assert one[::3] == two[::3]
+    for entry, params in zip(runs[1].history(), one, strict=True):
+        if entry["params"] != params:  # it was asked otherwise
+            runs[1].correct(entry["query"], at=params)
+    assert [e | {"date": ""} for e in runs[0].history()] == [
+        e | {"date": ""} for e in runs[1].history()
+    ]
+    assert_allclose(runs[0].best()["mean"], runs[1].best()["mean"], atol=0.2)
