@@ -23,6 +23,13 @@ KINDS = [
     ("log", "number, log scale"),
     ("choice", "list of choices"),
 ]
+# Words of messages, and those of the pages for the same.
+WORDS = [
+    (r"\bquery (?=\d)", "experiment "),
+    (r"\bside named\b", "setting named"),
+    (r"\bthe sides are\b", "the settings are"),
+    (r"\bconstraint (?=')", "the rule "),
+]
 SCALES = {"range": "", "integer": "int", "log": "log"}
 
 
@@ -85,7 +92,9 @@ class Form:
 
 def sentence(error: object) -> str:
     """Write the message of an error as a sentence, in the words of the pages."""
-    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(cleaned(str(error)).split()))
+    text = " ".join(cleaned(str(error)).split())
+    for program, page in WORDS:
+        text = re.sub(program, page, text)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 

@@ -45,18 +45,18 @@ from skgpb.app.views import (
     digest_of_pending,
     digest_of_results,
     outcome_of,
-    rounded,
     row_of,
     whole,
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel
+from skgpb.experiments.sides import rounded
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
 
-# Message on the next page, and the number of the query.
-Said = tuple[str, int]
+# Message on the next page, and the number of the query, or those of the first and the last.
+Said = tuple[str, int | str]
 Change = Callable[[Experiment], Said]
 Taken = TypeVar("Taken")
 # Queries that one form may ask for.
@@ -73,6 +73,7 @@ SAID = {
     "next": "The result of experiment {number} is saved, and the next one is suggested.",
     "corrected": "The result of experiment {number} is corrected.",
     "asked": "Experiment {number} is suggested.",
+    "several": "Experiments {number} are suggested.",
     "undone": "The last entry, of experiment {number}, is taken back.",
     "skipped": "Experiment {number} is skipped.",
     "repeated": "Experiment {number} has the same settings once more.",
@@ -201,7 +202,7 @@ class Pages:
     def run(self) -> Any:
         """The page of the experiment, or the form that begins it."""
         number, said = request.args.get("number", ""), SAID.get(request.args.get("said", ""), "")
-        known = number.isdecimal() or "{number}" not in said
+        known = all(map(str.isdecimal, number.split(" to "))) or "{number}" not in said
         return self._show_run(said=said.format(number=number) if known else "")
 
     def _opened(self) -> Experiment | None:
@@ -398,7 +399,8 @@ class Pages:
                     "was suggested. Look at it and press the button again if you need more."
                 )
             queries = experiment.ask(count, another=True)
-            return "asked", queries[-1]["query"]
+            first, last = (queries[i]["query"] for i in (0, -1))
+            return ("asked", first) if first == last else ("several", f"{first} to {last}")
 
         return self._submitted(form, change)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
 from skgpb.experiments.changes import in_words
-from skgpb.experiments.sides import shown
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]
@@ -233,20 +232,13 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
     )
     if noise:
         about += (
-            "; a single one varies around its average with a standard deviation of about "
-            f"{noise:.2g}. The best of many results is partly luck, so the expected result may be "
+            f". Repeated results scatter by about {noise:.2g} around their average (standard "
+            "deviation). The best of many results is partly luck, so the expected result may be "
             "less good"
         )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
     return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.")
-
-
-def rounded(value: float, std: float) -> str:
-    """Write an estimate with the digits that are meaningful, given its standard deviation."""
-    if not 0.0 < std < math.inf:
-        return shown(value)
-    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
 
 
 def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:

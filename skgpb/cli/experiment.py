@@ -24,7 +24,7 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
 from skgpb.experiments.listed import experiments_in
-from skgpb.experiments.sides import shown
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import split_pair
 
 # Output of a command: an object for programs, and lines for people.
@@ -390,13 +390,12 @@ def _expect(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     found, status = experiment.expect(_pairs(arguments.at)), experiment.status()
     unit = f" {status['unit']}" if status["unit"] else ""
-    low, high = map(shown, found["interval_95"])
     lines = [
-        f"{status['answer'] or 'answer'} there: {shown(found['mean'])}{unit}, with 95 % "
-        f"probability between {low} and {high}, and noise of {shown(found['noise'])}{unit}"
+        f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
+        f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
     ]
     if not found["possible"]:
-        lines.append("the constraints do not allow this setting")
+        lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
     return found, lines
 
 
@@ -508,19 +507,16 @@ def _best(arguments: argparse.Namespace) -> Said:
     best = experiment.best()
     if best is None:
         raise UsageError(
-            f"{arguments.run_file} has no answer yet that a recommendation could rest on: ask, "
-            "evaluate and tell"
+            f"{arguments.run_file} has no answer yet: ask, try what is asked, and tell its answer"
         )
     status = experiment.status()
     unit = f" {status['unit']}" if status["unit"] else ""
-    low, high = map(shown, best["interval_95"])
     top = best["best_answer"]
     lines = [
         f"recommended after {count(best['n_answers'], 'answer')}",
         *_setting(best["params"]),
-        f"{status['answer'] or 'answer'} there: {shown(best['mean'])}{unit}, with 95 % probability "
-        f"between {low} and {high}",
-        f"noise of one answer: {shown(best['noise'])}{unit}, its standard deviation",
+        f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
+        f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         f"best answer so far: {shown(top['answer'])}{unit}, of query {top['query']}",
     ]
     if arguments.stop_within is None:
@@ -561,9 +557,15 @@ def _state(experiment: Experiment) -> list[str]:
     lines = [", ".join(counts)]
     if best is not None:
         setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
-        expected = f"{shown(best['mean'])} +- {shown(1.96 * best['std'])}"
-        lines.append(f"recommended so far: {setting}, where {expected} is expected")
+        lines.append(f"recommended so far: {setting}; {_expected(best)}")
     return lines
+
+
+def _expected(found: dict[str, Any], unit: str = "") -> str:
+    """Return what is expected, with the digits that are known and an interval."""
+    numbers = found["mean"], *found["interval_95"]
+    mean, low, high = (rounded(number, found["std"]) for number in numbers)
+    return f"expected {mean}{unit} (95 %: {low} to {high})"
 
 
 def _written(entry: dict[str, Any]) -> list[str]:

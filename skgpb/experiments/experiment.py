@@ -784,7 +784,8 @@ class Experiment(KeptRun):
         """
         with self._reading():
             n = sum(entry.answer is not None for entry in self._entries)
-            return verdict(self.gap(confidence), n, len(self._sides), within, confidence)
+            gap, unit = self.gap(confidence), self._labels["unit"]
+            return verdict(gap, n, len(self._sides), within, confidence, unit)
 
     def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
         """Predict the answer at a setting.
@@ -798,8 +799,9 @@ class Experiment(KeptRun):
         -------
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
-            ``interval_95``; ``noise``, the standard deviation of the noise in an answer; and
-            ``possible``, whether the constraints allow the setting.
+            ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
+            ``possible``, whether the constraints allow the setting; and ``violates``, those
+            that it breaks.
         """
         with self._reading():
             if all(entry.answer is None for entry in self._entries):

@@ -168,6 +168,8 @@ class Side:
             if low != int(low) or high != int(high):
                 raise ValueError(f"{name}: int needs whole numbers, got {low:g}:{high:g}")
             return cls(name, "integer", stats.randint(int(low), int(high) + 1))
+        if scale.count(",") == 1 and _reads(scale.replace(",", ".")):
+            raise ValueError(f"{name}: write the step with a point: {scale.replace(',', '.')}")
         step = number(scale, f"{name}: what follows the range must be log, int, any or a step")
         if not 0 < step <= high - low or (high - low) / step > MOST_VALUES:
             raise ValueError(
@@ -498,6 +500,22 @@ def shown(value: Any, digits: int = 6) -> str:
         ends = [shown(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def rounded(value: float, std: float) -> str:
+    """Write an estimate with the digits that are meaningful, given its standard deviation.
+
+    Parameters
+    ----------
+    value, std : float
+
+    Returns
+    -------
+    text : str
+    """
+    if not 0.0 < std < math.inf:
+        return shown(value)
+    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
 
 
 def exact(value: Any) -> str:

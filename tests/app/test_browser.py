@@ -192,10 +192,10 @@ class Browser(Person):
             self.choose("Kind", kind, box)
             for label, text in zip(labels, texts, strict=True):
                 self.type(label, text, box)
-        self.type("What settings must be together", CONSTRAINT)
+        self.type("Rules between settings", CONSTRAINT)
         self.type("Its name", "loss")
         self.choose("Look for the", "smallest result")
-        self.type("Number that fixes all random choices", str(SEED))
+        self.type("Random seed (leave empty)", str(SEED))
         if data is not None:
             self.labelled("Or a file, Excel or CSV").send_keys(str(data))
         self.press("Start")
@@ -236,7 +236,7 @@ class Browser(Person):
         return self.asked()
 
     def widen(self, side, high):
-        self.press("Change the limits, a list or what must be together")
+        self.press("Change limits, choices or rules")
         box = self.driver.find_element("xpath", f"//fieldset[legend='{side}']")
         self.type("Largest value", high, box)
         self.press("Go on with these")

@@ -18,6 +18,7 @@ from scipy import stats
 from skgpb import GPUCBOptimizer
 from skgpb.domains import Steps
 from skgpb.experiments import Experiment
+from skgpb.experiments.sides import rounded
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
 
@@ -28,7 +29,6 @@ from matplotlib.figure import Figure
 
 from skgpb.app.pages import make_app
 from skgpb.app.pictures import progress
-from skgpb.app.views import rounded
 from skgpb.cli.experiment_picture import draw_experiment
 
 SIDES = ["temperature (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]

@@ -199,7 +199,7 @@ def test_what_cannot_be_set_is_refused():
 WRONG = {
     "A * B <= 3": "multiplies sides",
     "1 / A <= 3": "divides by a side",
-    "A + D <= 1": "'D' is neither a number nor one of the sides",
+    "A + D <= 1": "there is no side named 'D'; the sides are",
     "A + B": "no <=, >= or =",
     "A < 3": "write <= for <",
     "2,5*A <= 3": "a point, not a comma",
