@@ -44,6 +44,7 @@ from skgpb.app.views import (
     digest,
     digest_of_pending,
     digest_of_results,
+    is_number,
     outcome_of,
     row_of,
     whole,
@@ -165,7 +166,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters |= {"rounded": rounded, "whole": whole}
+    app.jinja_env.filters |= {"is_number": is_number, "rounded": rounded, "whole": whole}
     guard.watch(app)
     return app
 

@@ -21,6 +21,14 @@ Settings = list[tuple[str, str]]
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
 
+# A number, or a range of numbers, and no name that begins with a digit.
+NUMBER = re.compile(r"(-?\d[\d.]*(e[-+]?\d+)?)( to (-?\d[\d.]*(e[-+]?\d+)?))?")
+
+
+def is_number(text: str) -> bool:
+    """Return whether a value is a number or a range of numbers."""
+    return bool(NUMBER.fullmatch(text))
+
 
 def whole(text: str) -> Markup:
     """Return a text in which no number is broken across lines: half of it is another number."""

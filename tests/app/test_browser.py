@@ -414,6 +414,40 @@ def test_two_windows_and_the_command_line_lose_nothing(driver, run):
     assert [entry["answer"] for entry in run.history()] == [1.5, 2.5, 0.25, 0.5]
 
 
+def test_what_is_printed_is_whole(driver, run):
+    """On paper nothing can be scrolled: the notebook has all columns, and a page a picture."""
+    words = "the stirrer stopped for some minutes before somebody noticed it; "
+    run.annotate(1, note=8 * words, measured={"colour after an hour": "light red"})
+    run.correct(2, 1.25, by="Ada Lovelace")
+    person = Person(driver)
+    try:
+        with Served(run.path) as served:
+            person.open(served.address)
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+            size = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            assert driver.execute_script("return document.documentElement.scrollWidth") == 718
+            tables = driver.execute_script(
+                "return [...document.querySelectorAll('table')].map("
+                "t => t.getBoundingClientRect().right - document.documentElement.clientWidth)"
+            )
+            assert len(tables) == 2 and max(tables) <= 0
+            heights = [image.size["height"] for image in person.all("figure img")]
+            assert heights and max(heights) <= 20 / 2.54 * 96 + 1
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_links_are_large_enough_for_a_finger(driver, run):
+    person = Person(driver)
+    with Served(run.path) as served:
+        person.open(served.address)
+        sizes = [link.size for link in person.all("main a") if link.is_displayed()]
+        assert len(sizes) > 8
+        assert all(min(size["width"], size["height"]) >= 24 for size in sizes)
+
+
 def test_a_keyboard_is_enough(driver, run):
     person = Person(driver)
     with Served(run.path) as served:

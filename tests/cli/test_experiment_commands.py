@@ -230,7 +230,9 @@ def test_people_read_what_they_need(path, capsys):
     assert main(["show", str(path)]) == 0
     assert "  salt         0.0001 to 0.1, on a log scale\n" in capsys.readouterr().out
     assert main(["best", str(path)]) == 0
-    assert "with 95 % probability between" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(r"answer there: expected \S+ \(95 %: \S+ to \S+\)\n", out)
+    assert re.search(r"repeated answers scatter by \S+ \(standard deviation\)\n", out)
     assert main(["undo", str(path)]) == 0
     assert "query 2: 0.5 is taken back" in capsys.readouterr().out
 
