@@ -137,10 +137,9 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
     """Everything about a search, for other programs."""
     finding, table = found.finding, found.table
     judged, limits = finding.verdict, finding.limits
-    members = np.flatnonzero(finding.rows)
+    members, numbers = np.flatnonzero(finding.rows), table.numbers
     outliers = [
-        {"row": int(table.rows[i]), "value": float(table.values[i])}
-        for i in limits.outliers.tolist()
+        {"row": int(numbers[i]), "value": float(table.values[i])} for i in limits.outliers.tolist()
     ]
     return {
         "command": arguments.command,
@@ -151,7 +150,7 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "sought": "lowest" if finding.minimizes else "highest",
         "n_rows": len(table.values),
         "n_members": len(members),
-        "members": table.rows[members].tolist(),
+        "members": numbers[members].tolist(),
         "lower": ends_of(table.features, members, np.min),
         "upper": ends_of(table.features, members, np.max),
         "where": found.where_of(found.limits),
@@ -357,8 +356,11 @@ def _outliers(found: ExactFound, result: dict[str, Any]) -> list[str]:
     outliers = result["outliers"]
     if not outliers:
         return []
-    place = found.table.file.place
-    shown = ", ".join(f"{each['value']:,.6g} in {place(each['row'])}" for each in outliers[:NAMED])
+    rows, file = found.table.rows[found.finding.limits.outliers[:NAMED]], found.table.file
+    shown = ", ".join(
+        f"{each['value']:,.6g} in {file.place(row)}"
+        for each, row in zip(outliers, rows.tolist(), strict=False)
+    )
     more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
     low, high = (number(end, 4) for end in result["outliers_count_as"])
     return [
