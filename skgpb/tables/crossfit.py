@@ -45,7 +45,7 @@ from skgpb.tables.search import recommend, search_rows, standardized
 N_FOLDS = 10
 # Largest p-values of a feature at first, of all features together in the end, and of an end of a
 # number. Chosen by the tables of benchmarks.tables --verdicts --half choosing.
-LENIENT, STRICT, OF_END = 0.5, 0.02, 0.05
+LENIENT, STRICT, OF_END = 0.5, 0.005, 0.05
 # A condition is dropped that brings less than this share of what the group is above the table.
 LITTLE = 0.05
 # Standard errors by which the shrunken average of a larger box of the same search may be less.

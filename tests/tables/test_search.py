@@ -136,7 +136,9 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
         table = MemoryTable({"shop": np.array(list(names), dtype=object)[shop], "x": x}, y)
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
         box = Subgroup.of({"shop": Categories((names[2], names[3])), "x": Interval(low=low)})
-        inside = recommend(table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=0))
+        inside = recommend(
+            table, y, SimpleNamespace(inside=[table.shape.inside(box)], largest=lambda _: 0)
+        )
         found.append(table.rows(table.shape.subgroup(inside)).tolist())
     assert found[0] == found[1] == found[2]
     assert set(shop[found[0]]) == {2, 3}
@@ -154,7 +156,7 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     box = Subgroup.of({"x": Interval(low=edge), "other": Interval()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
-    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=0))
+    inside = recommend(table, y, SimpleNamespace(inside=[inside], largest=lambda _: 0))
     assert inside[table.shape.offsets[2] - 1] == (not low)
 
 
