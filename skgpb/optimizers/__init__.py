@@ -3,7 +3,7 @@
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
-from skgpb.optimizers.cmes import CMESOptimizer
+from skgpb.optimizers.cmes import CMESOptimizer, MaxValueSearch
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
@@ -17,22 +17,25 @@ from skgpb.optimizers.gpoo import GPOOOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
 from skgpb.optimizers.indirect_baselines import (
+    IndirectBaseline,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.indirect_search import BaseIndirectSearch, IndirectSearch
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.round import Round
-from skgpb.optimizers.search import Search
+from skgpb.optimizers.search import Search, SetSearch
 from skgpb.optimizers.stooo import StoOOOptimizer
 from skgpb.optimizers.tree_search import Leaves, TreeSearch
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
 
 __all__ = [
+    "BaseIndirectSearch",
     "BaseUCBOptimizer",
     "CMESOptimizer",
     "CMETSOptimizer",
@@ -47,17 +50,21 @@ __all__ = [
     "GPZoomingOptimizer",
     "IDSOptimizer",
     "IGPUCBOptimizer",
+    "IndirectBaseline",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
+    "IndirectSearch",
     "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
     "Leaves",
     "MESOptimizer",
+    "MaxValueSearch",
     "PIOptimizer",
     "Round",
     "Search",
+    "SetSearch",
     "StoOOOptimizer",
     "Stop",
     "TargetsOptimizer",

@@ -52,7 +52,7 @@ def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) 
     best, top = maximise_in_box(value, room.coordinates[starts], room.bounds)
     if not beats(top, means[slot]):
         return targets.arm(slot)
-    return targets.placed_arm(room.rows_at(best[np.newaxis])[0])
+    return targets.arm_in(room, best)
 
 
 def best_target(

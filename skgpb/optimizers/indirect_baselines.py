@@ -13,9 +13,9 @@ References
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from math import isnan, sqrt
 from typing import Any
 
@@ -24,15 +24,16 @@ from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.guarantee import Guarantee
 from skgpb.kernels.evaluator import origin_of
-from skgpb.optimizers._indirect import BaseQuerySetOptimizer
+from skgpb.locks import locked
+from skgpb.optimizers.indirect_search import IndirectSearch
+from skgpb.optimizers.round import KnownOfArms, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
+from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
 from skgpb.utils import (
@@ -50,87 +51,46 @@ from skgpb.utils import (
 MARGIN = 0.01
 
 
-class BaseIndirectBaseline(BaseQuerySetOptimizer):
-    """A rule that scores queries by the posterior of g given the answers alone.
+@dataclass(eq=False, repr=False)
+class IndirectBaseline(IndirectSearch):
+    """Base class of rules that score queries by the posterior of g given the answers alone.
 
-    A subclass implements ``_acquisition``.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+
+    Parameters
+    ----------
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+
+    Attributes
+    ----------
+    answers_ : OnlineGaussianProcessRegressor
+        Posterior of g given the answers alone, over queries.
     """
 
-    _parameter_constraints: dict[str, Any] = {
-        "answer_kernel": [None, Kernel],
-    }
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        query_kernel: Kernel | None = None,
-        conditional: Kernel | None = None,
-        *,
-        answer_kernel: Kernel | None = None,
-        operator: str = "auto",
-        bounds: Any = None,
-        queries: Any = None,
-        query_bounds: Any = None,
-        n_candidates: int = 2500,
-        continuous: bool = True,
-        n_points: int = 2500,
-        n_initial: int | None = None,
-        alpha: float | Callable[[np.ndarray], float] | None = None,
-        model_noise: str | float = "auto",
-        cost: Any = None,
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.query_kernel = query_kernel
-        self.conditional = conditional
-        self.answer_kernel = answer_kernel
-        self.operator = operator
-        self.bounds = bounds
-        self.queries = queries
-        self.query_bounds = query_bounds
-        self.n_candidates = n_candidates
-        self.continuous = continuous
-        self.n_points = n_points
-        self.n_initial = n_initial
-        self.alpha = alpha
-        self.model_noise = model_noise
-        self.cost = cost
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
+    _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
-    @abstractmethod
-    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: Any) -> np.ndarray:
-        """Score of queries from the posterior of g at them, (n,) each."""
+    def _round(self, pending: list[Any]) -> Round:
+        gp, level, prices = self._of_answers, self._model.alpha, self._prices
+        blocks = [query.a[np.newaxis] for query in pending]
+        told = np.array([prices.noise_of(query, level) for query in pending])
+        expected = gp.imagine(blocks, told) if pending else gp
+        slots = [query.index for query in pending]
+        known = KnownOfArms(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
+        costs, noises = prices.of_round(level)
+        return Round(known, noises / gp.scale**2, costs, *self._stage(len(pending)))
 
-    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Score per unit cost."""
-        return value / cost
-
-    @abstractmethod
-    def _round_state(self) -> Any:
-        """Return the values shared by all scores of a round, such as the incumbent."""
-
-    def _best_by_rule(self) -> IndirectQuery:
-        """One round: the posterior of g given the answers, the score, its argmax."""
-        state, expected = self._round_state(), self._expected_answers()
-
-        def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
-            mean, std = expected.tracked_moments() if A is None else expected.moments(A, std=True)
-            return self._per_cost(self._acquisition(mean, std, state), costs)
-
-        # Pending queries change the posterior of the candidates only.
-        return self._most_valuable(score, search=not self._record.pending)
+    @property
+    def _incumbent(self) -> float:
+        """Largest posterior mean of g at the queries told so far, in units of its process."""
+        gp = self._of_answers
+        if not len(gp.observed):
+            return 0.0
+        return (float(gp.moments(gp.observed.rows).max()) - gp.offset) / gp.scale
 
     # -- the second Gaussian process, on g over the query space --------------------------------
 
@@ -143,14 +103,10 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
                 "Use IndirectUCBOptimizer(beta='rkhs'), CMESOptimizer or IndirectTargetsOptimizer"
             )
 
-    def _begun(self) -> None:
-        box = self._queries.box
-        box = box_around(self._queries.rows) if box is None else box
-        kernel = (
-            smooth_kernel(box)
-            if self._own.answer_kernel is None
-            else clone(self._own.answer_kernel)
-        )
+    def _begin(self) -> None:
+        super()._begin()
+        given = self._own.answer_kernel
+        kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
@@ -171,30 +127,22 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
         self._share_lock(regressor)
-        rows = self._queries.rows
-        origin = origin_of(kernel, box_around(rows))
-        return regressor.start(kernel, self._queries.n_dims, origin).track(rows)
-
-    def _expected_answers(self) -> GaussianProcess:
-        """The posterior of g after the answers to pending queries, their values as expected."""
-        if not self._record.pending:
-            return self._of_answers
-        blocks = [query.a[np.newaxis] for query in self._record.pending]
-        noises = self._alphas_of(list(self._record.pending)).tolist()
-        return self._of_answers.imagine(blocks, noises)
+        A = self.domain_.A
+        return regressor.start(kernel, A.shape[1], origin_of(kernel, box_around(A))).track(A)
 
     def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
         """The Gaussian process on g with the noise that the model of f has learned."""
         samples, told = self._model.samples, slice(self._record.n_fitted, None)
-        A, z, alphas = map(np.array, (self._asked(), samples.reward[told], samples.alpha[told]))
+        z, alphas = map(np.array, (samples.reward[told], samples.alpha[told]))
         if not np.isnan(alphas).any():
             return copy(self.answers_)
         noises = np.where(np.isnan(alphas), self._model.alpha, alphas)
         answers = self._make_answers(clone(self.answers_.kernel_))
-        answers.process_.observe_all(A, z, noises)
+        answers.process_.observe_all(self._rows_with([]), z, noises)
         return answers
 
-    def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+    def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        super()._update(query, reward, alpha)
         alpha = self._model.alpha if isnan(alpha) else alpha
         if query.index >= 0:
             self._of_answers.observe_tracked(query.index, reward, alpha)
@@ -230,32 +178,15 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
             kernel = kernel.clone_with_theta(answers["theta"])
         self.answers_ = self._make_answers(kernel)
         self.answers_.process_ = self._of_answers.after(answers["process"])
-        self._of_answers.track(self._queries.rows)
-
-    def _incumbent(self) -> float:
-        """Largest posterior mean of g at the queries told so far."""
-        if not len(self._of_answers.observed):
-            return self._of_answers.offset
-        return float(self.answers_.predict(self.answers_.X_train_).max())
+        self._of_answers.track(self.domain_.A)
 
 
-@with_shared_paragraphs
-class IndirectEIOptimizer(BaseIndirectBaseline):
+class IndirectEIOptimizer(IndirectBaseline):
     """Expected improvement on indirect answers, to compare CMES with.
 
     It asks the query with the largest expected improvement of g, and recommends the maximum of f.
 
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
-    cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
-        improvement.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    Its parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
 
     See Also
     --------
@@ -270,33 +201,20 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     True
     """
 
-    def _round_state(self) -> float:
-        return self._incumbent()
+    _says_worth = True
 
-    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
-        """Logarithm of the expected improvement, which does not underflow."""
-        return log_expected_improvement(mean, std, state)
-
-    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        return value - np.log(cost)
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the logarithm of the expected improvement, which does not underflow."""
+        return log_expected_improvement(posterior.mean, posterior.std, self._incumbent)
 
 
-@with_shared_paragraphs
-class IndirectPIOptimizer(BaseIndirectBaseline):
+class IndirectPIOptimizer(IndirectBaseline):
     """Probability of improvement on indirect answers, to compare CMES with.
 
     It asks the query that most probably improves g, and recommends the maximum of f.
 
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
-    cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    Its parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
 
     See Also
     --------
@@ -311,38 +229,30 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     True
     """
 
-    def _round_state(self) -> float:
-        return self._incumbent() + MARGIN * self._of_answers.scale
+    _says_worth = True
 
-    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
-        """Logarithm of the probability that g exceeds the incumbent by the margin."""
-        return log_ndtr(standard_scores(mean, std, state))
-
-    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        return value - np.log(cost)
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
+        threshold = self._incumbent + MARGIN
+        return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
 
 
-@with_shared_paragraphs
-class IndirectUCBOptimizer(BaseIndirectBaseline):
+@dataclass(eq=False, repr=False)
+class IndirectUCBOptimizer(IndirectBaseline):
     """Upper confidence bounds on indirect answers, to compare CMES with.
 
     It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
+    Costs are counted but do not change the choice.
+
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
-    cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1. It is counted but does not
-        change the choice.
     beta : "rkhs", float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
         B (:doc:`/user_guide/guarantees`), with mean and deviation of the process on f.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
     --------
@@ -357,111 +267,42 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _: KW_ONLY
+    beta: Any = 4.0
+
+    _parameter_constraints = {
         "beta": [StrOptions({"rkhs"}), Interval(Real, 0, None, closed="left"), callable],
     }
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        query_kernel: Kernel | None = None,
-        conditional: Kernel | None = None,
-        *,
-        answer_kernel: Kernel | None = None,
-        operator: str = "auto",
-        bounds: Any = None,
-        queries: Any = None,
-        query_bounds: Any = None,
-        n_candidates: int = 2500,
-        continuous: bool = True,
-        n_points: int = 2500,
-        n_initial: int | None = None,
-        alpha: float | Callable[[np.ndarray], float] | None = None,
-        model_noise: str | float = "auto",
-        cost: Any = None,
-        beta: str | float | Callable[[int], float] = 4.0,
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            query_kernel=query_kernel,
-            conditional=conditional,
-            answer_kernel=answer_kernel,
-            operator=operator,
-            bounds=bounds,
-            queries=queries,
-            query_bounds=query_bounds,
-            n_candidates=n_candidates,
-            continuous=continuous,
-            n_points=n_points,
-            n_initial=n_initial,
-            alpha=alpha,
-            model_noise=model_noise,
-            cost=cost,
-            guarantee=guarantee,
-            optimizer=optimizer,
-            n_restarts_optimizer=n_restarts_optimizer,
-            relearn=relearn,
-            normalize_y=normalize_y,
-            direction=direction,
-            random_state=random_state,
-        )
-        self.beta: Any = beta
+    def _round(self, pending: list[Any]) -> Round:
+        return IndirectSearch._round(self, pending) if self._by_norm else super()._round(pending)
 
-    def _best_by_rule(self) -> IndirectQuery:
-        if not self._by_norm:
-            return super()._best_by_rule()
-        width, expected = sqrt(self._widths().beta()), self._expected()
-
-        def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
-            if A is None:
-                mean, std = expected.predict_query_tracked(return_std=True)
-            else:
-                mean, std = expected.moments(expected.kernel_.rows_of_queries(A))
-            return mean + width * std
-
-        return self._most_valuable(score, search=not self._record.pending)
-
-    def _round_state(self) -> float:
-        t = self._record.n_told + len(self._record.pending) + 1
-        return check_callable_value(self.beta, t, "beta") if callable(self.beta) else self.beta
-
-    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
-        return mean + np.sqrt(state) * std
-
-    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        return value
-
-    def _begun(self) -> None:
-        super()._begun()
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the upper confidence bounds."""
+        beta = self.beta
         if self._by_norm:
-            self._widths().warn_if_unfounded()
+            beta = self._widths().beta()
+        elif callable(beta):
+            beta = check_callable_value(beta, posterior.t, "beta")
+        return posterior.mean + sqrt(beta) * posterior.std
+
+    def _values(self, round: Round) -> np.ndarray:
+        return self.acquisition(round)
 
 
-@with_shared_paragraphs
-class IndirectMESOptimizer(BaseIndirectBaseline):
+@dataclass(eq=False, repr=False)
+class IndirectMESOptimizer(IndirectBaseline):
     """Max-value entropy search on indirect answers, to compare CMES with.
 
     It asks the query with the most information about the maximum of g, and recommends that of f.
 
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
-    cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
     --------
@@ -476,67 +317,19 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _: KW_ONLY
+    n_max_values: int = 100
+
+    _parameter_constraints = {
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        query_kernel: Kernel | None = None,
-        conditional: Kernel | None = None,
-        *,
-        answer_kernel: Kernel | None = None,
-        operator: str = "auto",
-        bounds: Any = None,
-        queries: Any = None,
-        query_bounds: Any = None,
-        n_candidates: int = 2500,
-        continuous: bool = True,
-        n_points: int = 2500,
-        n_initial: int | None = None,
-        alpha: float | Callable[[np.ndarray], float] | None = None,
-        model_noise: str | float = "auto",
-        cost: Any = None,
-        n_max_values: int = 100,
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            query_kernel=query_kernel,
-            conditional=conditional,
-            answer_kernel=answer_kernel,
-            operator=operator,
-            bounds=bounds,
-            queries=queries,
-            query_bounds=query_bounds,
-            n_candidates=n_candidates,
-            continuous=continuous,
-            n_points=n_points,
-            n_initial=n_initial,
-            alpha=alpha,
-            model_noise=model_noise,
-            cost=cost,
-            guarantee=guarantee,
-            optimizer=optimizer,
-            n_restarts_optimizer=n_restarts_optimizer,
-            relearn=relearn,
-            normalize_y=normalize_y,
-            direction=direction,
-            random_state=random_state,
-        )
-        self.n_max_values = n_max_values
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the information about the largest value of g."""
+        mean, std = posterior.mean, posterior.std
+        maxima = gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
+        return max_value_entropy(mean, std, maxima)
 
-    def _round_state(self) -> np.ndarray:
-        rng = np.random.default_rng([self._seed, self._record.n_told, len(self._record.pending)])
-        mean, std = self._of_answers.tracked_moments()
-        return gumbel_max_values(mean, std, self.n_max_values, rng)
-
-    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: np.ndarray) -> np.ndarray:
-        return max_value_entropy(mean, std, state)
+    def _values(self, round: Round) -> np.ndarray:
+        return self.acquisition(round) / round.cost

@@ -8,22 +8,21 @@ queries that lead to random points.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._ties import size_of
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.domains.indirect import IndirectQuery
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
-from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
+from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import largest_target_information
-from skgpb.optimizers.round import KnownIndirectly, Round
+from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import StrOptions
 
@@ -169,13 +168,26 @@ class TargetsOptimizer(Search):
         return values_of(self.rule, posterior)
 
 
-@with_shared_paragraphs
-class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
+@dataclass(eq=False, repr=False)
+class HasRule:
+    """The parameter of a search by a rule of one's own; it comes first."""
+
+    rule: str | Callable[[Round], Any] = "kg"
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "rule": [StrOptions(set(RULES)), callable]
+    }
+
+
+@dataclass(eq=False, repr=False)
+class IndirectTargetsOptimizer(IndirectSearch, HasRule):
     r"""Search by indirect queries with your own acquisition function, or KG, IDS or MES.
 
     A query a is answered with a noisy conditional expectation E[f(X) | A = a]. The target is the
     point x where f itself is largest. :class:`~skgpb.CMESOptimizer` does the same with max-value
     entropy search.
+
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
@@ -183,29 +195,19 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         Says the logarithm of what each query is worth: the knowledge gradient,
         information-directed sampling, the information about the largest value, or a function as
         :class:`~skgpb.TargetsOptimizer` takes it. ``IDSOptimizer(beta=9).acquisition`` is one.
-    kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
-    n_candidates : int, default=500
-        About how many rows of a box stand for all that can be asked.
     n_points : int, default=500
         About how many points of a grid stand for the domain of x.
-    n_initial, alpha, model_noise : %(indirect)s
-    cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
-
-    Attributes
-    ----------
-    surrogate_, history_, bounds_, spent_, alpha_, n_features_in_ : %(indirect)s
+    n_candidates : int, default=500
+        About how many rows of a box stand for all that can be asked.
 
     See Also
     --------
     CMESOptimizer : Asks what tells most about the largest value of f.
+    TargetsOptimizer : The same where queries do not lead to points by chance.
 
     Notes
     -----
-    The first queries are those of CMESOptimizer. Afterwards only the candidates are asked. A round
-    costs O(n m t) for n candidates and m points.
+    A round costs O(n m t) for n candidates and m points.
 
     Examples
     --------
@@ -225,92 +227,16 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
     True
     """
 
-    _parameter_constraints: dict[str, Any] = {"rule": [StrOptions(set(RULES)), callable]}
+    _: KW_ONLY
+    n_points: int = 500
+    n_candidates: int = 500
 
-    def __init__(
-        self,
-        rule: str | Callable[[Round], Any] = "kg",
-        kernel: Kernel | None = None,
-        query_kernel: Kernel | None = None,
-        conditional: Kernel | None = None,
-        *,
-        operator: str = "auto",
-        bounds: Any = None,
-        queries: Any = None,
-        query_bounds: Any = None,
-        n_candidates: int = 500,
-        n_points: int = 500,
-        n_initial: int | None = None,
-        alpha: float | Callable[[np.ndarray], float] | None = None,
-        model_noise: str | float = "auto",
-        cost: Any = None,
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.rule = rule
-        self.kernel = kernel
-        self.query_kernel = query_kernel
-        self.conditional = conditional
-        self.operator = operator
-        self.bounds = bounds
-        self.queries = queries
-        self.query_bounds = query_bounds
-        self.n_candidates = n_candidates
-        self.n_points = n_points
-        self.n_initial = n_initial
-        self.alpha = alpha
-        self.model_noise = model_noise
-        self.cost = cost
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
+    _says_worth = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the values of the rule for all candidates.
-
-        Parameters
-        ----------
-        posterior : Round
-            Posterior of all candidates and points, see :meth:`posterior`.
-
-        Returns
-        -------
-        values : ndarray of shape (n_candidates,)
-        """
+        """Return the values of the rule for all queries."""
         return values_of(self.rule, posterior)
 
-    @locked
-    def posterior(self) -> Round:
-        """Return the posterior before the next round, the argument of acquisition functions.
-
-        Returns
-        -------
-        posterior : Round
-            Pending queries count as answered with what is expected.
-        """
-        self._ensure_started()
-        process, n = self._expected(), len(self._record.pending)
-        return Round(
-            KnownIndirectly(process),
-            process.noise_of(self._alphas(None)) / process.scale_**2,
-            self._queries.costs,
-            self._record.n_told + 1 + n,
-            lambda: np.random.default_rng([self._seed, self._record.n_told, n]),
-        )
-
-    def _best_by_rule(self) -> IndirectQuery:
-        round = self.posterior()
-        values = self.acquisition(round) - np.log(round.cost)
-        if not np.isfinite(values).any():
-            values = round.query_var / round.cost
-        return self._most_valuable(lambda A, costs: values.copy(), False, size_of(values))
+    def _unit_of_values(self, round: Round) -> float | None:
+        return None

@@ -61,6 +61,7 @@ from skgpb.optimizers._prices import Prices, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, Round
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
@@ -79,75 +80,11 @@ LEAST_WORTH = 1e-300
 ANSWERED = {"seen": best_seen, "independent": best_alone}
 
 
-@with_shared_paragraphs
-class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
-    """Base class for your own acquisition function, a score of all queries.
+class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
+    """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
-    A subclass implements :meth:`acquisition`.
-
-    Parameters
-    ----------
-    kernel, arms : %(arms)s
-    queries, targets : %(search)s
-    bounds : array-like of shape (d, 2) or dict, default=None
-        A box instead of arms or rows, which candidates then stand for, see Notes. With none of them
-        it comes from ``fit``. A dict gives the sides names, see :ref:`named-sides`.
-    context_bounds : %(arms)s
-    cost, alpha : %(search)s
-    guarantee : %(arms)s
-    n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y : %(arms)s
-    direction, random_state : %(arms)s
-
-    Attributes
-    ----------
-    surrogate_, domain_ : %(arms)s
-    targets_, spent_ : %(search)s
-    history_, bounds_, n_features_in_ : %(arms)s
-
-    Notes
-    -----
-    *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
-    or ``targets`` they are two sets: cells of one size are asked to find the best of another,
-    averages over districts to find the best point.
-
-    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
-    fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
-    equal parts, or, among finitely many queries, the nearest ones. The next query is always the one
-    farthest from all earlier queries and answers. Earlier answers near a query of the design
-    replace it.
-
-    *Ties.* Among queries whose scores agree within a relative 1e-9 the first is asked. If no answer
-    is worth anything, the query with the largest uncertainty per unit cost is asked.
-
-    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
-    smallest posterior variance.
-
-    *Boxes.* While it has at most ``n_candidates`` points a box is the grid of Theorem 2,
-    ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
-    standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
-    evenly, plus a quarter of the candidates which follow the posterior: the best points so
-    far and points around them, at distances of every order of magnitude. In more than three
-    dimensions, where no such set fills the box, all of them follow the posterior. After some
-    hundred answers they move in turn, a few in each round (decision D-D10). If sides are lists or
-    integers there is no grid. Settings are candidates, all of them if these are few enough; else
-    half of them differ from the best ones on one side, or on a few.
-
-    *Repeats.* Rules that are to find the best, and learn the kernel, ask one of finitely many arms,
-    or a setting of lists and integers, again only if one more answer may raise the largest mean by
-    more than a new one may (decision D-H49). ``run`` ends when all are known exactly.
-
-    *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
-    the best answer is asked once more after 16 answers, which shows whether answers have noise.
-
-    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
-    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
-    the last one that was asked, at first the middle of the box of contexts. The initial design
-    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
-    round on; some of them follow the best points in the context.
-
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_; a batch has no query twice.
+    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and ``_pulls``,
+    and what queries are worth in :meth:`acquisition`.
     """
 
     _query_type = Arm
@@ -164,67 +101,15 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _asks_wanted: ClassVar[bool] = False
 
+    #: Number of sides of contexts.
+    n_context_: int = 0
+
     # Queries and targets, as the posterior tracks them.
     _tracked: Tracked
+    # The wanted queries, where they are asked in turn with others.
+    _wanted: Wanted | None = None
     # None where every answer costs 1 and has the usual noise.
     _prices: Prices | None
-
-    _parameter_constraints: dict[str, Any] = {
-        "arms": "no_validation",
-        "queries": "no_validation",
-        "targets": "no_validation",
-        "bounds": "no_validation",
-        "context_bounds": "no_validation",
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "cost": ["array-like", None],
-        "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
-        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
-    }
-
-    # Defaults for classes of one's own that do not name these parameters.
-    arms: Any = None
-    queries: Any = None
-    targets: Any = None
-    cost: Any = None
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        arms: Any = None,
-        queries: Any = None,
-        targets: Any = None,
-        bounds: Any = None,
-        context_bounds: Any = None,
-        cost: Any = None,
-        alpha: Any = None,
-        guarantee: Guarantee | None = None,
-        n_candidates: int = 500,
-        n_initial: int | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.arms = arms
-        self.queries = queries
-        self.targets = targets
-        self.bounds = bounds
-        self.context_bounds = context_bounds
-        self.cost = cost
-        self.alpha = alpha
-        self.guarantee = guarantee
-        self.n_candidates = n_candidates
-        self.n_initial = n_initial
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -277,20 +162,23 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         self._ensure_started()
         self._refresh()
         given = self._record.pending if pending is None else map(self._resolve, pending)
-        out: list[Any] = list(given)
-        level, n, m = self._model.alpha, len(out), len(self.domain_)
+        return self._round(list(given))
+
+    def _round(self, pending: list[Any]) -> Round:
+        """Return the posterior of all queries and targets, given pending queries."""
+        level, m = self._model.alpha, len(self.domain_)
         if self._prices is None:
             costs, noises = np.ones(m), np.full(m, level)
         else:
             costs, noises = self._prices.of_round(level)
+        noises = noises + self._model.own_noise
         return Round.before(
-            self._known(out),
-            self._gp,
-            noises,
-            costs,
-            self._record.n_told + 1 + n,
-            partial(self._rng_of_round, n),
+            self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
         )
+
+    def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
+        """Return the number of the round, and what makes its random generator."""
+        return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
 
     def _values(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
@@ -319,12 +207,16 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _best_by_rule(self) -> Arm:
         round = self.posterior()
         values, free = self._values(round), self._free_slots(round.n_queries)
-        slot = best_of(values, free)
+        slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             slot = best_of(round.query_var / round.cost, free)
         elif self._repeats_for_gain:
             slot = self._not_in_vain(round, values, free, slot)
         return self.domain_.arm(slot)
+
+    def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
+        """Return the number of the best query, among some of them if given."""
+        return best_of(values, free)
 
     @property
     def _is_for_best(self) -> bool:
@@ -424,20 +316,27 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         evaluated = self._record.awaited
         known = self._rows_with(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
-        failures = [self.domain_.block_of(query) for _, query, _ in self._record.failures]
-        failed = np.concatenate([known[:0], *failures])
-        if not (self._record.n_told or self._record.pending or failures):
+        failed = self._rows_tried([query for _, query, _ in self._record.failures])
+        if not (self._record.n_told or self._record.pending or len(failed)):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
-        arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
+        arm = self._spread(n_initial, known, failed)
         if arm is None and not evaluated:
             self._filled = n_initial
         return arm
 
+    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Arm | None:
+        """Return one of n queries that fill the space, far from rows tried; None if it is full."""
+        return self.domain_.first_arm(n, known, failed, self._seed)
+
     def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows that were observed, and those of queries."""
+        return np.concatenate([self._gp.observed.rows, self._rows_tried(queries)])
+
+    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
+        """Return rows of queries, as the first design compares them."""
         blocks = map(self.domain_.block_of, queries)
-        return np.concatenate([self._gp.observed.rows, *blocks])
+        return np.concatenate([self._gp.observed.rows[:0], *blocks])
 
     @property
     @locked
@@ -449,13 +348,14 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
-        level = self._model.alpha
         blocks = [self.domain_.block_of(query) for query in pending]
-        if self._prices is None:
-            noises = np.full(len(pending), level)
-        else:
-            noises = np.array([self._prices.noise_of(query, level) for query in pending])
-        return self._tracked.known(pending, blocks, noises)
+        return self._tracked.known(pending, blocks, self._noises_of(pending))
+
+    def _noises_of(self, queries: list[Any]) -> np.ndarray:
+        """Noise variances with which answers to queries are expected to be observed."""
+        level, prices = self._model.alpha, self._prices
+        each = [level if prices is None else prices.noise_of(query, level) for query in queries]
+        return np.array(each) + self._model.own_noise
 
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
@@ -477,7 +377,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     def _rows_seen(self) -> np.ndarray:
         """Rows of the points, or centres of regions, that were observed."""
-        return self._rows_of(self._places_seen())
+        return self._functionals_at(self._places_seen())
 
     def _rng_of_round(self, n_pending: int) -> np.random.Generator:
         """Random generator of this round; repeated calls return the same state."""
@@ -586,11 +486,9 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     # -- domain -----------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def _pulls(self) -> bool:
         """True if the queries are the targets."""
-        if self._own.arms is not None:
-            return True
-        return self._pulls_in_a_box and self._own.queries is None and self._own.targets is None
 
     @property
     def domain_(self) -> ArmSet:
@@ -602,70 +500,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         """Targets; ``domain_`` if queries and targets are the same."""
         return self._tracked.targets
 
-    def _domain(self) -> np.ndarray | None:
-        own = self._own
-        if own.arms is not None and not (own.queries is None and own.targets is None):
-            raise ValueError("pass either arms, or queries and targets: arms are both")
-        bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
-        if own.arms is not None and own.bounds is not None:
-            raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
-        if not self._pulls:
-            given = given_sets(own.queries, own.targets, self._actions)
-            bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
-        return self._with_contexts(bounds)
-
-    def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
-        """Return the box of contexts and actions, or of actions if there are no contexts."""
-        self.n_context_: int = 0
-        if self._own.context_bounds is None:
-            return actions
-        if actions is None:
-            raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
-        if self.space_ is not None:
-            assert self._context_space is not None
-            self.n_context_ = self._context_space.n_axes
-            return actions
-        contexts = check_bounds(self._own.context_bounds, "context_bounds")
-        self.n_context_ = len(contexts)
-        return np.concatenate([contexts, actions])
-
-    def _begin_checks(self, d: int) -> None:
-        if self._actions is not None and not self._pulls:
-            self._check_settings(self._actions, self._own.bounds, "bounds")
-        if differs(self._own.alpha) and self._pulls and self._own.arms is None:
-            raise ValueError(
-                f"alpha must be one number, or None, if queries are all points of a box; got "
-                f"{self._own.alpha!r}"
-            )
-
-    def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
-        self._feedback = feedback = Feedback(
-            self._own.kernel,
-            self._own.arms,
-            self._own.queries,
-            self._own.targets,
-            self._pulls,
-            self.bounds_,
-            self.n_context_,
-            self.space_,
-            self._actions,
-            self.n_candidates,
-        )
-        seed = self._draw_seed()
-        kernel, sets = feedback.over_rows(), feedback.sets(seed)
-        self._find_prices(sets[0])
-        self._start_surrogate(kernel, feedback.n_columns, seed)
-        sizes = feedback.frequent_sizes(sets)
-        if sizes is not None:
-            self._gp.sizes = sizes
-            self._gp.evaluate_afresh()
-        self._wanted = Wanted.of(sets, feedback, self._prices)
+    def _track(self, tracked: Tracked) -> None:
+        """Begin with these queries and targets."""
         self._spent = 0.0
-        self._tracked = Tracked(
-            sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
-        )
-        if not len(self.domain_.rows):
+        self._tracked = tracked
+        if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
         else:
             self._tracked.track()
@@ -692,19 +531,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _reread(self) -> None:
         self._find_prices(self._tracked.sets[0])
         super()._reread()
-
-    def _waiting(self, names: Collection[str]) -> Set[str]:
-        # Prices and noise of other sets are for the run on them.
-        sets = ("arms", "queries", "targets")
-        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
-        of_sets = () if same else ("cost", "alpha")
-        return super()._waiting(names) | set(of_sets).intersection(names)
-
-    def _default_prior(self) -> Prior:
-        return self._feedback.default_prior()
-
-    def _usual_noise(self) -> tuple[float, float]:
-        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
 
     def _relearned(self) -> None:
         self._tracked.afresh(self._gp)
@@ -836,6 +662,222 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             out[name] = history[name]
         out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
         return out
+
+
+@with_shared_paragraphs
+class Search(SetSearch):
+    """Base class for your own acquisition function, a score of all queries.
+
+    A subclass implements :meth:`acquisition`.
+
+    Parameters
+    ----------
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds : array-like of shape (d, 2) or dict, default=None
+        A box instead of arms or rows, which candidates then stand for, see Notes. With none of them
+        it comes from ``fit``. A dict gives the sides names, see :ref:`named-sides`.
+    context_bounds : %(arms)s
+    cost, alpha : %(search)s
+    guarantee : %(arms)s
+    n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y : %(arms)s
+    direction, random_state : %(arms)s
+
+    Attributes
+    ----------
+    surrogate_, domain_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
+
+    Notes
+    -----
+    *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
+    or ``targets`` they are two sets: cells of one size are asked to find the best of another,
+    averages over districts to find the best point.
+
+    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
+    fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
+    equal parts, or, among finitely many queries, the nearest ones. The next query is always the one
+    farthest from all earlier queries and answers. Earlier answers near a query of the design
+    replace it.
+
+    *Ties.* Among queries whose scores agree within a relative 1e-9 the first is asked. If no answer
+    is worth anything, the query with the largest uncertainty per unit cost is asked.
+
+    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
+    smallest posterior variance.
+
+    *Boxes.* While it has at most ``n_candidates`` points a box is the grid of Theorem 2,
+    ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
+    standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
+    evenly, plus a quarter of the candidates which follow the posterior: the best points so
+    far and points around them, at distances of every order of magnitude. In more than three
+    dimensions, where no such set fills the box, all of them follow the posterior. After some
+    hundred answers they move in turn, a few in each round (decision D-D10). If sides are lists or
+    integers there is no grid. Settings are candidates, all of them if these are few enough; else
+    half of them differ from the best ones on one side, or on a few.
+
+    *Repeats.* Rules that are to find the best, and learn the kernel, ask one of finitely many arms,
+    or a setting of lists and integers, again only if one more answer may raise the largest mean by
+    more than a new one may (decision D-H49). ``run`` ends when all are known exactly.
+
+    *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
+    the best answer is asked once more after 16 answers, which shows whether answers have noise.
+
+    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
+    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
+    the last one that was asked, at first the middle of the box of contexts. The initial design
+    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
+    round on; some of them follow the best points in the context.
+
+    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
+    reduces the standard deviations [Desautels2014]_; a batch has no query twice.
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "arms": "no_validation",
+        "queries": "no_validation",
+        "targets": "no_validation",
+        "bounds": "no_validation",
+        "context_bounds": "no_validation",
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "cost": ["array-like", None],
+        "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
+    }
+
+    # Defaults for classes of one's own that do not name these parameters.
+    arms: Any = None
+    queries: Any = None
+    targets: Any = None
+    cost: Any = None
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
+        bounds: Any = None,
+        context_bounds: Any = None,
+        cost: Any = None,
+        alpha: Any = None,
+        guarantee: Guarantee | None = None,
+        n_candidates: int = 500,
+        n_initial: int | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        direction: str = "maximize",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.arms = arms
+        self.queries = queries
+        self.targets = targets
+        self.bounds = bounds
+        self.context_bounds = context_bounds
+        self.cost = cost
+        self.alpha = alpha
+        self.guarantee = guarantee
+        self.n_candidates = n_candidates
+        self.n_initial = n_initial
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.direction = direction
+        self.random_state = random_state
+
+    # -- domain -----------------------------------------------------------------------------
+
+    @property
+    def _pulls(self) -> bool:
+        """True if the queries are the targets."""
+        if self._own.arms is not None:
+            return True
+        return self._pulls_in_a_box and self._own.queries is None and self._own.targets is None
+
+    def _domain(self) -> np.ndarray | None:
+        own = self._own
+        if own.arms is not None and not (own.queries is None and own.targets is None):
+            raise ValueError("pass either arms, or queries and targets: arms are both")
+        bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
+        if own.arms is not None and own.bounds is not None:
+            raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
+        if not self._pulls:
+            given = given_sets(own.queries, own.targets, self._actions)
+            bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
+        return self._with_contexts(bounds)
+
+    def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
+        """Return the box of contexts and actions, or of actions if there are no contexts."""
+        self.n_context_ = 0
+        if self._own.context_bounds is None:
+            return actions
+        if actions is None:
+            raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
+        if self.space_ is not None:
+            assert self._context_space is not None
+            self.n_context_ = self._context_space.n_axes
+            return actions
+        contexts = check_bounds(self._own.context_bounds, "context_bounds")
+        self.n_context_ = len(contexts)
+        return np.concatenate([contexts, actions])
+
+    def _begin_checks(self, d: int) -> None:
+        if self._actions is not None and not self._pulls:
+            self._check_settings(self._actions, self._own.bounds, "bounds")
+        if differs(self._own.alpha) and self._pulls and self._own.arms is None:
+            raise ValueError(
+                f"alpha must be one number, or None, if queries are all points of a box; got "
+                f"{self._own.alpha!r}"
+            )
+
+    def _begin(self) -> None:
+        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
+        self._feedback = feedback = Feedback(
+            self._own.kernel,
+            self._own.arms,
+            self._own.queries,
+            self._own.targets,
+            self._pulls,
+            self.bounds_,
+            self.n_context_,
+            self.space_,
+            self._actions,
+            self.n_candidates,
+        )
+        seed = self._draw_seed()
+        kernel, sets = feedback.over_rows(), feedback.sets(seed)
+        self._find_prices(sets[0])
+        self._start_surrogate(kernel, feedback.n_columns, seed)
+        sizes = feedback.frequent_sizes(sets)
+        if sizes is not None:
+            self._gp.sizes = sizes
+            self._gp.evaluate_afresh()
+        self._wanted = Wanted.of(sets, feedback, self._prices)
+        self._track(
+            Tracked(
+                sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
+            )
+        )
+
+    def _default_prior(self) -> Prior:
+        return self._feedback.default_prior()
+
+    def _usual_noise(self) -> tuple[float, float]:
+        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
+
+    def _waiting(self, names: Collection[str]) -> Set[str]:
+        # Prices and noise of other sets are for the run on them.
+        sets = ("arms", "queries", "targets")
+        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
+        of_sets = () if same else ("cost", "alpha")
+        return super()._waiting(names) | set(of_sets).intersection(names)
 
 
 def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
