@@ -13,6 +13,7 @@ import skgpb.optimizers
 from skgpb.domains import Cells, Fidelities
 from skgpb.kernels import CellAverage, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
+    BaseIndirectSearch,
     CMESOptimizer,
     CMETSOptimizer,
     ContextualGPTreeOptimizer,
@@ -38,7 +39,6 @@ from skgpb.optimizers import (
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
 
 OPTIMIZERS = [
     value
@@ -166,7 +166,6 @@ SLOW = {
     "GPOO-center",
     "GPOO-query-kernel",
     "MES-cells",
-    "CMES-candidates",
     "CMES-cells",
     "CMES-gumbel",
     "CMES-noisy",
@@ -245,7 +244,6 @@ EXHAUSTIVE = {
     "DAGP-UCB-joint",
     "KG-averages",
     "IDS-cells",
-    "CMES-candidates",
     "CMES-gumbel",
     "CMES-noisy",
     "CMES-policies",
@@ -280,9 +278,7 @@ GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(
 #: Optimizers whose queries or answers have another form; see test_contract.py.
 CONTEXTUAL = {ContextualGPTreeOptimizer}
 LOOPING = [
-    cls
-    for cls in OPTIMIZERS
-    if cls not in CONTEXTUAL and not issubclass(cls, BaseIndirectOptimizer)
+    cls for cls in OPTIMIZERS if cls not in CONTEXTUAL and not issubclass(cls, BaseIndirectSearch)
 ]
 
 
@@ -370,7 +366,6 @@ LEARNED = {"n_candidates": 15}
 # Settings and, where p(x | a) is learned, that ``fit`` gets the pairs.
 INDIRECT = {
     "CMES": (CMESOptimizer, WINDOW),
-    "CMES-candidates": (CMESOptimizer, WINDOW | {"continuous": False}),
     "CMES-noisy": (CMESOptimizer, LISTED | {"information": "noisy", "cost": 2.0}),
     "CMES-joint": (CMESOptimizer, LISTED | {"information": "joint"}),
     "CMES-cells": (CMESOptimizer, LISTED | {"targets": Cells([0.3, 0.5]), "n_points": 180}),

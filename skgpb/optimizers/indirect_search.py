@@ -493,7 +493,9 @@ class BaseIndirectSearch(NamedQueries, SetSearch):
         gp, n = self._gp, len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
-        return Rivals(gp.copy(), self.targets_.rows[some], self._functionals_at(np.atleast_2d(best)))
+        return Rivals(
+            gp.copy(), self.targets_.rows[some], self._functionals_at(np.atleast_2d(best))
+        )
 
     @property
     @reading_log

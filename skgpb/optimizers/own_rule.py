@@ -174,9 +174,7 @@ class HasRule:
 
     rule: str | Callable[[Round], Any] = "kg"
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "rule": [StrOptions(set(RULES)), callable]
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"rule": [StrOptions(set(RULES)), callable]}
 
 
 @dataclass(eq=False, repr=False)

@@ -61,7 +61,6 @@ from skgpb.optimizers._prices import Prices, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, Round
-from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
@@ -861,9 +860,7 @@ class Search(SetSearch):
             self._gp.evaluate_afresh()
         self._wanted = Wanted.of(sets, feedback, self._prices)
         self._track(
-            Tracked(
-                sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
-            )
+            Tracked(sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0)
         )
 
     def _default_prior(self) -> Prior:

@@ -179,7 +179,7 @@ def test_behind_a_blur_a_rule_sees_the_posterior_of_answers_and_points():
     told, rewards = [], []
     for t in range(6):
         posterior = optimizer.posterior()
-        A, X = (optimizer.surrogate_.A_tracked_, optimizer.surrogate_.X_tracked_)
+        A, X = optimizer.domain_.A, optimizer.targets_.points
         rows = np.vstack([CONDITIONAL.queries(A), CONDITIONAL.points(X)])
         asked = CONDITIONAL.queries(np.reshape(told, (-1, 1))) if told else []
         mean, cov = moments(CONDITIONAL, rows, asked, rewards, np.full(t, 0.01))

@@ -32,7 +32,6 @@ OTHERS = {
     "budget": [12],
     "conditional": [POLICY_MEAN],
     "context_bounds": [[(-9.0, 9.0)]],
-    "continuous": [False, True],
     "cost": [np.linspace(1.0, 3.0, len(ARMS)), [3.0]],
     "costs": [np.arange(3.0)],
     "covariance": ["lean", "full"],
