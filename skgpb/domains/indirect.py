@@ -187,7 +187,7 @@ class QuerySet(ArmSet):
         """Arguments of functions of a query, for each candidate: its row."""
         return self.A
 
-    def argument(self, query: IndirectQuery) -> np.ndarray:
+    def argument(self, query: Any) -> np.ndarray:
         """Return the argument of functions of a query: its row."""
         return query.a
 
@@ -222,7 +222,7 @@ class QuerySet(ArmSet):
 
     # -- queries ----------------------------------------------------------------------------
 
-    def arm(self, slot: int) -> IndirectQuery:
+    def arm(self, slot: int) -> Any:
         """Return the candidate of a number."""
         query = self._queries.get(slot)
         if query is None:
@@ -246,7 +246,7 @@ class QuerySet(ArmSet):
         match = np.flatnonzero(np.all(a == self.A, axis=1))
         return self.arm(int(match[0])) if len(match) else self.query_at(a)
 
-    def resolve(self, query: IndirectQuery) -> None:
+    def resolve(self, query: Any) -> None:
         """Raise ValueError for a query that is not one of these."""
         self._check(query.a)
         i = query.index
@@ -269,23 +269,21 @@ class QuerySet(ArmSet):
 
     # -- rows -------------------------------------------------------------------------------
 
-    def slot_of(self, query: IndirectQuery) -> int:
+    def slot_of(self, query: Any) -> int:
         """Return the number of a candidate, -1 for any other query."""
         return query.index
 
-    def block_of(self, query: IndirectQuery) -> np.ndarray:
+    def block_of(self, query: Any) -> np.ndarray:
         """Descriptor row (1, n_columns) of what a query observes."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 
-    def apart_from(self, query: IndirectQuery) -> np.ndarray:
+    def apart_from(self, query: Any) -> np.ndarray:
         """Return whether each candidate differs from a query, shape (m,)."""
         return np.arange(len(self)) != query.index
 
     # -- first design and ties --------------------------------------------------------------
 
-    def first_arm(
-        self, n: int, known: np.ndarray, failed: np.ndarray, seed: int
-    ) -> IndirectQuery | None:
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Any:
         """Return the query farthest from the rows a tried, among n that fill the space evenly."""
         if self.box is None:
             return super().first_arm(n, known, failed, seed)
@@ -351,7 +349,7 @@ class PointSet(ArmSet):
         """Return numbers and weights of the points that make up a weighted sum of targets."""
         return numbers, weights
 
-    def arm(self, slot: int) -> PointsQuery:
+    def arm(self, slot: int) -> Any:
         """Return a point."""
         return PointsQuery(self.points[slot : slot + 1].copy()).named(self.space)
 
@@ -361,7 +359,7 @@ class PointSet(ArmSet):
             return None
         return Room(np.arange(len(self)), self.points, self.bounds, self.kernel.rows_of_points)
 
-    def arm_in(self, room: Room, place: np.ndarray) -> PointsQuery:
+    def arm_in(self, room: Room, place: np.ndarray) -> Any:
         """Return the point at a place (d,)."""
         return PointsQuery(place[np.newaxis]).named(self.space)
 
@@ -496,7 +494,7 @@ class QueryTree(ArmSet):
         """Arguments of functions of a query: each depth."""
         return range(self.max_depth + 1)
 
-    def argument(self, query: IndirectCell) -> int:
+    def argument(self, query: Any) -> int:
         """Return the argument of functions of a query: its depth."""
         return query.depth
 
@@ -551,16 +549,16 @@ class QueryTree(ArmSet):
             f"got {points!r}. Pass existing values of f to fit(X, y)"
         )
 
-    def slot_of(self, query: IndirectCell) -> int:
+    def slot_of(self, query: Any) -> int:
         """Return the number of a cell of the two coarsest levels, -1 for any other."""
         node = query.depth, query.index
         return query.depth + query.index if node in [(0, 0), *self.children((0, 0))] else -1
 
-    def block_of(self, query: IndirectCell) -> np.ndarray:
+    def block_of(self, query: Any) -> np.ndarray:
         """Descriptor row (1, n_columns) of what a query observes."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 
-    def resolve(self, query: IndirectCell) -> None:
+    def resolve(self, query: Any) -> None:
         """Raise ValueError for a query that is not a cell of this tree."""
         depth, index = query.depth, query.index
         known = 0 <= depth <= self.max_depth and 0 <= index < self.n_parts**depth

@@ -100,6 +100,7 @@ class NamedQueries(NamedSides):
     query_bounds: Any
     bounds_: np.ndarray
     domain_: Any
+    targets_: Any
 
     def _make_space(self) -> ParameterSpace | None:
         self._query_space = self._checked_space(self._own.query_bounds, "query_bounds")

@@ -2,7 +2,7 @@ r"""Conditional max-value entropy search (CMES).
 
 One round: draw samples of f* = max f from the posterior of f, and ask the query a whose answer
 carries the most information about them per unit cost; the answer updates the joint posterior of f
-and g. The round is that of every search over two sets; this file has the score, ``acquisition``, and
+and g. The round is that of every search over two sets; here are the score, ``acquisition``, and
 the samples.
 
 Eq. 7 of [Zhang2025]_ truncates the noiseless g(a) at a sample of f* and cannot tell an
@@ -50,16 +50,16 @@ from skgpb._core._ties import first_best
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
-from skgpb.domains.indirect import CellSet, PointSet
+from skgpb.domains.indirect import CellSet, IndirectQuery, PointSet
 from skgpb.kernels import PolicyMean
 from skgpb.locks import locked
-from skgpb.optimizers.indirect_search import BaseIndirectSearch, IndirectSearch
+from skgpb.optimizers.indirect_search import Asked, BaseIndirectSearch, IndirectSearch
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
 @dataclass(eq=False, repr=False)
-class MaxValueSearch(BaseIndirectSearch):
+class MaxValueSearch(BaseIndirectSearch[Asked]):
     """Base class of the searches by what an answer tells of f*, the largest value of f.
 
     Other parameters are those of :class:`~skgpb.optimizers.BaseIndirectSearch`.
@@ -146,7 +146,7 @@ class MaxValueSearch(BaseIndirectSearch):
 
 
 @dataclass(eq=False, repr=False)
-class CMESOptimizer(MaxValueSearch, IndirectSearch):
+class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
     r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
 
     Conditional max-value entropy search: it maximises f from noisy conditional expectations
@@ -216,8 +216,8 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
         return not self._seeks_cells
 
     def _best(self) -> Any:
-        """Return the best point, or the cell of the highest average, of the best of each size."""
-        if not isinstance(self.targets_, CellSet):
+        """Return the best x, or the cell of the highest average, of the best of each size."""
+        if not self._seeks_cells:
             return super()._best()
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
         means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])

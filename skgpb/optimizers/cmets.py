@@ -81,7 +81,7 @@ def default_cost(depth: int) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class CMETSOptimizer(MaxValueSearch):
+class CMETSOptimizer(MaxValueSearch[IndirectCell]):
     """Find the best input from answers at several resolutions with different costs.
 
     It maximises f from averages over cells or windows, where a finer resolution costs more.
@@ -186,7 +186,8 @@ class CMETSOptimizer(MaxValueSearch):
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         blocks = [self.domain_.block_of(query) for query in pending]
         expected = self._gp.imagine(blocks, self._noises_of(pending)) if pending else self._gp
-        known = KnownAt(expected, rows, self._known(pending))
+        targets: Any = self._known(pending)
+        known = KnownAt(expected, rows, targets)
         noises = self._noises_of(cells) / self._gp.scale**2
         costs = np.array([cell.cost for cell in cells])
         return Round(known, noises, costs, *self._stage(len(pending)))

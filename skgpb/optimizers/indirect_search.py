@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self, overload
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -39,7 +39,6 @@ from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._inputs import check_unnamed, query_at
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
-from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._query_prices import QueryPrices
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._tracked import Tracked
@@ -78,8 +77,12 @@ SURPRISING, MOST_ANSWERS, N_COMPARED = 2.0, 4, 100
 SPACING, MOST_INITIAL = 2.0, 25
 
 
+# The kind of indirect query that an optimizer asks.
+Asked = TypeVar("Asked", bound=IndirectQuery)
+
+
 @dataclass(eq=False, repr=False)
-class BaseIndirectSearch(NamedQueries, SetSearch):
+class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
     """Base class of the searches by indirect queries, rows or cells, and what they all take.
 
     A query a is answered with a noisy conditional expectation E[f(X) | A = a]. What is sought is
@@ -174,7 +177,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch):
     query_bounds: Any = None
     n_points: int = 2500
     n_initial: int | None = None
-    alpha: float | Callable[[Any], float] | None = None
+    alpha: Any = None
     model_noise: str | float = "auto"
     guarantee: Guarantee | None = None
     optimizer: str | Callable | None = None
@@ -183,6 +186,9 @@ class BaseIndirectSearch(NamedQueries, SetSearch):
     normalize_y: bool = False
     direction: str = "maximize"
     random_state: Any = None
+
+    # Pairs (x, a) that were given to ``fit``.
+    _pairs: tuple[Any, Any] = field(init=False, default=(None, None))
 
     _query_type = IndirectQuery
     _rules = ("posterior", "paper")
@@ -241,12 +247,6 @@ class BaseIndirectSearch(NamedQueries, SetSearch):
                 known = ~np.isnan(y)
                 self._condition(X[known], self._signed(y[known]))
         return self
-
-    def _ensure_started(self) -> None:
-        if not hasattr(self, "bounds_"):
-            # Pairs (x, a) that were given to ``fit``.
-            self._pairs: tuple[np.ndarray | None, np.ndarray | None] = None, None
-        super()._ensure_started()
 
     def _refit(
         self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None = None
@@ -446,44 +446,9 @@ class BaseIndirectSearch(NamedQueries, SetSearch):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         return super()._best_region(side, **options)
 
-    @overload
-    def recommend(
-        self, rule: str | None = None, *, context: None = None, side: None = None
-    ) -> np.ndarray: ...
-
-    @overload
-    def recommend(
-        self, rule: str | None = None, *, context: None = None, side: Sides
-    ) -> Region: ...
-
-    @locked
-    def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
-    ) -> Any:
-        """Return the x, shape (d,), at which the posterior mean of f is largest.
-
-        The best points that are tracked are improved by searches, so that the recommendation is
-        not tied to a grid; where f has finitely many arms it is the row of the best arm.
-
-        Parameters
-        ----------
-        rule : {"posterior", "paper"}, default=None
-            The rule by which it is chosen; None for the best one known. Here all are the same.
-        context : None
-            There are no contexts here.
-        side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of a cell of x, one for all or one for each: the cell of this size over
-            which f is largest on average, wherever it lies. None for an x.
-
-        Returns
-        -------
-        x : ndarray of shape (d,)
-            If the sides of ``bounds`` have names, a :class:`~skgpb.domains.PointsQuery`, whose
-            ``params`` is the setting. With ``side``, or if the targets are cells, a
-            :class:`~skgpb.domains.Region`.
-        """
-        best = super().recommend(rule, context=context, side=side)
-        return best if isinstance(best, Region) or best.has_names else best.points[0]
+    def _best(self) -> Any:
+        best = super()._best()
+        return best if best.has_names else best.points[0]
 
     def _value_of(self, query: Any) -> float:
         return float(self.predict(in_coordinates(np.atleast_2d(query))).mean())
@@ -520,7 +485,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch):
 
 
 @dataclass(eq=False, repr=False)
-class IndirectSearch(BaseIndirectSearch):
+class IndirectSearch(BaseIndirectSearch[IndirectQuery]):
     """Base class for your own acquisition function over indirect queries: rows, or a box of them.
 
     A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` takes it as

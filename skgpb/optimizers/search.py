@@ -28,7 +28,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -44,7 +44,7 @@ from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._base import PricedOptimizer, checked_scores
+from skgpb.optimizers._base import PricedOptimizer, Q, checked_scores
 from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._feedback import (
@@ -79,16 +79,20 @@ LEAST_WORTH = 1e-300
 ANSWERED = {"seen": best_seen, "independent": best_alone}
 
 
-class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
+# What a search recommends.
+Best = TypeVar("Best")
+
+
+class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
     A subclass has the parameters. It says what they stand for in ``_make_feedback`` and ``_pulls``,
     and what queries are worth in :meth:`acquisition`.
     """
 
-    _query_type = Arm
+    _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
-    _rules = ("posterior", "seen", "independent", "paper")
+    _rules: ClassVar[tuple[str, ...]] = ("posterior", "seen", "independent", "paper")
     _keeps_settings = True
 
     #: Whether a box alone stands for arms: the queries are the targets.
@@ -133,11 +137,11 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     # -- the round --------------------------------------------------------------------------
 
-    def _choose_in(self, context: np.ndarray) -> Arm:
+    def _choose_in(self, context: np.ndarray) -> Any:
         self._tracked.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
         return self._choose()
 
-    def _choose(self) -> Arm:
+    def _choose(self) -> Any:
         first = self._first_arm()
         if first is None and self._can_be_seen and self._model.is_undecided:
             first = best_seen(self.domain_, self._model)
@@ -203,7 +207,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         """Score of a query whose answer is worth nothing."""
         return float(round.target_mean.max())
 
-    def _best_by_rule(self) -> Arm:
+    def _best_by_rule(self) -> Any:
         round = self.posterior()
         values, free = self._values(round), self._free_slots(round.n_queries)
         slot = self._best_slot(round, values, free)
@@ -307,7 +311,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         learned = self._schedule.learned_at == self._record.n_known
         self._tracked.refresh(self._record.n_told, theta, self._rng_of_candidates, learned)
 
-    def _first_arm(self) -> Arm | None:
+    def _first_arm(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial = self.n_initial_
         if n_initial <= self._filled:
@@ -324,7 +328,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             self._filled = n_initial
         return arm
 
-    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Arm | None:
+    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
         """Return one of n queries that fill the space, far from rows tried; None if it is full."""
         return self.domain_.first_arm(n, known, failed, self._seed)
 
@@ -384,7 +388,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     # -- the recommendation -----------------------------------------------------------------
 
-    def _best(self) -> Arm:
+    def _best(self) -> Any:
         self._refresh()
         return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp)
 
@@ -420,7 +424,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     @overload
     def recommend(
         self, rule: str | None = None, *, context: Any = None, side: None = None
-    ) -> Arm: ...
+    ) -> Best: ...
 
     @overload
     def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
@@ -428,7 +432,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     @locked
     def recommend(
         self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
-    ) -> Arm | Region:
+    ) -> Any:
         """Return the best target, or the best cell of a size.
 
         Parameters
@@ -452,7 +456,9 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
         Returns
         -------
-        query : Arm or Region
+        query : Arm, Region, or ndarray of shape (d,)
+            By indirect queries an x of the highest posterior mean of f, wherever it lies in the
+            box; a :class:`~skgpb.domains.PointsQuery` if the sides of ``bounds`` have names.
 
         Raises
         ------
@@ -664,7 +670,7 @@ class SetSearch(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
 
 @with_shared_paragraphs
-class Search(SetSearch):
+class Search(SetSearch[Arm, Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
