@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -29,7 +29,7 @@ from skgpb._core._ties import tied
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
-from skgpb.domains.query import Region
+from skgpb.domains.query import Query, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
@@ -190,7 +190,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
     # Pairs (x, a) that were given to ``fit``.
     _pairs: tuple[Any, Any] = field(init=False, default=(None, None))
 
-    _query_type = IndirectQuery
+    _query_type: ClassVar[type[Query]] = IndirectQuery
     _rules = ("posterior", "paper")
     _sides = "continuous"
     _keeps_settings = False
