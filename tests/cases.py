@@ -166,7 +166,9 @@ SLOW = {
     "GPOO-center",
     "GPOO-query-kernel",
     "MES-cells",
+    "CMES-candidates",
     "CMES-cells",
+    "CMES-candidates",
     "CMES-gumbel",
     "CMES-noisy",
     "CMES-joint",
@@ -366,6 +368,7 @@ LEARNED = {"n_candidates": 15}
 # Settings and, where p(x | a) is learned, that ``fit`` gets the pairs.
 INDIRECT = {
     "CMES": (CMESOptimizer, WINDOW),
+    "CMES-candidates": (CMESOptimizer, WINDOW | {"continuous": False}),
     "CMES-noisy": (CMESOptimizer, LISTED | {"information": "noisy", "cost": 2.0}),
     "CMES-joint": (CMESOptimizer, LISTED | {"information": "joint"}),
     "CMES-cells": (CMESOptimizer, LISTED | {"targets": Cells([0.3, 0.5]), "n_points": 180}),

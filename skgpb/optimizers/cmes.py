@@ -108,13 +108,18 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
         targets, unit = self.targets_, self._unit
         std, noise = posterior.std / unit, posterior.query_noise / unit**2
         if targets.are_averages or self.information == "joint":
-            values = targets.values_from(posterior.draws(self.n_max_values))
-            covariance = posterior.covariance_with(*targets.points_of(*maximisers(values)))
-            variance = values.max(axis=1).var()
+            *best, variance = posterior.once("best", lambda: self._best_of_draws(posterior))
+            covariance = posterior.covariance_with(*best)
             return linear_information(covariance / unit**2, std, noise, variance / unit**2)
-        maxima = self.sample_maxima(posterior)
+        maxima = posterior.once("maxima", lambda: self.sample_maxima(posterior))
         counted = noise if self._counts_noise else None
         return conditional_max_value_entropy(posterior.mean / unit, std, maxima / unit, counted)
+
+    def _best_of_draws(self, posterior: Round) -> tuple[np.ndarray, np.ndarray, float]:
+        """Numbers and weights of points of the best targets of draws, and the variance of f*."""
+        values = self.targets_.values_from(posterior.draws(self.n_max_values))
+        members = self.targets_.points_of(*maximisers(values))
+        return *members, float(values.max(axis=1).var())
 
     @locked
     def sample_maxima(self, posterior: Round) -> np.ndarray:
@@ -138,7 +143,8 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
 
     def _values(self, round: Round) -> np.ndarray:
         values = self.acquisition(round)
-        if self._record.n_told and not values.max() > TIE_TOLERANCE:
+        silent = round.once("silent", lambda: not values.max() > TIE_TOLERANCE)
+        if silent and self._record.n_told:
             # Answers stay so far below f* that none tells of it: all would tie, although f is not
             # known. The least known is asked (decision D-C12).
             values = round.std / self._unit

@@ -32,7 +32,7 @@ from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
 from skgpb.optimizers.cmes import MaxValueSearch
-from skgpb.optimizers.round import KnownAt, Round
+from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
@@ -184,13 +184,9 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell]):
     def _round(self, pending: list[Any]) -> Round:
         cells = self._available()
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
-        blocks = [self.domain_.block_of(query) for query in pending]
-        expected = self._gp.imagine(blocks, self._noises_of(pending)) if pending else self._gp
-        targets: Any = self._known(pending)
-        known = KnownAt(expected, rows, targets)
-        noises = self._noises_of(cells) / self._gp.scale**2
         costs = np.array([cell.cost for cell in cells])
-        return Round(known, noises, costs, *self._stage(len(pending)))
+        of_levels = super()._round(pending)
+        return of_levels.at(self._expected(pending), rows, self._noises_of(cells), costs)
 
     def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
         """Return the cell farthest from those asked, among the coarsest cells below the root."""

@@ -74,17 +74,36 @@ class IndirectBaseline(IndirectSearch):
 
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
+    @property
+    def _by_answers(self) -> bool:
+        """Whether queries are chosen by the process on the answers alone."""
+        return True
+
     def _round(self, pending: list[Any]) -> Round:
+        if not self._by_answers:
+            return super()._round(pending)
         gp, level, prices = self._of_answers, self._model.alpha, self._prices
         blocks = [query.a[np.newaxis] for query in pending]
-        told = np.array([prices.noise_of(query, level) for query in pending])
+        told = self._noises_of(pending)
         expected = gp.imagine(blocks, told) if pending else gp
         slots = [query.index for query in pending]
         known = KnownOfArms(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
         costs, noises = prices.of_round(level)
         return Round(known, noises / gp.scale**2, costs, *self._stage(len(pending)))
 
-    @property
+    def _noises_of(self, queries: list[Any]) -> np.ndarray:
+        noises = super()._noises_of(queries)
+        # The process on the answers alone knows of no error of the kernel.
+        return noises - self._model.own_noise if self._by_answers else noises
+
+    def _process_for_search(self) -> GaussianProcess | None:
+        if self._record.pending:
+            return None
+        return self._of_answers if self._by_answers else self._gp
+
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        return A if self._by_answers else super()._rows_of_queries(A)
+
     def _incumbent(self) -> float:
         """Largest posterior mean of g at the queries told so far, in units of its process."""
         gp = self._of_answers
@@ -206,7 +225,8 @@ class IndirectEIOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the expected improvement, which does not underflow."""
-        return log_expected_improvement(posterior.mean, posterior.std, self._incumbent)
+        incumbent = posterior.once("incumbent", self._incumbent)
+        return log_expected_improvement(posterior.mean, posterior.std, incumbent)
 
 
 class IndirectPIOptimizer(IndirectBaseline):
@@ -234,7 +254,7 @@ class IndirectPIOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
-        threshold = self._incumbent + MARGIN
+        threshold = posterior.once("incumbent", self._incumbent) + MARGIN
         return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
 
 
@@ -274,8 +294,9 @@ class IndirectUCBOptimizer(IndirectBaseline):
         "beta": [StrOptions({"rkhs"}), Interval(Real, 0, None, closed="left"), callable],
     }
 
-    def _round(self, pending: list[Any]) -> Round:
-        return IndirectSearch._round(self, pending) if self._by_norm else super()._round(pending)
+    @property
+    def _by_answers(self) -> bool:
+        return not self._by_norm
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -327,9 +348,14 @@ class IndirectMESOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the information about the largest value of g."""
-        mean, std = posterior.mean, posterior.std
-        maxima = gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
-        return max_value_entropy(mean, std, maxima)
+        maxima = posterior.once("maxima", lambda: self.sample_maxima(posterior))
+        return max_value_entropy(posterior.mean, posterior.std, maxima)
+
+    @locked
+    def sample_maxima(self, posterior: Round) -> np.ndarray:
+        """Return samples of the largest value of g, shape (n_max_values,)."""
+        mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
+        return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
     def _values(self, round: Round) -> np.ndarray:
         return self.acquisition(round) / round.cost

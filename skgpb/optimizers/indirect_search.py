@@ -25,7 +25,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._ties import tied
+from skgpb._core._ties import beats, size_of, tied
+from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
@@ -47,6 +48,7 @@ from skgpb.optimizers.search import SetSearch
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.criticism import FEWEST_LEARNED, leave_one_out
 from skgpb.surrogate.exactness import EXACT
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 from skgpb.surrogate.model import OF_AVERAGES, Model, ModelOptions
 from skgpb.utils import (
@@ -412,6 +414,11 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
     def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
 
+    def _expected(self, pending: list[Any]) -> GaussianProcess:
+        """The posterior after the answers to pending queries, their values as expected."""
+        blocks = [self.domain_.block_of(query) for query in pending]
+        return self._gp.imagine(blocks, self._noises_of(pending)) if pending else self._gp
+
     # -- telling ----------------------------------------------------------------------------
 
     def _as_query(self, points: Any) -> IndirectQuery:
@@ -499,6 +506,8 @@ class IndirectSearch(BaseIndirectSearch[IndirectQuery]):
         Points to find the best of. None stands for all of ``bounds``.
     n_candidates : int, default=2500
         About how many rows stand for a box of queries; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. What an answer is worth is divided
         by it.
@@ -525,12 +534,14 @@ class IndirectSearch(BaseIndirectSearch[IndirectQuery]):
     queries: Any = None
     targets: Any = None
     n_candidates: int = 2500
+    continuous: bool = True
     cost: Any = None
 
     _parameter_constraints = {
         "queries": "no_validation",
         "targets": "no_validation",
         "n_candidates": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+        "continuous": ["boolean"],
         "cost": "no_validation",
     }
 
@@ -579,6 +590,35 @@ class IndirectSearch(BaseIndirectSearch[IndirectQuery]):
         slots = np.arange(len(values)) if free is None else free
         best = slots[tied(values[slots], self._unit_of_values(round))]
         return self.domain_.most_central(best)
+
+    def _improved(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> IndirectQuery:
+        queries, box = self.domain_, self.domain_.box
+        gp = self._process_for_search()
+        if not self.continuous or box is None or gp is None:
+            return queries.arm(slot)
+
+        def value(A: np.ndarray) -> np.ndarray:
+            noises = self._noises_of([IndirectQuery(a) for a in A])
+            rows = self._rows_of_queries(A)
+            return self._values(round.at(gp, rows, noises, queries.costs_of(A)))
+
+        slots = np.arange(len(values)) if free is None else free
+        starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
+        unit = self._unit_of_values(round) or size_of(values)
+        a, top = maximise_in_box(value, starts, box, unit)
+        pending = any(np.array_equal(a, each.a) for each in self._record.pending)
+        better = beats(top, float(values[slots].max()), unit) and not pending
+        return queries.query_at(a) if better else queries.arm(slot)
+
+    def _process_for_search(self) -> GaussianProcess | None:
+        """The posterior by which queries are chosen; None if no local search is possible."""
+        return self._expected(list(self._record.pending))
+
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Descriptors, for this posterior, of queries A (n, q)."""
+        return self.domain_.kernel.rows_of_queries(A)
 
     def _unit_of_values(self, round: Round) -> float | None:
         """Unit of what values are computed from, for ties: here one per unit of price."""

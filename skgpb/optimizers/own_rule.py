@@ -197,6 +197,8 @@ class IndirectTargetsOptimizer(IndirectSearch, HasRule):
         About how many points of a grid stand for the domain of x.
     n_candidates : int, default=500
         About how many rows of a box stand for all that can be asked.
+    continuous : bool, default=False
+        Whether to improve the best candidates of a box by local searches.
 
     See Also
     --------
@@ -228,6 +230,7 @@ class IndirectTargetsOptimizer(IndirectSearch, HasRule):
     _: KW_ONLY
     n_points: int = 500
     n_candidates: int = 500
+    continuous: bool = False
 
     _says_worth = True
 

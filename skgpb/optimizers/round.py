@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -27,6 +28,8 @@ FULL_BY_DEFAULT = 5_000
 FULL_AT_MOST = 20_000
 # Arms that could add no more than this share to a weighted sum, all together, are left out.
 NEGLIGIBLE = 1e-14
+
+Value = TypeVar("Value")
 
 
 class Known(ABC):
@@ -54,6 +57,11 @@ class Known(ABC):
         self.query_var: np.ndarray = queries[1]
         self.target_mean: np.ndarray = targets[0]
         self.target_var: np.ndarray = targets[1]
+
+    @property
+    @abstractmethod
+    def rows_of_targets(self) -> np.ndarray:
+        """Descriptors (n_targets, n_columns) of the targets."""
 
     @abstractmethod
     def covariance(self) -> np.ndarray:
@@ -94,11 +102,16 @@ class KnownOfArms(Known):
         pulled: list[int],
         noises: np.ndarray,
     ) -> None:
-        self._expected, self._pairs = expected, pairs
+        self._gp, self._expected, self._pairs = gp, expected, pairs
         # Pending queries, and the noise variances of their answers in the user's units.
         self._pulled, self._noises = pulled, noises
         moments = expected.tracked_mean(), expected.tracked_var()
         super().__init__((gp.offset, gp.scale), moments, moments)
+
+    @property
+    def rows_of_targets(self) -> np.ndarray:
+        """Descriptors of the arms."""
+        return self._gp.tracked.rows
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances of all pairs."""
@@ -234,20 +247,25 @@ class KnownAt(Known):
         The posterior, pending queries being answered with what is expected.
     rows : ndarray of shape (n_queries, n_columns)
         Descriptors of the queries.
-    known : KnownAcross
-        Covariances of the targets among themselves.
+    known : Known
+        What is known of the targets.
     """
 
-    def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: KnownAcross) -> None:
+    def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Known) -> None:
         self._gp, self._queries, self._known = gp, Functionals.of_rows(rows), known
         mean, std = gp.moments(rows, std=True)
         queries = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
         targets = known.target_mean, known.target_var
         super().__init__((gp.offset, gp.scale), queries, targets)
 
+    @property
+    def rows_of_targets(self) -> np.ndarray:
+        """Descriptors of the targets."""
+        return self._known.rows_of_targets
+
     def covariance(self) -> np.ndarray:
         """Posterior covariances of queries and targets."""
-        targets = Functionals.of_rows(self._known.rows_of_targets)
+        targets = Functionals.of_rows(self.rows_of_targets)
         return self._gp.posterior_covariance(self._queries, targets)
 
     def among_targets(self, number: int) -> np.ndarray:
@@ -256,7 +274,7 @@ class KnownAt(Known):
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Posterior covariances of queries with a weighted sum of targets."""
-        targets = Functionals.of_rows(self._known.rows_of_targets[numbers])
+        targets = Functionals.of_rows(self.rows_of_targets[numbers])
         return self._gp.posterior_covariance(self._queries, targets) @ weights
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -315,6 +333,7 @@ class Round:
         self.offset, self.scale = known.offset, known.scale
         self.query_noise, self.cost, self.t = noise, cost, t
         self._make_rng = make_rng  # most rules draw nothing, and seeding takes half of a round
+        self._once: dict[str, Any] = {}
 
     @classmethod
     def before(
@@ -331,6 +350,35 @@ class Round:
         if gp.white:
             noise = noise + gp.white_noise(gp.tracked)[: len(known.query_mean)]
         return cls(known, noise, cost, t, make_rng)
+
+    def at(
+        self, gp: GaussianProcess, rows: np.ndarray, noise: np.ndarray, cost: np.ndarray
+    ) -> Round:
+        """Return the same round for other queries.
+
+        Parameters
+        ----------
+        gp : GaussianProcess
+            The posterior, pending queries being answered with what is expected.
+        rows : ndarray of shape (n, n_columns)
+            Descriptors of the queries.
+        noise, cost : ndarray of shape (n,)
+            Noise variances, in the user's units, and prices of their answers.
+        """
+        known, noise = KnownAt(gp, rows, self._known), noise / gp.scale**2
+        out = Round(known, noise, cost, self.t, self._make_rng)
+        out._once = self._once
+        return out
+
+    def once(self, name: str, compute: Callable[[], Value]) -> Value:
+        """Return what ``compute`` returned when it was first called in this round.
+
+        It is for what does not depend on the queries, such as samples of the largest target, where
+        a rule is to be followed for other queries as well, see :meth:`at`.
+        """
+        if name not in self._once:
+            self._once[name] = compute()
+        return self._once[name]
 
     @cached_property
     def rng(self) -> np.random.Generator:

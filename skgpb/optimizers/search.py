@@ -212,9 +212,15 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         values, free = self._values(round), self._free_slots(round.n_queries)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
-            slot = best_of(round.query_var / round.cost, free)
-        elif self._repeats_for_gain:
+            return self.domain_.arm(best_of(round.query_var / round.cost, free))
+        if self._repeats_for_gain:
             slot = self._not_in_vain(round, values, free, slot)
+        return self._improved(round, values, free, slot)
+
+    def _improved(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> Any:
+        """Return the query of a slot, or a better one near the best of them if that is possible."""
         return self.domain_.arm(slot)
 
     def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:

@@ -303,6 +303,17 @@ def test_samples_of_the_maximum_are_refined_between_grid_points():
     assert coarse_mean > raw - 0.05
 
 
+def test_continuous_queries_are_at_least_as_good_as_the_grid():
+    box, grid = make("CMES-box"), make("CMES-box", continuous=False)
+    for each in (box, grid):
+        play(each, 2)
+    query, posterior = box._choose(), box.posterior()
+    candidates, row = box._values(posterior), WINDOW.queries(query.points)
+    there = posterior.at(box.surrogate_.process_, row, np.array([1e-3]), np.ones(1))
+    assert box._values(there)[0] >= candidates.max() - 1e-12
+    assert all(query.index >= 0 for query in play(grid, 3))
+
+
 # Learning ----------------------------------------------------------------------------------------
 
 
@@ -402,6 +413,7 @@ def test_without_a_domain_the_error_says_what_to_pass():
         ("n_max_values", [0, 1.5]),
         ("n_points", [0, "many"]),
         ("n_candidates", [0, 2.5]),
+        ("continuous", ["yes", None]),
         ("relearn", ["daily", 0]),
         ("normalize_y", ["yes", None]),
         ("optimizer", ["adam", 3]),

@@ -209,6 +209,7 @@ def test_a_function_that_returns_no_probabilities_loses_nothing():
         conditional=PolicyMean(policies=policy, arms=ARMS),
         query_bounds=[(0.0, 1.0)],
         n_candidates=11,
+        continuous=False,
         alpha=1e-3,
         random_state=0,
     )

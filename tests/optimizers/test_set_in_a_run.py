@@ -46,6 +46,7 @@ OTHERS = {
     "information_gain": ["theory", 2.0],
     "kernel": [Matern(0.9)],
     "location": [None],
+    "continuous": [False, True],
     "max_active": [7],
     "max_depth": [2],
     "max_values": ["gumbel", "draws"],
