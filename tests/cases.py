@@ -13,7 +13,6 @@ import skgpb.optimizers
 from skgpb.domains import Cells, Fidelities
 from skgpb.kernels import CellAverage, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
-    BaseIndirectSearch,
     CMESOptimizer,
     CMETSOptimizer,
     ContextualGPTreeOptimizer,
@@ -39,6 +38,7 @@ from skgpb.optimizers import (
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
+from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
 OPTIMIZERS = [
     value

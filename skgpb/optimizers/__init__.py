@@ -1,6 +1,8 @@
 """Bandit optimizers, one file for each algorithm."""
 
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._stop import Stop
+from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer, MaxValueSearch
@@ -23,19 +25,18 @@ from skgpb.optimizers.indirect_baselines import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
-from skgpb.optimizers.indirect_search import BaseIndirectSearch, IndirectSearch
+from skgpb.optimizers.indirect_search import IndirectParameters, IndirectSearch
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.round import Round
-from skgpb.optimizers.search import Search, SetSearch
+from skgpb.optimizers.search import Search
 from skgpb.optimizers.stooo import StoOOOptimizer
 from skgpb.optimizers.tree_search import Leaves, TreeSearch
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
 
 __all__ = [
-    "BaseIndirectSearch",
     "BaseUCBOptimizer",
     "CMESOptimizer",
     "CMETSOptimizer",
@@ -54,6 +55,7 @@ __all__ = [
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
+    "IndirectParameters",
     "IndirectSearch",
     "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
@@ -61,10 +63,11 @@ __all__ = [
     "Leaves",
     "MESOptimizer",
     "MaxValueSearch",
+    "ModelParameters",
     "PIOptimizer",
+    "PartitionSearch",
     "Round",
     "Search",
-    "SetSearch",
     "StoOOOptimizer",
     "Stop",
     "TargetsOptimizer",

@@ -12,16 +12,17 @@ from functools import cache
 from math import nan
 from time import time
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
+from skgpb._typing import BaseEstimator, Direction, RegressorMixin, RuleOfChoice, Seed
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace, in_coordinates
@@ -266,7 +267,12 @@ class BaseBanditOptimizer(
     _reward_ndim: ClassVar[int] = 0
 
     #: Whether large or small rewards are sought.
-    direction: str = "maximize"
+    direction: Direction = "maximize"
+
+    random_state: Seed
+
+    #: All queries, and what they observe.
+    domain_: Any
 
     # The box of contexts, of an optimizer that may have some.
     _contexts: Contexts
@@ -861,7 +867,7 @@ class BaseBanditOptimizer(
 
     def run(
         self,
-        objective: Callable[[Any], Numbers],
+        objective: Callable[[Q], Numbers],
         budget: int | None = None,
         *,
         contexts: Any = None,
@@ -870,12 +876,12 @@ class BaseBanditOptimizer(
         progress: bool = False,
         n_jobs: int | None = None,
         executor: Executor | None = None,
-        on_error: str = "record",
+        on_error: Literal["record", "raise"] = "record",
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         verbose: int = 0,
         stop: Stop | Callable[[Any], Any] | None = None,
-    ) -> RunResult:
+    ) -> RunResult[Q]:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
 
         Parameters
@@ -956,7 +962,8 @@ class BaseBanditOptimizer(
             raise TypeError(f"resume must be a bool, got {resume!r}")
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
-        play = Play(self, workers, callback, checkpoint, stop)
+        player: Any = self
+        play = Play(player, workers, callback, checkpoint, stop)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             self._take_up(checkpoint, resume)
@@ -988,7 +995,7 @@ class BaseBanditOptimizer(
         )
 
     @abstractmethod
-    def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
+    def recommend(self, rule: RuleOfChoice | None = None, *, context: Any = None) -> Any:
         """Return the best query found so far."""
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
@@ -1271,9 +1278,9 @@ class BaseBanditOptimizer(
         return query, self._resolve(query), value, noise
 
     #: Rules of :meth:`recommend`, the best one known first.
-    _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
+    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
 
-    def _checked_rule(self, rule: str | None) -> str:
+    def _checked_rule(self, rule: RuleOfChoice | None) -> RuleOfChoice:
         """Resolve ``rule`` of :meth:`recommend`."""
         if rule is None:
             return self._rules[0]
@@ -1305,7 +1312,8 @@ class BaseBanditOptimizer(
 
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of the recommendation."""
-        return float(self.predict_query([query])[0])
+        optimizer: Any = self
+        return float(optimizer.predict_query([query])[0])
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
@@ -1511,7 +1519,7 @@ class FreeChoice(BaseBanditOptimizer[Q]):
         """Return the recommended query."""
 
     @locked
-    def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
+    def recommend(self, rule: RuleOfChoice | None = None, *, context: Any = None) -> Q:
         """Return the best query found so far.
 
         Parameters

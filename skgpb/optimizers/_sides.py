@@ -101,6 +101,10 @@ class NamedQueries(NamedSides):
     bounds_: np.ndarray
     domain_: Any
     targets_: Any
+    _gp: Any
+    _record: Any
+    # Pairs (x, a) that were given to ``fit``.
+    _pairs: tuple[Any, Any] = (None, None)
 
     def _make_space(self) -> ParameterSpace | None:
         self._query_space = self._checked_space(self._own.query_bounds, "query_bounds")

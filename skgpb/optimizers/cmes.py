@@ -40,7 +40,7 @@ References
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -50,19 +50,18 @@ from skgpb._core._ties import first_best
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
-from skgpb.domains.indirect import CellSet, IndirectQuery, PointSet
+from skgpb.domains.indirect import CellSet, PointSet
 from skgpb.kernels import PolicyMean
 from skgpb.locks import locked
-from skgpb.optimizers.indirect_search import Asked, BaseIndirectSearch, IndirectSearch
+from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
 @dataclass(eq=False, repr=False)
-class MaxValueSearch(BaseIndirectSearch[Asked]):
-    """Base class of the searches by what an answer tells of f*, the largest value of f.
-
-    Other parameters are those of :class:`~skgpb.optimizers.BaseIndirectSearch`.
+class MaxValueSearch(NamedQueries):
+    """Rule of the searches by what an answer tells of f*, the largest value of f.
 
     Parameters
     ----------
@@ -81,8 +80,8 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
     """
 
     _: KW_ONLY
-    information: str = "auto"
-    max_values: str = "draws"
+    information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
+    max_values: Literal["draws", "gumbel"] = "draws"
     n_max_values: int = 100
 
     _parameter_constraints = {
@@ -152,7 +151,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
 
 
 @dataclass(eq=False, repr=False)
-class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
+class CMESOptimizer(MaxValueSearch, IndirectSearch):
     r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
 
     Conditional max-value entropy search: it maximises f from noisy conditional expectations
@@ -199,6 +198,9 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
     >>> bool(abs(opt.recommend()[0] - 0.6) < 0.05)
     True
     """
+
+    _: KW_ONLY
+    targets: Any = None
 
     @property
     def _seeks_cells(self) -> bool:

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
+from skgpb._typing import Bounds
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.domains.space import ParameterSpace
@@ -32,6 +33,7 @@ from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
 from skgpb.optimizers.cmes import MaxValueSearch
+from skgpb.optimizers.indirect_search import BaseIndirectSearch, IndirectParameters
 from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -81,12 +83,12 @@ def default_cost(depth: int) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class CMETSOptimizer(MaxValueSearch[IndirectCell]):
+class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[IndirectCell]):
     """Find the best input from answers at several resolutions with different costs.
 
     It maximises f from averages over cells or windows, where a finer resolution costs more.
 
-    Other parameters are those of :class:`~skgpb.optimizers.BaseIndirectSearch` and
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters` and
     :class:`~skgpb.optimizers.MaxValueSearch`.
 
     Parameters
@@ -152,14 +154,18 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell]):
     (True, True)
     """
 
+    conditional: Kernel | None = None
     _: KW_ONLY
+    bounds: Bounds | None = None
+    query_bounds: Bounds | None = None
     n_children: int = 2
     max_depth: int = 6
-    window: str = "cell"
+    window: Literal["cell", "gaussian"] = "cell"
     scale: Callable[[int], float] | None = None
     location: Callable | None = None
     cost: Callable[[int], float] | None = None
-    update: str = "repaired"
+    alpha: Any = None
+    update: Literal["repaired", "literal"] = "repaired"
 
     _query_type = IndirectCell
 

@@ -57,6 +57,19 @@ __all__ = ["CombinatorialBandit", "knapsack"]
 class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
 
+    >>> import numpy as np
+    >>> from skgpb import DAGPUCBOptimizer
+    >>> from skgpb.optimizers.combinatorial import CombinatorialBandit
+    >>> from skgpb.problems import AdvertisingBudget
+    >>> problem, rng = AdvertisingBudget(), np.random.default_rng(0)
+    >>> campaign = DAGPUCBOptimizer(problem.kernel(), arms=problem.arms, alpha=0.1)
+    >>> bandit = CombinatorialBandit([campaign] * 3, budget=20, random_state=0)
+    >>> for _ in range(40):
+    ...     allocation = bandit.ask()
+    ...     _ = bandit.tell(allocation, problem.observe(allocation, rng))
+    >>> bandit.recommend().costs
+    array([9., 6., 5.])
+
     Each round plays one arm of every campaign within the budget and observes a reward from each
     of them. Any optimizer over finite arms is a policy:
 
@@ -121,21 +134,6 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     *Rules of the third kind* compare the allocations that are best for one of 256 joint draws, or
     that have the largest mean plus a multiple of the standard deviations or of the variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skgpb import DAGPUCBOptimizer
-    >>> from skgpb.optimizers.combinatorial import CombinatorialBandit
-    >>> from skgpb.problems import AdvertisingBudget
-    >>> problem, rng = AdvertisingBudget(), np.random.default_rng(0)
-    >>> campaign = DAGPUCBOptimizer(problem.kernel(), arms=problem.arms, alpha=0.1)
-    >>> bandit = CombinatorialBandit([campaign] * 3, budget=20, random_state=0)
-    >>> for _ in range(40):
-    ...     allocation = bandit.ask()
-    ...     _ = bandit.tell(allocation, problem.observe(allocation, rng))
-    >>> bandit.recommend().costs
-    array([9., 6., 5.])
     """
 
     _query_type = Allocation

@@ -17,13 +17,14 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from math import isnan, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._typing import PerRound
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
@@ -200,6 +201,7 @@ class IndirectBaseline(IndirectSearch):
         self._of_answers.track(self.domain_.A)
 
 
+@dataclass(eq=False, repr=False)
 class IndirectEIOptimizer(IndirectBaseline):
     """Expected improvement on indirect answers, to compare CMES with.
 
@@ -229,6 +231,7 @@ class IndirectEIOptimizer(IndirectBaseline):
         return log_expected_improvement(posterior.mean, posterior.std, incumbent)
 
 
+@dataclass(eq=False, repr=False)
 class IndirectPIOptimizer(IndirectBaseline):
     """Probability of improvement on indirect answers, to compare CMES with.
 
@@ -288,7 +291,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
-    beta: Any = 4.0
+    beta: Literal["rkhs"] | PerRound = 4.0
 
     _parameter_constraints = {
         "beta": [StrOptions({"rkhs"}), Interval(Real, 0, None, closed="left"), callable],
@@ -301,7 +304,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bounds."""
-        beta = self.beta
+        beta: Any = self.beta
         if self._by_norm:
             beta = self._widths().beta()
         elif callable(beta):

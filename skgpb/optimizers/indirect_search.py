@@ -3,7 +3,7 @@ r"""The search by indirect queries: the one over two sets, with a kernel of answ
 A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
 is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
 (x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the covariances of f and g. So queries and points
-are two sets of functionals of f, as in every :class:`~skgpb.optimizers.SetSearch`, and
+are two sets of functionals of f, as in every ``SetSearch``, and
 :class:`~skgpb.surrogate.ConditionalMeanProcess` shows the model.
 
 References
@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -26,21 +26,23 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import beats, size_of, tied
+from skgpb._typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
 from skgpb.domains.space import in_coordinates
-from skgpb.guarantee import Guarantee
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import check_unnamed, query_at
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._query_prices import QueryPrices
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers.round import Round
@@ -84,11 +86,13 @@ Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
 @dataclass(eq=False, repr=False)
-class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
-    """Base class of the searches by indirect queries, rows or cells, and what they all take.
+class IndirectParameters(ModelParameters):
+    """What every search by indirect queries, rows or cells, takes, and has after its first answer.
 
     A query a is answered with a noisy conditional expectation E[f(X) | A = a]. What is sought is
     the x where f itself is largest. Which class is for which problem: :ref:`which-class`.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -127,26 +131,17 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
     model_noise : "auto" or float, default="auto"
         Variance of the error of the learned p(x | a), which is added to the noise of every answer.
         "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
-    guarantee : Guarantee, default=None
-        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
-        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How the hyperparameters of a given ``kernel`` are learned from the answers, by
         marginal likelihood. None keeps them. The default kernel is always learned.
         "consistent", if queries are chosen by the posterior of f, uses several length scales in
         turn and drops those for which no f of the norm in ``guarantee`` fits the answers
         (:doc:`/user_guide/guarantees`).
-    n_restarts_optimizer : int, default=0
-        Number of additional random starts of the optimizer.
     relearn : "growing", "doubling", int or None, default="growing"
         When to learn them: whenever the number of observations has grown by a quarter or doubled
         (from 4 on), after every given number of observations, or only in ``fit`` (None).
     normalize_y : bool, default=False
         Whether to centre and scale the answers for a ``kernel`` that is given.
-    direction : {"maximize", "minimize"}, default="maximize"
-        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
-        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
-        use rewards with the opposite sign.
     random_state : int, RandomState instance or None, default=None
         Seed of the samples of the maximum and of restarts.
 
@@ -158,39 +153,42 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         The queries.
     targets_ : ArmSet
         The points to find the best of, or those that stand for all of ``bounds``.
-    history_ : structured ndarray
-        Queries and answers, one row for each answer.
     bounds_ : ndarray of shape (d, 2)
         The box of x.
     spent_ : float
         Total cost of the answers.
     alpha_ : float
         Noise variance in use, if it is one number: ``alpha``, or the learned value.
-    n_features_in_ : int
-        Number of dimensions.
     """
 
     kernel: Kernel | None = None
     query_kernel: Kernel | None = None
     conditional: Kernel | None = None
     _: KW_ONLY
-    operator: str = "auto"
-    bounds: Any = None
-    query_bounds: Any = None
+    operator: Literal["auto", "embedding", "window"] = "auto"
+    bounds: Bounds | None = None
+    query_bounds: Bounds | None = None
     n_points: int = 2500
     n_initial: int | None = None
     alpha: Any = None
-    model_noise: str | float = "auto"
-    guarantee: Guarantee | None = None
-    optimizer: str | Callable | None = None
-    n_restarts_optimizer: int = 0
-    relearn: str | int | None = "growing"
+    model_noise: Literal["auto"] | float = "auto"
+    optimizer: Optimizer = None
+    relearn: Relearn = "growing"
     normalize_y: bool = False
-    direction: str = "maximize"
-    random_state: Any = None
+    random_state: Seed = None
 
-    # Pairs (x, a) that were given to ``fit``.
-    _pairs: tuple[Any, Any] = field(init=False, default=(None, None))
+
+class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
+    """Ask for conditional expectations of f, recommend where f itself is largest.
+
+    A subclass takes :class:`IndirectParameters`, says what can be asked in ``_make_queries``, and
+    what it is worth in :meth:`acquisition`.
+    """
+
+    model_noise: Any
+
+    if TYPE_CHECKING:  # it recommends an x, not a query
+        run: Callable[..., RunResult[np.ndarray]]
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
     _rules = ("posterior", "paper")
@@ -492,11 +490,11 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
 
 
 @dataclass(eq=False, repr=False)
-class IndirectSearch(BaseIndirectSearch[IndirectQuery]):
+class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     """Base class for your own acquisition function over indirect queries: rows, or a box of them.
 
     A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` takes it as
-    a function. Other parameters are those of :class:`~skgpb.optimizers.BaseIndirectSearch`.
+    a function. Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -531,11 +529,11 @@ class IndirectSearch(BaseIndirectSearch[IndirectQuery]):
     """
 
     _: KW_ONLY
-    queries: Any = None
+    queries: Points | None = None
     targets: Any = None
     n_candidates: int = 2500
     continuous: bool = True
-    cost: Any = None
+    cost: float | Costs | Callable[[np.ndarray], float] | None = None
 
     _parameter_constraints = {
         "queries": "no_validation",

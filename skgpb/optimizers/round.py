@@ -58,11 +58,6 @@ class Known(ABC):
         self.target_mean: np.ndarray = targets[0]
         self.target_var: np.ndarray = targets[1]
 
-    @property
-    @abstractmethod
-    def rows_of_targets(self) -> np.ndarray:
-        """Descriptors (n_targets, n_columns) of the targets."""
-
     @abstractmethod
     def covariance(self) -> np.ndarray:
         """Posterior covariances (n_queries, n_targets) of queries and targets."""
@@ -247,11 +242,11 @@ class KnownAt(Known):
         The posterior, pending queries being answered with what is expected.
     rows : ndarray of shape (n_queries, n_columns)
         Descriptors of the queries.
-    known : Known
+    known : KnownAcross, KnownOfArms or KnownAt
         What is known of the targets.
     """
 
-    def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Known) -> None:
+    def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Any) -> None:
         self._gp, self._queries, self._known = gp, Functionals.of_rows(rows), known
         mean, std = gp.moments(rows, std=True)
         queries = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skgpb._typing import Direction, Seed
 from skgpb.tables.boxes import Box
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.memory import N_BINS, MemoryTable, column_of
@@ -120,10 +121,10 @@ class BestSubgroup(BaseEstimator):
         self,
         min_rows: float = 0.05,
         *,
-        direction: str = "maximize",
+        direction: Direction = "maximize",
         n_permutations: int | None = None,
         n_bins: int = N_BINS,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.min_rows = min_rows
         self.direction = direction

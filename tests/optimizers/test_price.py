@@ -9,13 +9,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import (
-    BaseIndirectSearch,
     CMETSOptimizer,
     GPTSOptimizer,
     IDSOptimizer,
     IndirectUCBOptimizer,
     MESOptimizer,
 )
+from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
 # A draw has no two equal values, nor have two queries about what leads another; cells of CMETS have
 # the price of their depth; GP-UCB of indirect queries is the paper's, which knows no prices.
