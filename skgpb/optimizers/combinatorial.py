@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import isnan
 from typing import Any, Literal, Self, overload
 
@@ -25,6 +26,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import first_maximum
+from skgpb._typing import Seed
 from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
@@ -54,6 +56,7 @@ from skgpb.utils import (
 __all__ = ["CombinatorialBandit", "knapsack"]
 
 
+@dataclass(eq=False, repr=False)
 class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
 
@@ -138,28 +141,20 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     _query_type = Allocation
 
-    _parameter_constraints: dict[str, Any] = {
+    optimizers: Sequence[Any]
+    budget: float
+    costs: Any = None
+    _: KW_ONLY
+    weights: Literal["allocation", "campaign"] = "allocation"
+    random_state: Seed = None
+
+    _parameter_constraints = {
         "optimizers": [list, tuple],
         "budget": [Interval(Real, 0, None, closed="left")],
         "costs": "no_validation",
         "weights": [StrOptions({"allocation", "campaign"})],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        optimizers: Sequence[Any],
-        budget: float,
-        costs: Any = None,
-        *,
-        weights: str = "allocation",
-        random_state: Any = None,
-    ) -> None:
-        self.optimizers = optimizers
-        self.budget = budget
-        self.costs = costs
-        self.weights = weights
-        self.random_state = random_state
 
     # -- starting -----------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ class IndirectBaseline(IndirectSearch):
         self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
 
     @property
-    def _answer_optimizer(self) -> str | Callable | None:
+    def _answer_optimizer(self) -> Any:
         """Return how the kernel of g is learned: one that is given is known."""
         if self._is_consistent:
             return None
