@@ -13,7 +13,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from math import isnan, sqrt
