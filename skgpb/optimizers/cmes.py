@@ -104,7 +104,7 @@ class MaxValueSearch(NamedQueries):
         information : ndarray of shape (n_queries,)
             In nats, whatever it costs: eq. 7 or Appendix A, or from the joint posterior.
         """
-        targets, unit = self.targets_, self._unit
+        targets, unit = self.targets_, posterior.once("unit", lambda: self._unit)
         std, noise = posterior.std / unit, posterior.query_noise / unit**2
         if targets.are_averages or self.information == "joint":
             *best, variance = posterior.once("best", lambda: self._best_of_draws(posterior))
@@ -146,7 +146,7 @@ class MaxValueSearch(NamedQueries):
         if silent and self._record.n_told:
             # Answers stay so far below f* that none tells of it: all would tie, although f is not
             # known. The least known is asked (decision D-C12).
-            values = round.std / self._unit
+            values = round.std / round.once("unit", lambda: self._unit)
         return values / round.cost
 
 

@@ -597,9 +597,11 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if not self.continuous or box is None or gp is None:
             return queries.arm(slot)
 
+        usual, differ = self._noises_of([queries.arm(slot)]), callable(self._own.alpha)
+
         def value(A: np.ndarray) -> np.ndarray:
-            noises = self._noises_of([IndirectQuery(a) for a in A])
-            rows = self._rows_of_queries(A)
+            noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
+            rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
             return self._values(round.at(gp, rows, noises, queries.costs_of(A)))
 
         slots = np.arange(len(values)) if free is None else free

@@ -217,7 +217,9 @@ class KnownAcross(Known):
             rows = across.gp.posterior.tracked_rows()[n:]
             if len(self._falls):
                 rows = np.hstack([rows, self._falls[:, n:].T])
-            return (mean[:, np.newaxis] + prior.draws(rows, n_draws, int(rng.integers(2**31)))).T
+            draws = prior.draws(rows, n_draws, int(rng.integers(2**31)))
+            draws += mean[:, np.newaxis]
+            return draws.T
         root = posterior_root(across.gp, n, self._falls[:, n:])
         if root is None:
             covariance = self._among(np.arange(m))
