@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from skgpb._install import install_command
 from skgpb.experiments.answers import written_measurements
 from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
@@ -126,8 +127,8 @@ def as_excel(experiment: Experiment) -> bytes:
         from openpyxl import Workbook
     except ImportError as error:
         raise ImportError(
-            "an Excel file needs openpyxl, which is not installed: pip install skgpb[app], or "
-            "write .csv"
+            "an Excel file needs openpyxl, which is not installed: "
+            f"{install_command('tables')}, or write .csv"
         ) from error
     book = Workbook()
     sheet = book.active

@@ -12,16 +12,17 @@ from functools import cache
 from math import nan
 from time import time
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
+from skgpb._typing import BaseEstimator, Direction, RegressorMixin, RuleOfChoice, Seed
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import ParameterSpace, in_coordinates
@@ -266,7 +267,12 @@ class BaseBanditOptimizer(
     _reward_ndim: ClassVar[int] = 0
 
     #: Whether large or small rewards are sought.
-    direction: str = "maximize"
+    direction: Direction = "maximize"
+
+    random_state: Seed
+
+    #: All queries, and what they observe.
+    domain_: Any
 
     # The box of contexts, of an optimizer that may have some.
     _contexts: Contexts
@@ -862,7 +868,7 @@ class BaseBanditOptimizer(
 
     def run(
         self,
-        objective: Callable[[Any], Numbers],
+        objective: Callable[[Q], Numbers],
         budget: int | None = None,
         *,
         contexts: Any = None,
@@ -871,12 +877,12 @@ class BaseBanditOptimizer(
         progress: bool = False,
         n_jobs: int | None = None,
         executor: Executor | None = None,
-        on_error: str = "record",
+        on_error: Literal["record", "raise"] = "record",
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         verbose: int = 0,
         stop: Stop | Callable[[Any], Any] | None = None,
-    ) -> RunResult:
+    ) -> RunResult[Q]:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
 
         Parameters
@@ -899,7 +905,8 @@ class BaseBanditOptimizer(
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
-            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+            Whether to show a progress bar, with the last and the best answer and the time left
+            (needs tqdm: ``pip install skgpb[progress]``).
         n_jobs : int, default=None
             Queries evaluated side by side. Without an executor they are asked for and evaluated
             in batches through joblib, whose backend the caller chooses with
@@ -931,9 +938,9 @@ class BaseBanditOptimizer(
             ``budget``, ``max_cost`` and ``contexts`` are then those of all, from the first query
             on, and ``nfev``, ``nfail`` and ``cost`` of the result as well.
         verbose : int, default=0
-            1 prints one line of progress, with the last and the best answer and the time left, 2
-            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
-            any case, at level INFO, and failures as warnings.
+            1 prints ten lines of progress, with the last and the best answer and the time, 2 a line
+            for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in any case,
+            at level INFO, and failures as warnings.
         stop : Stop or callable, default=None
             Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
             optimizer that returns True if the run is to end after an answer.
@@ -957,7 +964,8 @@ class BaseBanditOptimizer(
             raise TypeError(f"resume must be a bool, got {resume!r}")
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
-        play = Play(self, workers, callback, checkpoint, stop)
+        player: Any = self
+        play = Play(player, workers, callback, checkpoint, stop)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             self._take_up(checkpoint, resume)
@@ -989,7 +997,7 @@ class BaseBanditOptimizer(
         )
 
     @abstractmethod
-    def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
+    def recommend(self, rule: RuleOfChoice | None = None, *, context: Any = None) -> Any:
         """Return the best query found so far."""
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
@@ -1280,9 +1288,9 @@ class BaseBanditOptimizer(
         return query, self._resolve(query), value, noise
 
     #: Rules of :meth:`recommend`, the best one known first.
-    _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
+    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
 
-    def _checked_rule(self, rule: str | None) -> str:
+    def _checked_rule(self, rule: RuleOfChoice | None) -> RuleOfChoice:
         """Resolve ``rule`` of :meth:`recommend`."""
         if rule is None:
             return self._rules[0]
@@ -1314,7 +1322,8 @@ class BaseBanditOptimizer(
 
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of the recommendation."""
-        return float(self.predict_query([query])[0])
+        optimizer: Any = self
+        return float(optimizer.predict_query([query])[0])
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
@@ -1520,7 +1529,7 @@ class FreeChoice(BaseBanditOptimizer[Q]):
         """Return the recommended query."""
 
     @locked
-    def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
+    def recommend(self, rule: RuleOfChoice | None = None, *, context: Any = None) -> Q:
         """Return the best query found so far.
 
         Parameters

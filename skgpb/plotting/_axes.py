@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from skgpb._install import install_command
 from skgpb.domains import ContextPartition, Steps
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
@@ -253,7 +254,7 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "drawing needs matplotlib, which is not installed: pip install skgpb[plot]"
+            f"drawing needs matplotlib, which is not installed: {install_command('plot')}"
         ) from error
     return plt.subplots(layout="constrained", **subplots)[1]
 

@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 from skgpb import GPUCBOptimizer
+from skgpb._install import install_command
 from skgpb.domains import Steps
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import rounded
@@ -590,7 +591,7 @@ def test_flask_that_is_missing_is_said(tmp_path):
     command = [sys.executable, "-c", script]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 2
-    assert "pip install skgpb[app]" in ended.stderr and ended.stderr.count("\n") == 1
+    assert install_command("app") in ended.stderr and ended.stderr.count("\n") == 1
 
 
 def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
