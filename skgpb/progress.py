@@ -18,6 +18,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from skgpb._install import install_command
+
 logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.
 logger.addHandler(logging.NullHandler())
@@ -122,7 +124,7 @@ def tqdm_class() -> Any:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError(
-            "progress=True needs tqdm, which is not installed: pip install skgpb[progress], or "
-            "use verbose=1"
+            "progress=True needs tqdm, which is not installed: "
+            f"{install_command('progress')}, or use verbose=1"
         ) from error
     return tqdm

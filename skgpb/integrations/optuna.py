@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
+from skgpb._install import install_command
 from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.space import Axis, Choice, ParameterSpace
 from skgpb.optimizers.ei import EIOptimizer
@@ -37,7 +38,8 @@ try:
     from optuna.trial import TrialState
 except ImportError as _error:
     raise ImportError(
-        "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
+        "skgpb.integrations.optuna needs Optuna, which is not installed: "
+        f"{install_command('optuna')}"
     ) from _error
 
 # Number of search spaces for which learned hyperparameters are kept.
@@ -322,7 +324,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             kernel = kernel_on_settings(engine.kernel, space.space)
             engine.set_params(bounds=space.bounds, kernel=kernel, normalize_y=False)
             if engine.alpha is not None:
-                engine.set_params(alpha=engine.alpha / scale**2)
+                engine.set_params(alpha=np.divide(engine.alpha, scale**2))
             engine.fit(X[:n], (y[:n] - center) / scale)
             while len(self._learned) >= REMEMBERED:
                 self._learned.pop(next(iter(self._learned)))
