@@ -6,7 +6,9 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
+
+from skgpb._names import check_parameter_names
 
 
 @lru_cache
@@ -37,7 +39,17 @@ def public_name(cls: type) -> str:
 
 
 class DocumentedMixin:
-    """Links the HTML display of an estimator to its page; a subclass elsewhere to none."""
+    """Leads to the page of an estimator, and to its parameters.
+
+    The HTML display has a link to the page, that of a subclass elsewhere has none.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Say which parameter may be meant where there is none of a name."""
+        if kwargs:
+            estimator: Any = cls
+            check_parameter_names(cls, kwargs, estimator._get_param_names())
+        return super().__new__(cls)
 
     _doc_link_module = "skgpb"
     _doc_link_template = "{address}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from sklearn.base import BaseEstimator
 
@@ -10,6 +10,7 @@ from skgpb._documentation import DocumentedMixin
 from skgpb.utils import Interval, Real
 
 
+@dataclass(eq=False, repr=False)
 class Guarantee(DocumentedMixin, BaseEstimator):
     r"""Assumptions of intervals and of confidence bounds that hold with a given probability.
 
@@ -55,25 +56,18 @@ class Guarantee(DocumentedMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    norm_bound: float = 1.0
+    _: KW_ONLY
+    noise_bound: float | None = None
+    misspecification: float = 0.0
+    failure_probability: float = 0.1
+
+    _parameter_constraints = {
         "norm_bound": [Interval(Real, 0, None, closed="left")],
         "noise_bound": [Interval(Real, 0, None, closed="left"), None],
         "misspecification": [Interval(Real, 0, None, closed="left")],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
     }
-
-    def __init__(
-        self,
-        norm_bound: float = 1.0,
-        *,
-        noise_bound: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
-    ) -> None:
-        self.norm_bound = norm_bound
-        self.noise_bound = noise_bound
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
 
 
 #: The default, for ``guarantee=None``.

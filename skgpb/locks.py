@@ -96,7 +96,7 @@ class Guarded:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Give the object its lock: ``__init__`` of an estimator only stores parameters."""
-        self = super().__new__(cls)
+        self = super().__new__(cls, *args, **kwargs)
         self._lock = StateLock()
         return self
 

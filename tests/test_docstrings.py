@@ -1,116 +1,117 @@
-"""Descriptions shared by several docstrings are written once and shown in each of them."""
+"""Each parameter is described once, where it is declared; editors, help and pages show the same."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 import re
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
-from sklearn.utils._testing import assert_docstring_consistency
 
-from skgpb import (
-    CMESOptimizer,
-    EIOptimizer,
-    GPTSOptimizer,
-    IGPUCBOptimizer,
-    MESOptimizer,
-    PIOptimizer,
-    optimizers,
-)
-from skgpb._docstrings import PLACEHOLDER, SHARED, with_shared_paragraphs
-from skgpb.optimizers import BaseUCBOptimizer, Leaves, Round, Search
+import skgpb
+from skgpb import CombinatorialBandit, optimizers
+from skgpb.optimizers import Leaves, ModelParameters, Round, Stop
+from skgpb.optimizers._indirect import BaseIndirectOptimizer
 
-OPTIMIZERS = [
-    cls for name in optimizers.__all__ if inspect.isclass(cls := getattr(optimizers, name))
+OTHERS = re.compile(r"[Pp]arameters are those of :class:`~skgpb\.optimizers\.(\w+)`")
+CLASSES = [
+    cls
+    for name in optimizers.__all__
+    if inspect.isclass(cls := getattr(optimizers, name)) and cls not in (Round, Leaves, Stop)
+] + [CombinatorialBandit]
+#: They show what a person types first below their first line.
+WITH_EXAMPLE = [
+    cls
+    for cls in CLASSES
+    if not issubclass(cls, BaseIndirectOptimizer)
+    and cls not in (ModelParameters, optimizers.PartitionSearch)
 ]
 
-FAMILY = [cls for cls in OPTIMIZERS if issubclass(cls, Search) and not inspect.isabstract(cls)]
-UCB = [cls for cls in FAMILY if issubclass(cls, BaseUCBOptimizer)]
-EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "n_initial"]
-EVERYWHERE += ["optimizer", "n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
 
-
-def parameters_described(cls):
-    """Names in the section "Parameters", in its order."""
-    section = re.search(r"\nParameters\n-+\n(.*?)(?:\n\n|$)", inspect.getdoc(cls), re.DOTALL)
-    entries = re.findall(r"^\S.*", section.group(1), flags=re.MULTILINE)
+def documented(cls):
+    """Names that the section "Parameters" of a class describes, in its order."""
+    text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    entries = re.findall(r"^\S.*", section[1] if section else "", flags=re.MULTILINE)
     return [name for entry in entries for name in entry.partition(" : ")[0].split(", ")]
 
 
-def test_entries_stand_where_they_are_named():
-    @with_shared_paragraphs
-    class Rule:
-        """Do something with 5 % of the arms.
-
-        Parameters
-        ----------
-        xi : float
-            Its own.
-        n_candidates, guarantee : %(arms)s
-        last : str
-            Its own, too.
-        """
-
-    assert parameters_described(Rule) == ["xi", "n_candidates", "guarantee", "last"]
-    lines = inspect.getdoc(Rule).splitlines()
-    assert "\n".join(lines[8:14]) == "\n".join(
-        SHARED["arms"][name] for name in ("n_candidates", "guarantee")
-    )
+def declared(cls):
+    """Parameters that a class itself declares, in their order."""
+    if "__dataclass_fields__" in vars(cls):
+        return [name for name in vars(cls).get("__annotations__", {}) if name in parameters(cls)]
+    written_by_hand = "__init__" in vars(cls) or issubclass(cls, BaseIndirectOptimizer)
+    return parameters(cls) if written_by_hand else []
 
 
-@pytest.mark.parametrize("line", ["no_parameter : %(arms)s", "kernel : %(no_family)s"])
-def test_what_is_not_shared_cannot_be_named(line):
-    with pytest.raises(KeyError, match="no_"):
-        with_shared_paragraphs(type("Rule", (), {"__doc__": line}))
+def parameters(cls):
+    return list(inspect.signature(cls).parameters)
 
 
-def test_nothing_is_left_to_be_filled_in():
-    modules = [
-        importlib.import_module(module.name)
-        for module in pkgutil.walk_packages(optimizers.__path__, "skgpb.optimizers.")
-    ]
-    classes = [
-        each for module in modules for each in vars(module).values() if inspect.isclass(each)
-    ]
-    assert set(OPTIMIZERS) <= set(classes)
-    for cls in classes:
-        assert not PLACEHOLDER.search(cls.__doc__ or ""), cls
+@pytest.mark.parametrize("cls", CLASSES)
+def test_each_parameter_is_described_where_it_is_declared(cls):
+    for name in parameters(cls):
+        homes = [each for each in cls.__mro__ if name in documented(each)]
+        assert homes, f"nothing describes {name}"
+        # Again only where it has another default or other values than in the class above.
+        assert all(name in declared(home) for home in homes), name
+        assert len(homes) == 1 or all(name in vars(each)["__annotations__"] for each in homes)
 
 
-@pytest.mark.parametrize("cls", [cls for cls in OPTIMIZERS if cls not in (Round, Leaves)])
-def test_parameters_are_described_in_the_order_of_the_signature(cls):
-    assert parameters_described(cls) == list(inspect.signature(cls).parameters)
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_class_describes_its_own_parameters_and_names_the_class_of_the_others(cls):
+    own = documented(cls)
+    assert own == [name for name in declared(cls) if name in own]
+    rest = set(parameters(cls)) - set(own)
+    home = cls
+    while rest:
+        (base,) = OTHERS.findall(" ".join(home.__doc__.split()))
+        assert issubclass(home, getattr(optimizers, base))
+        home = getattr(optimizers, base)
+        rest -= set(documented(home))
 
 
-@pytest.mark.slow
-def test_without_docstrings_there_is_nothing_to_fill_in():
-    code = "from skgpb import GPUCBOptimizer; print(GPUCBOptimizer.__doc__)"
-    command = [sys.executable, "-OO", "-c", code]
-    result = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert result.stdout == "None\n"
+@pytest.mark.parametrize("cls", WITH_EXAMPLE)
+def test_kernels_come_first_and_all_else_by_name(cls):
+    given = inspect.signature(cls).parameters
+    by_place = [name for name in given if given[name].kind is not given[name].KEYWORD_ONLY]
+    places = {"optimizers": ["optimizers", "budget", "costs"], "rule": ["rule", "kernel"]}
+    assert by_place == places.get(next(iter(given)), ["kernel"] if "kernel" in given else [])
 
 
-@pytest.mark.parametrize(
-    ("classes", "parameters", "defaults_differ"),
-    [
-        (FAMILY, EVERYWHERE, ()),
-        (UCB, ["guarantee"], ()),
-        ([IGPUCBOptimizer, GPTSOptimizer], ["information_gain"], ()),
-        ([EIOptimizer, PIOptimizer], ["xi"], ("xi",)),
-        ([MESOptimizer, CMESOptimizer], ["n_max_values"], ()),
-    ],
-)
-def test_shared_parameters_are_worded_once(classes, parameters, defaults_differ):
-    pytest.importorskip("numpydoc")
-    for cls in classes:  # entries that are not in all docstrings would not be compared
-        assert set(parameters) <= set(cls().get_params())
-    assert_docstring_consistency(classes, include_params=parameters, ignore_types=defaults_differ)
+def test_no_docstring_has_a_place_to_be_filled_in():
+    texts = [path.read_text(encoding="utf-8") for path in Path(skgpb.__file__).parent.rglob("*.py")]
+    assert len(texts) > 100
+    assert not any(re.search(r"^ *\w[\w, ]* : %\(\w+\)s$", text, re.MULTILINE) for text in texts)
 
 
-def test_shared_attributes_are_worded_once():
-    pytest.importorskip("numpydoc")
-    assert_docstring_consistency(FAMILY, include_attrs=True)
+@pytest.mark.parametrize("cls", WITH_EXAMPLE)
+def test_what_a_person_types_first_comes_first(cls):
+    text = inspect.getdoc(cls)
+    before, example = text.split(">>> ", 1)
+    assert len(before.splitlines()) <= 10
+    assert "Parameters\n---" not in before
+    example, shown = re.split(r"\n(?!>>> |\.\.\.)", example, maxsplit=1)
+    assert cls.__name__ in example
+    assert shown.partition("\n")[0] not in ("", "True")
+    assert "bounds={" in example or "arms=" in example
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_pages_describe_what_help_shows(cls):
+    docscrape = pytest.importorskip("numpydoc.docscrape")
+    page = docscrape.ClassDoc(cls, config={"show_class_members": False})
+    named = [name for entry in page["Parameters"] for name in entry.name.split(", ")]
+    assert named == documented(cls)
+    assert all(entry.desc for entry in page["Parameters"] + page["Attributes"])
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_editors_show_the_text_and_the_parameters(cls):
+    jedi = pytest.importorskip("jedi")
+    script = jedi.Script(f"from {cls.__module__} import {cls.__name__}\n{cls.__name__}(")
+    (signature,) = script.get_signatures()
+    shown = [each.name for each in signature.params if each.name not in ("_", "*")]
+    # It lists a field that is declared again twice.
+    assert set(shown) == set(parameters(cls))
+    assert inspect.getdoc(cls) in signature.docstring()

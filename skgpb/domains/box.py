@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 
-class Box(Mapping):
+class Box(Mapping[str, Any]):
     """A box with named sides and constraints between them.
 
     Pass it as ``bounds`` to an optimizer that observes f at points. It is a mapping from names

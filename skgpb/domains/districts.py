@@ -73,7 +73,7 @@ class Districts:
                 f"names of Districts must be a text or an integer for each of {n} points; got "
                 f"{given.dtype.name} of shape {given.shape}"
             )
-        self.names = given.tolist()
+        self.names: list[Any] = given.tolist()
         self.weights: np.ndarray | None = None
         if weights is not None:
             self.weights = np.array(check_numbers(weights, "weights", ensure_2d=False), dtype=float)
@@ -82,7 +82,7 @@ class Districts:
                     f"weights of Districts must be a number >= 0 for each of {n} points; got "
                     f"{weights!r}"
                 )
-        self.labels = list(dict.fromkeys(self.names))
+        self.labels: list[Any] = list(dict.fromkeys(self.names))
         self.members = []
         for label in self.labels:
             own = np.flatnonzero(given == label)

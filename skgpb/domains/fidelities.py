@@ -71,4 +71,5 @@ class Fidelities(Cells):
     def __eq__(self, other: object) -> bool:
         return type(other) is Fidelities and repr(other) == repr(self)
 
-    __hash__ = Cells.__hash__
+    def __hash__(self) -> int:
+        return super().__hash__()

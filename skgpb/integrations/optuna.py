@@ -324,7 +324,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             kernel = kernel_on_settings(engine.kernel, space.space)
             engine.set_params(bounds=space.bounds, kernel=kernel, normalize_y=False)
             if engine.alpha is not None:
-                engine.set_params(alpha=engine.alpha / scale**2)
+                engine.set_params(alpha=np.divide(engine.alpha, scale**2))
             engine.fit(X[:n], (y[:n] - center) / scale)
             while len(self._learned) >= REMEMBERED:
                 self._learned.pop(next(iter(self._learned)))

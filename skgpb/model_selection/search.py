@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
 from itertools import count
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state, get_tags
 
 from skgpb._core._ties import first_best
 from skgpb._documentation import DocumentedMixin
+from skgpb._typing import Seed
 from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace, in_coordinates
@@ -28,7 +29,7 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
-from skgpb.progress import logger, progress_bar
+from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
     LARGEST_REWARD,
@@ -196,6 +197,13 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     """
 
     verbose: int
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+    best_index_: int
+    best_score_: float
+    cv_results_: dict[str, Any]
+    optimizer_: BaseBanditOptimizer[Any]
+    space_: ParameterSpace
 
     _parameter_constraints: dict[str, Any] = {
         **BaseSearchCV._parameter_constraints,
@@ -220,7 +228,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         n_initial: int | None = None,
         batch_size: int | None = None,
         stop: Stop | Callable[[Any], Any] | None = None,
-        select: str = "posterior",
+        select: Literal["posterior", "observed"] = "posterior",
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: bool | str | Callable = True,
@@ -228,7 +236,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         verbose: int = 0,
         progress: bool = False,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
+        random_state: Seed = None,
         error_score: str | float = np.nan,
         return_train_score: bool = False,
     ) -> None:
@@ -263,7 +271,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         rng = check_random_state(self.random_state)
-        self.space_: ParameterSpace = ParameterSpace(self.param_distributions)
+        self.space_ = ParameterSpace(self.param_distributions)
         engine = self._make_optimizer(self.space_, rng)
         n_iter = int(min(self.n_iter, self.space_.n_settings))
         context = None
@@ -281,9 +289,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         # would be more lines than there are settings.
         verbose, self.verbose = self.verbose, 0
         try:
-            with (
-                closing(progress_bar(n_iter, "setting")) if self.progress else nullcontext() as bar
-            ):
+            shown = tqdm_class()(total=n_iter, unit="setting") if self.progress else nullcontext()
+            with shown as bar:
                 scores.bar = bar
                 self._search(engine, scores, rng)
         except KeyboardInterrupt:

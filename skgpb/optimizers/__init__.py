@@ -1,6 +1,8 @@
 """Bandit optimizers, one file for each algorithm."""
 
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._stop import Stop
+from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer
@@ -55,7 +57,9 @@ __all__ = [
     "KGOptimizer",
     "Leaves",
     "MESOptimizer",
+    "ModelParameters",
     "PIOptimizer",
+    "PartitionSearch",
     "Round",
     "Search",
     "StoOOOptimizer",

@@ -33,7 +33,7 @@ from skgpb.surrogate.likelihood import Prior, default_kernel, default_prior
 from skgpb.surrogate.settings import kernel_of_cells, kernel_on_settings
 from skgpb.surrogate.tasks import around, over_tasks, prior_over_tasks, slow_kernel, takes_tasks
 from skgpb.surrogate.trend_and_rough import prior_of_trend_and_rough, trend_and_rough
-from skgpb.utils import box_around, check_inside, check_numbers
+from skgpb.utils import Real, box_around, check_inside, check_numbers
 
 
 def takes_boxes(kernel: Any, behind: bool = False) -> bool:
@@ -385,6 +385,9 @@ def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> di
     if targets is None and queries is not None and not is_free(queries):
         targets = queries
     given = {"queries": queries, "targets": targets}
+    for name, each in given.items():
+        if isinstance(each, Real):
+            raise ValueError(f"{name} must be rows, settings or cells, got {each!r}")
     if actions is None:
         return given
     return {name: _rows_in_units(each, actions) for name, each in given.items()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
 from skgpb.exceptions import ModelWarning
@@ -47,25 +48,98 @@ BEAM = 16
 NODES_OF_SETTINGS = 8
 
 
+@dataclass(eq=False, repr=False)
+class ModelParameters:
+    r"""What every search with a Gaussian process on f takes, and has after its first answer.
+
+    Which class is for which problem: :ref:`which-class`.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``, in
+        units of the reward squared. None learns a kernel with a length scale for every side:
+        Matern-5/2 if f is observed at points, RBF if answers are averages over cells of a tree, in
+        units of the standard deviation of the rewards (:mod:`skgpb.surrogate.likelihood`).
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The domain, a box. Without it, and where no other domain is given, it comes from ``fit``. A
+        dict gives the sides names: a pair (lower, upper), a distribution of ``scipy.stats`` such as
+        ``loguniform``, a range of integers, or a list of numbers or categories; queries then have
+        ``params``, see :ref:`named-sides` and :ref:`mixed-regions`.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared. None learns one variance for
+        all. For arms, and for rows or cells of several sizes as ``queries`` of a
+        :class:`~skgpb.optimizers.Search`, an array has one for each arm, row or size.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from the answers, as in GaussianProcessRegressor.
+        None keeps those of a given ``kernel``. "consistent" uses several length scales in turn
+        and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn the hyperparameters and the noise, and to scale the rewards: whenever the
+        number of observations has doubled or grown by a quarter (from 4 on), after every given
+        number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their standard deviation. ``alpha``, and a variation of f that is given as a function, stay
+        in units of the reward.
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over rows that the kernel of the answers takes: points, or boxes of cells.
+    history_ : structured ndarray
+        Queries and answers, one row for each answer.
+    bounds_ : ndarray of shape (d, 2)
+        The domain; the bounding box of arms and of a pool.
+    n_features_in_ : int
+        Number of dimensions.
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    bounds: Bounds | None = None
+    alpha: Noise | None = None
+    direction: Direction = "maximize"
+    optimizer: Optimizer = None
+    n_restarts_optimizer: int = 0
+    relearn: Relearn = "doubling"
+    normalize_y: bool = False
+    guarantee: Guarantee | None = None
+    random_state: Seed = None
+
+
 class LearningOptimizer(BaseBanditOptimizer[Q]):
     """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
 
     The loop learns it when it is due, and ``surrogate_`` shows it. A subclass says what depends on
-    hyperparameters and units (``_relearned``).
+    hyperparameters and units (``_relearned``), and takes :class:`ModelParameters`.
     """
 
     kernel: Kernel | None
     alpha: Any
-    optimizer: str | Callable | None
+    optimizer: Optimizer
     n_restarts_optimizer: int
-    relearn: Any
+    relearn: Relearn
     normalize_y: bool
+    guarantee: Guarantee | None
     surrogate_: Any
 
     _model: Model
     _gp: GaussianProcess
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints = {
         "kernel": [None, Kernel],
         "guarantee": [Guarantee, None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
@@ -74,9 +148,6 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    #: For classes of one's own that do not name this parameter.
-    guarantee: Guarantee | None = None
 
     @property
     @locked
@@ -401,11 +472,9 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 class GaussianProcessOptimizer(LearningOptimizer[Q]):
     """A search for functionals of f whose descriptor rows its domain, ``domain_``, says."""
 
-    alpha: float | None
+    surrogate_: OnlineGaussianProcessRegressor
 
-    _parameter_constraints: dict[str, Any] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), None]
-    }
+    _parameter_constraints = {"alpha": [Interval(Real, 0, None, closed="left"), None]}
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         return self.domain_.rows_of(points)

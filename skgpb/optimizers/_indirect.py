@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import beats, tied
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._typing import RuleOfChoice
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
@@ -42,6 +43,7 @@ from skgpb.optimizers._indirect_intervals import IndirectIntervals
 from skgpb.optimizers._inputs import check_unnamed, query_at
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._targets import PointTargets
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -96,6 +98,12 @@ class BaseIndirectOptimizer(
     ``_spread_query``, and chooses in ``_best_by_rule`` once it is filled. If it keeps more than the
     model of f it has the hooks ``_begun``, ``_observed`` and ``_relearned``.
     """
+
+    n_initial: int | None
+    model_noise: Any
+
+    if TYPE_CHECKING:  # it recommends an x, not a query
+        run: Callable[..., RunResult[np.ndarray]]
 
     _at_start = AT_START | {"cost"}
     _parameter_constraints: dict[str, Any] = {
@@ -437,19 +445,19 @@ class BaseIndirectOptimizer(
     def _best(self) -> Any:
         return self._targets.best(self.surrogate_)
 
-    @overload
+    @overload  # type: ignore[override]  # it recommends an x, not a query
     def recommend(
-        self, rule: str | None = None, *, context: None = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: None = None, side: None = None
     ) -> np.ndarray: ...
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: None = None, side: Sides
+        self, rule: RuleOfChoice | None = None, *, context: None = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Any:
         """Return the x, shape (d,), at which the posterior mean of f is largest.
 
@@ -520,6 +528,8 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
 
     _query_type = IndirectQuery
 
+    n_candidates: int
+    continuous: bool
     _queries: QuerySet
 
     _parameter_constraints: dict[str, Any] = {

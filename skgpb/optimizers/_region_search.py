@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from math import log, sqrt
 from typing import Any, ClassVar, overload
 
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import beats, levelled
+from skgpb._typing import Beta, FeedbackOfRegion, Representatives, RuleOfChoice
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.guarantee import Guarantee
@@ -90,13 +90,13 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """
 
-    _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
+    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
 
-    feedback: str | Kernel
-    n_representatives: Any
-    beta: str | float | Callable[[int], float]
+    feedback: FeedbackOfRegion | Kernel
+    n_representatives: Representatives
+    beta: Beta
 
-    _parameter_constraints: dict[str, Any] = REGIONS
+    _parameter_constraints = REGIONS
 
     @property
     @abstractmethod
@@ -114,7 +114,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @overload
     def recommend(
         self,
-        rule: str | None = None,
+        rule: RuleOfChoice | None = None,
         *,
         context: None = None,
         side: None = None,
@@ -125,7 +125,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @overload
     def recommend(
         self,
-        rule: str | None = None,
+        rule: RuleOfChoice | None = None,
         *,
         context: None = None,
         side: Sides,
@@ -136,7 +136,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @locked
     def recommend(
         self,
-        rule: str | None = None,
+        rule: RuleOfChoice | None = None,
         *,
         context: Any = None,
         side: Sides | None = None,

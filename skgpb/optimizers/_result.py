@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import OptimizeResult
+
+# What is recommended.
+X = TypeVar("X")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Found:
     gap: Callable[[], float]
 
 
-class RunResult(OptimizeResult):
+class RunResult(OptimizeResult, Generic[X]):
     """Result of ``run``: an ``OptimizeResult`` that prints what was found in a few lines.
 
     Attributes
@@ -60,6 +63,16 @@ class RunResult(OptimizeResult):
         with probability 1 - delta, with the delta and the rule of ``stop``, or else with 0.95. It
         is computed from the state in which the run ended, by draws when it is first read.
     """
+
+    x: X
+    fun: float
+    nfev: int
+    nfail: int
+    history: np.ndarray
+    success: bool
+    message: str
+    model: str
+    gap: float
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
         """Return this result, with the function that computes its gap."""

@@ -279,7 +279,7 @@ class Play:
 
     # -- the loop -----------------------------------------------------------------------------
 
-    def result(self) -> RunResult:
+    def result(self) -> RunResult[Any]:
         """Ask, evaluate and tell until the run ends."""
         optimizer, workers = self._optimizer, self._workers
         optimizer.start()
@@ -385,7 +385,7 @@ class Play:
         return ""
 
     @locked
-    def _concluded(self) -> RunResult:
+    def _concluded(self) -> RunResult[Any]:
         """Return what the run has come to."""
         found = self._optimizer._outcome(self._last, self._stop)
         if found.query is None:
@@ -394,7 +394,7 @@ class Play:
             message = "all contexts were played"
         else:
             message = self._ended or "the budget is spent"
-        result = RunResult(
+        result: RunResult[Any] = RunResult(
             x=found.query,
             fun=found.value,
             nfev=self._done,

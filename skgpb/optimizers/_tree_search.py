@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cache
 from math import log, pi
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._core._tree import Tree
+from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.exceptions import RefinementWarning
@@ -30,6 +31,7 @@ from skgpb.optimizers._cutting import (
     given_diameter,
     tree_arrays,
 )
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
     RegionSearch,
@@ -59,29 +61,81 @@ def constant_of_beta(n_children: int, max_depth: int, failure_probability: float
     return cells + log(pi**2 / (6.0 * failure_probability))
 
 
-class PartitionSearch(RegionSearch[Cell]):
-    """A search of the cells of a partition, which share what is observed by a process on f.
+@dataclass(eq=False, repr=False, kw_only=True)
+class PartitionSearch(ModelParameters, RegionSearch[Cell]):
+    """Base class of searches of the cells of a partition, which share what is observed of f.
 
-    A subclass says which leaf is the best to ask, and when cells are split.
+    A subclass says which leaf is the best to ask, and when cells are split, as
+    :class:`~skgpb.optimizers.TreeSearch` does by two methods of your own.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+
+    Parameters
+    ----------
+    pool : array-like of shape (n, d), default=None
+        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    n_children : int, default=2
+        K, the number of parts into which a cell is split; fewer if it has fewer settings.
+    feedback : {"center", "average", "integral"} or Kernel, default="average"
+        Answer of the oracle to a cell: f at its centre, the average over its
+        representatives, or the mean over the whole cell. A kernel over box descriptors
+        [lower, upper] stands for itself, and ``kernel`` is then not used. In a pool: the member
+        nearest to the mean, at most ``n_representatives`` members, or all of them.
+    n_representatives : int or tuple of d ints, default=None
+        Points per axis in a cell, S is their product; in a pool the number S itself. None
+        takes as many as possible up to 10 per axis and 100 in all (32 in a pool).
+    diameter : "kernel", (c, rho) or callable, default="kernel"
+        delta(h), the variation of f within cells of depth h: ``c * rho**h``, any function of
+        h in units of the reward, or computed from the kernel, see Notes.
+    max_depth : int, default=None
+        Deepest level at which cells are split; leaves exist one level below. None stands for
+        10 cuts along every axis, or for the depth at which a pool runs out of members.
+    min_members : int, default=1
+        Minimum number of members of a cell of a pool.
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
+        Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is Lemma 1 of
+        the paper of :class:`~skgpb.GPOOOptimizer`,
+        2 log(M pi^2 t^2 / (6 theta)) with M = sum_{h <= max_depth} K^h. "rkhs" is valid for all
+        cells at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable
+        takes the round t, counted from 1.
+
+    Attributes
+    ----------
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
+    tree_ : Bunch
+        The partition as arrays.
+    max_depth_ : int
+        The resolved ``max_depth``.
+
+    Notes
+    -----
+    *diameter="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
+    deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or
+    deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
+    kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
+    member, of a sample of cells.
+
+    With beta="rkhs" B takes the place of the square root: by the inequality of Cauchy and Schwarz
+    no f of that norm varies more.
+
+    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending; when every leaf
+    is pending it splits the best of them early.
     """
+
+    pool: Points | None = None
+    n_children: int = 2
+    feedback: FeedbackOfRegion | Kernel = "average"
+    n_representatives: Representatives = None
+    diameter: Variation = "kernel"
+    max_depth: int | None = None
+    min_members: int = 1
+    beta: Beta = "theory"
 
     _query_type = Cell
     _sides = "any"
 
-    pool: Any
-    n_children: int
-    diameter: Any
-    max_depth: int | None
-    min_members: int
-
-    domain_: BoxPartition | PoolPartition
-    _tree: Tree
-    # delta(h) for h = 0..max_depth + 1, in normalised units.
-    _delta: np.ndarray
-
-    _parameter_constraints: dict[str, Any] = CUTTING | {
-        "diameter": [StrOptions({"kernel"}), tuple, list, callable]
-    }
+    _parameter_constraints = CUTTING | {"diameter": [StrOptions({"kernel"}), tuple, list, callable]}
 
     # -- choosing and splitting leaves --------------------------------------------------------
 
@@ -221,7 +275,9 @@ class PartitionSearch(RegionSearch[Cell]):
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
-        self.domain_ = cutting.partition(self.bounds_, self._resolved_depth(cutting, kernel))
+        self.domain_: BoxPartition | PoolPartition = cutting.partition(
+            self.bounds_, self._resolved_depth(cutting, kernel)
+        )
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
@@ -267,6 +323,7 @@ class PartitionSearch(RegionSearch[Cell]):
     # -- the variation within cells ---------------------------------------------------------
 
     def _relearned(self) -> None:
+        # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._delta = self._diameter()
 
     def _reread(self) -> None:

@@ -46,7 +46,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._entropy import information
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import IndirectQuery
@@ -92,7 +92,6 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
         )
 
 
-@with_shared_paragraphs
 class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
 
@@ -101,21 +100,103 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     Parameters
     ----------
-    kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
+    kernel : Kernel, default=None
+        Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
+        kernel is learned from standardised answers with a weak prior, starting from
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        The distribution p(x | a) over which a query averages, if it is known. With None it is
+        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
+        answer is the value of f there.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        the recommendation then has ``params``.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. Without ``queries`` and ``query_bounds`` it is
+        the box around the queries given to ``fit``, the agents of a PolicyMean, or ``bounds`` for
+        windows. A dict gives its sides names, as in ``bounds``; functions of a query take its
+        coordinates.
     targets : Cells, array-like of shape (n_targets, d) or None, default=None
         The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
         points. None stands for all points. Cells need ``information="joint"``, which is then the
         meaning of "auto": an answer may well be above the average of every cell.
-    n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
+    n_candidates : int, default=2500
+        Number of candidates in a box; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
-    information, max_values, n_max_values : %(indirect)s
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
+        "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
+        Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
+        learned or depends on the query, and eq. 7 if it is one number. "joint" is not in the paper:
+        the information in the part of f* that is linear in the answer, from their joint posterior,
+        including the noise. It looks for the maximum of f, not of g, and explores more.
+    max_values : {"draws", "gumbel"}, default="draws"
+        How f* is sampled: by joint draws of f, refined between grid points, or from a Gumbel
+        distribution fitted to independent marginals, which is biased high on fine grids. "joint"
+        always uses draws.
+    n_max_values : int, default=100
+        Number of samples of f*.
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
 
     Attributes
     ----------
-    surrogate_, history_, bounds_, spent_, alpha_, n_features_in_ : %(indirect)s
+    surrogate_ : ConditionalMeanProcess
+        Posterior of f and g.
+    history_ : structured ndarray
+        Queries and answers, one row for each answer.
+    bounds_ : ndarray of shape (d, 2)
+        The box of x.
+    spent_ : float
+        Total cost of the answers.
+    alpha_ : float
+        Noise variance in use, if it is one number: ``alpha``, or the learned value.
+    n_features_in_ : int
+        Number of dimensions.
 
     Notes
     -----
@@ -173,7 +254,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         conditional: Kernel | None = None,
         *,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         targets: Any = None,
@@ -188,12 +269,12 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         max_values: str = "draws",
         n_max_values: int = 100,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel
@@ -214,11 +295,11 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.max_values = max_values
         self.n_max_values = n_max_values
         self.guarantee = guarantee
-        self.optimizer = optimizer
+        self.optimizer: Optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
+        self.relearn: Relearn = relearn
         self.normalize_y = normalize_y
-        self.direction = direction
+        self.direction: Direction = direction
         self.random_state = random_state
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.domains.space import ParameterSpace
@@ -80,7 +80,6 @@ def default_cost(depth: int) -> float:
     return 0.5 * (depth + 1)
 
 
-@with_shared_paragraphs
 class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     """Find the best input from answers at several resolutions with different costs.
 
@@ -88,11 +87,20 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
 
     Parameters
     ----------
-    kernel, query_kernel : %(indirect)s
+    kernel : Kernel, default=None
+        Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
+        kernel is learned from standardised answers with a weak prior, starting from
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
     conditional : Kernel or None, default=None
         Kernel of the average that a query observes, over rows [centre] or [centre, scale]. None
         stands for ``window``, or for the one that ``fit`` learns from pairs.
-    operator : %(indirect)s
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
     bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
     query_bounds : array-like of shape (q, 2), default=None
@@ -116,17 +124,64 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         levels.
     update : {"repaired", "literal"}, default="repaired"
         Rule by which the tree changes, see the module's notes.
-    n_points, n_initial, model_noise, information, max_values, n_max_values : %(indirect)s
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction : %(indirect)s
-    random_state : %(indirect)s
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
+    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
+        "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
+        Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
+        learned or depends on the query, and eq. 7 if it is one number. "joint" is not in the paper:
+        the information in the part of f* that is linear in the answer, from their joint posterior,
+        including the noise. It looks for the maximum of f, not of g, and explores more.
+    max_values : {"draws", "gumbel"}, default="draws"
+        How f* is sampled: by joint draws of f, refined between grid points, or from a Gumbel
+        distribution fitted to independent marginals, which is biased high on fine grids. "joint"
+        always uses draws.
+    n_max_values : int, default=100
+        Number of samples of f*.
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
 
     Attributes
     ----------
-    surrogate_, history_ : %(indirect)s
+    surrogate_ : ConditionalMeanProcess
+        Posterior of f and g.
+    history_ : structured ndarray
+        Queries and answers, one row for each answer.
     leaves_, next_leaves_ : list of (depth, index)
         L and L' of Algorithm 1.
-    spent_, alpha_, bounds_ : %(indirect)s
+    spent_ : float
+        Total cost of the answers.
+    alpha_ : float
+        Noise variance in use, if it is one number: ``alpha``, or the learned value.
+    bounds_ : ndarray of shape (d, 2)
+        The box of x.
 
     Notes
     -----
@@ -176,7 +231,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         conditional: Kernel | None = None,
         *,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         query_bounds: Any = None,
         n_children: int = 2,
         max_depth: int = 6,
@@ -193,12 +248,12 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         max_values: str = "draws",
         n_max_values: int = 100,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel
@@ -221,11 +276,11 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self.max_values = max_values
         self.n_max_values = n_max_values
         self.guarantee = guarantee
-        self.optimizer = optimizer
+        self.optimizer: Optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
+        self.relearn: Relearn = relearn
         self.normalize_y = normalize_y
-        self.direction = direction
+        self.direction: Direction = direction
         self.random_state = random_state
 
     # -- Algorithm 1 ------------------------------------------------------------------------

@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import isnan
 from typing import Any, Literal, Self, overload
 
@@ -25,6 +26,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import first_maximum
+from skgpb._typing import Seed
 from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
@@ -54,8 +56,22 @@ from skgpb.utils import (
 __all__ = ["CombinatorialBandit", "knapsack"]
 
 
+@dataclass(eq=False, repr=False)
 class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
+
+    >>> import numpy as np
+    >>> from skgpb import DAGPUCBOptimizer
+    >>> from skgpb.optimizers.combinatorial import CombinatorialBandit
+    >>> from skgpb.problems import AdvertisingBudget
+    >>> problem, rng = AdvertisingBudget(), np.random.default_rng(0)
+    >>> campaign = DAGPUCBOptimizer(problem.kernel(), arms=problem.arms, alpha=0.1)
+    >>> bandit = CombinatorialBandit([campaign] * 3, budget=20, random_state=0)
+    >>> for _ in range(40):
+    ...     allocation = bandit.ask()
+    ...     _ = bandit.tell(allocation, problem.observe(allocation, rng))
+    >>> bandit.recommend().costs
+    array([9., 6., 5.])
 
     Each round plays one arm of every campaign within the budget and observes a reward from each
     of them. Any optimizer over finite arms is a policy:
@@ -121,47 +137,24 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     *Rules of the third kind* compare the allocations that are best for one of 256 joint draws, or
     that have the largest mean plus a multiple of the standard deviations or of the variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skgpb import DAGPUCBOptimizer
-    >>> from skgpb.optimizers.combinatorial import CombinatorialBandit
-    >>> from skgpb.problems import AdvertisingBudget
-    >>> problem, rng = AdvertisingBudget(), np.random.default_rng(0)
-    >>> campaign = DAGPUCBOptimizer(problem.kernel(), arms=problem.arms, alpha=0.1)
-    >>> bandit = CombinatorialBandit([campaign] * 3, budget=20, random_state=0)
-    >>> for _ in range(40):
-    ...     allocation = bandit.ask()
-    ...     _ = bandit.tell(allocation, problem.observe(allocation, rng))
-    >>> bandit.recommend().costs
-    array([9., 6., 5.])
     """
 
     _query_type = Allocation
 
-    _parameter_constraints: dict[str, Any] = {
+    optimizers: Sequence[Any]
+    budget: float
+    costs: Any = None
+    _: KW_ONLY
+    weights: Literal["allocation", "campaign"] = "allocation"
+    random_state: Seed = None
+
+    _parameter_constraints = {
         "optimizers": [list, tuple],
         "budget": [Interval(Real, 0, None, closed="left")],
         "costs": "no_validation",
         "weights": [StrOptions({"allocation", "campaign"})],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        optimizers: Sequence[Any],
-        budget: float,
-        costs: Any = None,
-        *,
-        weights: str = "allocation",
-        random_state: Any = None,
-    ) -> None:
-        self.optimizers = optimizers
-        self.budget = budget
-        self.costs = costs
-        self.weights = weights
-        self.random_state = random_state
 
     # -- starting -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple, overload
@@ -30,20 +30,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import tied
 from skgpb._core._tree import Tree
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, RuleOfChoice, Variation
 from skgpb.domains import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -67,24 +67,28 @@ class Promise(NamedTuple):
     std: float
 
 
-@with_shared_paragraphs
-class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
+
+    >>> import numpy as np
+    >>> from skgpb import ContextualGPTreeOptimizer
+    >>> opt = ContextualGPTreeOptimizer(context_bounds={"heat": (0, 1)}, bounds={"dose": (0, 1)})
+    >>> def objective(query):  # the best dose equals the heat
+    ...     return -((query.params["dose"] - query.params["heat"]) ** 2)
+    >>> result = opt.run(objective, contexts=np.random.default_rng(0).uniform(size=(30, 1)))
+    >>> round(opt.recommend(context={"heat": 0.3}).params["dose"], 1)
+    0.3
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`: ``bounds`` is the
+    box of the actions, and ``kernel`` is over rows [context, action]. Sums and products of a
+    context and an action kernel are written with :class:`~skgpb.kernels.Columns`, see Examples.
+    Without both kinds of bounds they come from ``fit``.
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over rows [context, action]. Any kernel of scikit-learn; sums and
-        products of a context and an action kernel are written with
-        :class:`~skgpb.kernels.Columns`, see Examples. None learns one on
-        every side's own scale: Matern-5/2 if f is observed at points, RBF if cells are
-        averaged, in units of the standard deviation of the rewards
-        (:mod:`skgpb.surrogate.likelihood`).
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
-        Box of the contexts.
-    bounds : array-like of shape (d_a, 2) or dict, default=None
-        Box of the actions. Without both kinds of bounds they come from ``fit``. Dicts give
-        the sides names, of every kind as for :class:`GPOOOptimizer`, see :ref:`named-sides`.
+        Box of the contexts. A dict gives the sides names, and ``bounds`` is then a dict as well.
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
     horizon : int, default=100
@@ -92,7 +96,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
-    alpha, n_children : %(regions)s
+    n_children : int, default=2
+        K, the number of parts into which a cell is split; fewer if it has fewer settings.
     feedback : {"center", "average", "integral"}, default="center"
         Answer of the oracle to a cell in a context: f at the centre of its actions (the
         paper's case), the average over representative actions, or the mean over all of them.
@@ -113,8 +118,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -132,7 +135,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         The joint domain.
     n_context_ : int
         d_c.
-    horizon_ : %(regions)s
+    horizon_ : int
+        The current n.
     max_depth_ : int
         h_max rounded down.
     n_features_in_ : int
@@ -153,35 +157,40 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
 
     Examples
     --------
-    >>> import numpy as np
+    The covariance of f is a product of one over contexts and one over actions:
+
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import ContextualGPTreeOptimizer
     >>> from skgpb.kernels import Columns
     >>> kernel = Columns(RBF(0.5), [0]) * Columns(RBF(0.3), [1])
     >>> opt = ContextualGPTreeOptimizer(kernel, context_bounds=[(0, 1)], bounds=[(0, 1)])
     >>> rng = np.random.default_rng(0)
-    >>> def objective(query):  # the best action equals the context
+    >>> def noisy(query):  # the best action equals the context
     ...     context, action = query.points[0]
     ...     return np.exp(-10 * (action - context) ** 2) + 0.1 * rng.normal()
-    >>> result = opt.run(objective, contexts=rng.uniform(size=(60, 1)))
-    >>> bool(abs(opt.recommend(context=[0.3]).actions[0, 0] - 0.3) < 0.15)
-    True
+    >>> result = opt.run(noisy, contexts=rng.uniform(size=(60, 1)))
+    >>> opt.recommend(context=[0.3]).actions.round(1)
+    array([[0.3]])
     """
+
+    context_bounds: Bounds | None = None
+    n_context: int = 1
+    horizon: int = 100
+    anytime: bool = False
+    n_children: int = 2
+    feedback: FeedbackOfRegion = "center"
+    n_representatives: Representatives = None
+    diameter: Variation = "kernel"
+    max_depth: int | None = None
+    max_active: int = 10_000
+    beta: Beta = "theory"
 
     _query_type = ContextCell
     _sides = "any"
     # The paper plays and does not recommend.
     _rules = ("posterior",)
 
-    domain_: ContextPartition
-    _tree: Tree
-    # Parent of every node.
-    _parent_of: list[int]
-    _horizon: Horizon
-    _constants: Constants
-
     _at_start = AT_START | {"horizon"}
-    _parameter_constraints: dict[str, Any] = (REGIONS | ADAPTIVE) | {
+    _parameter_constraints = (REGIONS | ADAPTIVE) | {
         "bounds": "no_validation",
         "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
@@ -189,55 +198,6 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
         "feedback": [StrOptions({"center", "average", "integral"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     }
-
-    n_context_: int
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        context_bounds: Any = None,
-        bounds: Any = None,
-        n_context: int = 1,
-        horizon: int = 100,
-        anytime: bool = False,
-        alpha: float | None = None,
-        n_children: int = 2,
-        feedback: str = "center",
-        n_representatives: int | tuple[int, ...] | None = None,
-        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
-        max_depth: int | None = None,
-        max_active: int = 10_000,
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.context_bounds = context_bounds
-        self.bounds = bounds
-        self.n_context = n_context
-        self.horizon = horizon
-        self.anytime = anytime
-        self.alpha = alpha
-        self.n_children = n_children
-        self.feedback: str = feedback
-        self.n_representatives = n_representatives
-        self.diameter = diameter
-        self.max_depth = max_depth
-        self.max_active = max_active
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -247,15 +207,17 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
     ) -> ContextCell: ...
 
     @overload
-    def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
+    def recommend(
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+    ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 
@@ -416,11 +378,13 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        self.n_context_ = n = self._resolved_n_context()
+        self.n_context_: int = self._resolved_n_context()
+        n = self.n_context_
         self._contexts = Contexts(self.bounds_[:n], self._context_space)
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
-        self._parent_of = [-1]
+        # Parent of every node.
+        self._parent_of: list[int] = [-1]
         prior, counts = self._query_kernel(d), self._counts(d)
         given = checked_depth(self._own.max_depth, self._own.n_children)
         of_points = PriorOfPoints(prior, self.space_)
@@ -436,8 +400,8 @@ class ContextualGPTreeOptimizer(GaussianProcessOptimizer[ContextCell]):
             self._constants.max_depth,
             self.space_,
         )
-        self.domain_ = ContextPartition(joint, self.bounds_[:n])
-        self._tree = joint.tree
+        self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
+        self._tree: Tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._relearned()
 

@@ -10,25 +10,30 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Literal
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
-from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import shares_of_first, union_bound_beta
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.locks import locked
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class DAGPUCBOptimizer(BaseUCBOptimizer):
     r"""Small cumulative regret on up to some thousand arms, with a known kernel.
+
+    >>> from skgpb import DAGPUCBOptimizer
+    >>> opt = DAGPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
 
     It pulls the arm that tells most about the arms that are likely to be the best (Section 5).
 
@@ -39,12 +44,10 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     O(n_arms^2) with the covariance of all pairs kept, O(n_arms t) for each arm with a chance
     to be the best without it.
 
+    Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
+
     Parameters
     ----------
-    kernel, arms : %(arms)s
-    queries, targets : %(search)s
-    bounds, context_bounds : %(arms)s
-    cost, alpha : %(search)s
     weights : {"integral", "sampling", "joint"} or callable, default="integral"
         w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
         independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
@@ -55,18 +58,6 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     covariance : {"auto", "full", "lean"}, default="auto"
         Whether to keep the n_arms x n_arms posterior covariance. "auto" does for at most
         5,000 arms.
-    beta : "theory", float or callable, default="theory"
-        Square of the factor of the uncertainty term. "theory" is
-        2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
-        round t, counted from 1.
-    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, direction, random_state : %(arms)s
-
-    Attributes
-    ----------
-    surrogate_, domain_ : %(arms)s
-    targets_, spent_ : %(search)s
-    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
@@ -81,75 +72,17 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import DAGPUCBOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy(arm):
-    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
-    >>> opt = DAGPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
-    >>> result = opt.run(noisy, budget=20)
-    >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
-    True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    weights: Literal["integral", "sampling", "joint"] | Callable[[Round], np.ndarray] = "integral"
+    n_draws: int = 1000
+    covariance: Literal["auto", "full", "lean"] = "auto"
+
+    _parameter_constraints = {
         "weights": [StrOptions({"integral", "sampling", "joint"}), callable],
         "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "covariance": [StrOptions({"auto", "full", "lean"})],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        arms: Any = None,
-        queries: Any = None,
-        targets: Any = None,
-        bounds: Any = None,
-        context_bounds: Any = None,
-        cost: Any = None,
-        alpha: Any = None,
-        weights: str | Callable[[Round], np.ndarray] = "integral",
-        n_draws: int = 1000,
-        covariance: str = "auto",
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        n_candidates: int = 500,
-        n_initial: int | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            arms=arms,
-            queries=queries,
-            targets=targets,
-            bounds=bounds,
-            context_bounds=context_bounds,
-            cost=cost,
-            alpha=alpha,
-            beta=beta,
-            guarantee=guarantee,
-            n_candidates=n_candidates,
-            n_initial=n_initial,
-            optimizer=optimizer,
-            n_restarts_optimizer=n_restarts_optimizer,
-            relearn=relearn,
-            normalize_y=normalize_y,
-            direction=direction,
-            random_state=random_state,
-        )
-        self.weights = weights
-        self.n_draws = n_draws
-        self.covariance = covariance
 
     @locked
     def acquisition(self, posterior: Round, weights: np.ndarray | None = None) -> np.ndarray:

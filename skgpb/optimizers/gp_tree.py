@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -25,11 +26,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import BoxPartition, Cell
 from skgpb.domains.partition import sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
@@ -41,42 +42,39 @@ from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_d
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class GPTreeOptimizer(PartitionSearch):
     r"""Find the best point of a box of ten or more dimensions by a tree of cells (Algorithm 1).
+
+    >>> from skgpb import GPTreeOptimizer
+    >>> opt = GPTreeOptimizer(bounds={"x": (0, 10)}, horizon=40)
+    >>> result = opt.run(lambda cell: -((cell.points - 3) ** 2).mean(), budget=40)
+    >>> result.x.center.round(1)
+    array([3.])
 
     f is evaluated at centres of cells (or answers with averages over them). Unlike methods that
     maximise an acquisition function over the whole domain, the cost of a round is linear in the
     dimension: O(d K + m t) for m cells and t distinct queries.
 
+    Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+
     Parameters
     ----------
-    kernel, bounds, pool : %(regions)s
     horizon : int, default=100
         n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
         them warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5). The tree and
         what was observed are kept.
-    alpha : %(regions)s
-    n_children : int, default=2
-        K, the number of parts into which a cell is split. With an odd K the middle child has
-        its parent's centre, and with it its evaluations.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         Answer of the oracle to a cell: f at its centre (the paper's case), the average
         over its representatives, or the mean over the whole cell. A kernel over box
         descriptors [lower, upper] stands for itself, and ``kernel`` is then not used. In a
         pool: the member nearest to the mean, at most ``n_representatives`` members, or all.
-    n_representatives : int or tuple of d ints, default=None
-        Points per axis in a cell for "average", as for :class:`GPOOOptimizer`.
     diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h: computed from the kernel (see
         :class:`GPOOOptimizer`), that of Claim 2 ("theory", see :func:`variation_bound`),
         ``c * rho**h``, or any function of h in units of the reward.
-    max_depth : int, default=None
-        h_max, the deepest level at which cells are split; leaves exist one level below. None
-        stands for equation 3.4, or for the depth at which a pool runs out of members.
-    min_members : %(regions)s
     max_active : int, default=1000
         Guard against refining breadth first. Once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
@@ -86,27 +84,27 @@ class GPTreeOptimizer(PartitionSearch):
         Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)). "rkhs" is valid for all cells
         at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes
         the round t, counted from 1.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y : %(regions)s
-    direction, random_state : %(regions)s
 
     Attributes
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors (over points for a pool). It tracks every cell of
         the tree, under the number of its node.
-    domain_, tree_ : %(regions)s
     history_ : structured ndarray
         The answers; ``expanded`` says whether cells were refined on the way to the query.
-    bounds_, horizon_ : %(regions)s
+    horizon_ : int
+        The current n.
     max_depth_ : int
         The deepest level at which cells are split, h_max rounded down.
-    n_features_in_ : %(regions)s
 
     Notes
     -----
     *Ties.* Among leaves whose index values agree within a relative 1e-9 the one of lowest depth,
     then of lowest index, is taken.
+
+    *Depth.* None as ``max_depth`` stands for h_max of equation 3.4, or for the depth at which a
+    pool runs out of members. With an odd ``n_children`` the middle child has its parent's centre,
+    and with it its evaluations.
 
     *Refinement* happens within ``ask``, which is why the tree may be deep before the first
     answer. Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.
@@ -119,73 +117,17 @@ class GPTreeOptimizer(PartitionSearch):
 
     *Anytime.* The remark restarts the algorithm in every phase. A new start would only lose the
     tree, as the posterior holds whatever n is: only beta_n, V_h and h_max are renewed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import GPTreeOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy(cell):
-    ...     return np.sin(5 * cell.points).item() + 0.1 * rng.normal()
-    >>> opt = GPTreeOptimizer(RBF(0.3), bounds=[(0, 1)], horizon=40)
-    >>> result = opt.run(noisy, budget=40)
-    >>> bool(result.x.lower < 0.35 and 0.28 < result.x.upper)  # the maximum is at pi / 10
-    True
     """
 
+    horizon: int = 100
+    anytime: bool = False
+    feedback: FeedbackOfRegion | Kernel = "center"
+    diameter: Variation = "kernel"
+    max_active: int = 1000
+    beta: Beta = "theory"
+
     _at_start = AT_START | {"horizon"}
-    _parameter_constraints: dict[str, Any] = ADAPTIVE
-
-    _horizon: Horizon
-    _constants: Constants
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        bounds: Any = None,
-        pool: Any = None,
-        horizon: int = 100,
-        anytime: bool = False,
-        alpha: float | None = None,
-        n_children: int = 2,
-        feedback: str | Kernel = "center",
-        n_representatives: int | tuple[int, ...] | None = None,
-        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
-        max_depth: int | None = None,
-        min_members: int = 1,
-        max_active: int = 1000,
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.bounds = bounds
-        self.pool = pool
-        self.horizon = horizon
-        self.anytime = anytime
-        self.alpha = alpha
-        self.n_children = n_children
-        self.feedback = feedback
-        self.n_representatives = n_representatives
-        self.diameter = diameter
-        self.max_depth = max_depth
-        self.min_members = min_members
-        self.max_active = max_active
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
+    _parameter_constraints = ADAPTIVE
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 

@@ -8,17 +8,16 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -40,21 +39,25 @@ MOST_DOUBLINGS = 40
 ONE_IN_SO_MANY, NEAR = {1: 3, 2: 5}, 0.01
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class GPUCBOptimizer(BaseUCBOptimizer):
     r"""Find the best setting, or arm, from noisy values: Bayesian optimization with GP-UCB.
+
+    >>> from skgpb import GPUCBOptimizer
+    >>> opt = GPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
 
     In the terms of Algorithm 1 of the DAGP-UCB paper: w_t(x, x') is 1 at x' = x and 0
     elsewhere, S_t(x, x) = std(x). A round costs O(n_arms t).
 
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
     Parameters
     ----------
-    kernel, arms : %(arms)s
-    queries, targets : %(search)s
-    bounds, context_bounds : %(arms)s
-    cost, alpha : %(search)s
     beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box. "rkhs" is valid everywhere at
@@ -67,14 +70,6 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         end. Only used where ``beta`` is None, see Notes.
     horizon : int, default=None
         Number of answers, if it is known. Only used where ``beta`` is None, see Notes.
-    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, direction, random_state : %(arms)s
-
-    Attributes
-    ----------
-    surrogate_, domain_ : %(arms)s
-    targets_, spent_ : %(search)s
-    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
@@ -98,73 +93,17 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import GPUCBOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy(arm):
-    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
-    >>> opt = GPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
-    >>> result = opt.run(noisy, budget=40)
-    >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
-    True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    beta: Beta | None = None
+    regret: Literal["cumulative", "simple"] = "cumulative"
+    horizon: int | None = None
+
+    _parameter_constraints = {
         "beta": [*BETA, None],
         "regret": [StrOptions({"cumulative", "simple"})],
         "horizon": [Interval(Integral, 1, None, closed="left"), None],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        arms: Any = None,
-        queries: Any = None,
-        targets: Any = None,
-        bounds: Any = None,
-        context_bounds: Any = None,
-        cost: Any = None,
-        alpha: Any = None,
-        beta: str | float | Callable[[int], float] | None = None,
-        regret: str = "cumulative",
-        horizon: int | None = None,
-        guarantee: Guarantee | None = None,
-        n_candidates: int = 500,
-        n_initial: int | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            arms=arms,
-            queries=queries,
-            targets=targets,
-            bounds=bounds,
-            context_bounds=context_bounds,
-            cost=cost,
-            alpha=alpha,
-            beta=beta,
-            guarantee=guarantee,
-            n_candidates=n_candidates,
-            n_initial=n_initial,
-            optimizer=optimizer,
-            n_restarts_optimizer=n_restarts_optimizer,
-            relearn=relearn,
-            normalize_y=normalize_y,
-            direction=direction,
-            random_state=random_state,
-        )
-        self.regret = regret
-        self.horizon = horizon
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -18,9 +18,10 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -29,15 +30,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import first_best, tied
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
 from skgpb._warnings import warn
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS, Covering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.locks import locked
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -64,29 +66,31 @@ HEAD_START = 1000
 MAX_EFFORT = 100_000
 
 
-@with_shared_paragraphs
-class GPZoomingOptimizer(RegionSearch[Ball]):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     r"""Find the best point of a box of up to four dimensions by balls that shrink (Algorithm 2).
+
+    >>> from skgpb import GPZoomingOptimizer
+    >>> opt = GPZoomingOptimizer(bounds={"x": (0, 10)}, horizon=40)
+    >>> result = opt.run(lambda ball: -((ball.points - 3) ** 2).mean(), budget=40)
+    >>> result.x.center.round(1)
+    array([3.])
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says
     where a new one is needed. Lengths are measured in units of the domain's sides, so that the
     domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d) for Euclidean
     balls. A round takes O(m t) for m balls and t distinct queries, plus the time of the oracle.
 
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+
     Parameters
     ----------
-    kernel : %(regions)s
-    bounds : array-like of shape (d, 2) or dict, default=None
-        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, pairs
-        or continuous distributions, see :ref:`named-sides`. For integers and categories use
-        :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
     horizon : int, default=100
         n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
         them warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent. The balls and what was
         observed are kept.
-    alpha : %(regions)s
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         Norm that defines a ball. Under the sup norm the covering oracle is exact in any
         dimension, see :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls, with
@@ -116,12 +120,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
         Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most B
         (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn : %(regions)s
-    normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their standard deviation. ``alpha`` and a given ``variation`` stay in units of the reward.
-    direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -135,15 +133,18 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
     history_ : structured ndarray
         The answers; ``expanded`` says whether balls were shrunk on the way to the query.
-    bounds_, horizon_ : %(regions)s
+    horizon_ : int
+        The current n.
     r_min_ : float
         The present r_min.
     max_depth_ : int
         Maximum number of times that a ball is halved.
-    n_features_in_ : %(regions)s
 
     Notes
     -----
+    *Sides* with names are pairs or continuous distributions. For integers and categories use
+    :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
+
     *Ties.* Among balls whose index values agree within a relative 1e-9 the largest, then the
     oldest, is taken.
 
@@ -165,23 +166,20 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, but balls only
     when the answers are there; when every ball is pending, it shrinks the best of them until a
     new one is needed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import GPZoomingOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy(ball):
-    ...     return np.sin(5 * ball.points).item() + 0.1 * rng.normal()
-    >>> opt = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], horizon=40)
-    >>> result = opt.run(noisy, budget=40)
-    >>> bool(abs(result.x.center - np.pi / 10).item() < 0.05)  # the maximum is at pi / 10
-    True
     """
 
+    horizon: int = 100
+    anytime: bool = False
+    metric: Literal["chebyshev", "euclidean"] = "chebyshev"
+    feedback: FeedbackOfRegion | Kernel = "center"
+    n_representatives: Representatives = None
+    variation: Variation = "kernel"
+    r_min: float | None = None
+    max_active: int = 5000
+    beta: Beta = "theory"
+
     _at_start = AT_START | {"horizon"}
-    _parameter_constraints: dict[str, Any] = HORIZON | {
+    _parameter_constraints = HORIZON | {
         "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
@@ -191,56 +189,21 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
 
     _query_type = Ball
 
-    domain_: Balls
-    covering_: Covering
-    _horizon: Horizon
-    _guarded: bool
-    _exhausted: bool
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        bounds: Any = None,
-        horizon: int = 100,
-        anytime: bool = False,
-        alpha: float | None = None,
-        metric: str = "chebyshev",
-        feedback: str | Kernel = "center",
-        n_representatives: int | tuple[int, ...] | None = None,
-        variation: str | tuple[float, float] | Callable[[float], float] = "kernel",
-        r_min: float | None = None,
-        max_active: int = 5000,
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.bounds = bounds
-        self.horizon = horizon
-        self.anytime = anytime
-        self.alpha = alpha
-        self.metric = metric
-        self.feedback = feedback
-        self.n_representatives = n_representatives
-        self.variation = variation
-        self.r_min = r_min
-        self.max_active = max_active
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
-
     # -- Algorithm 2 ------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        d = self.n_features_in_
+        self._horizon = Horizon(int(self.horizon))
+        self._guarded = self._exhausted = self._refined = False
+        self.domain_: Balls = self._make_balls(d)
+        self.covering_: Covering = self.domain_.covering
+        self._settled = self.domain_.depth
+        prior = self._query_kernel(d)
+        self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
+        n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
+        self._start_surrogate(prior, n_columns)
+        self._find_constants()
+        self._track()
 
     def _choose(self) -> Ball:
         """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
@@ -531,20 +494,6 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         """Covariance between the answers that the oracle returns."""
         counts, box = self._counts(d), self._box_of(d)
         return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, None)
-
-    def _begin(self) -> None:
-        d = self.n_features_in_
-        self._horizon = Horizon(int(self.horizon))
-        self._guarded = self._exhausted = self._refined = False
-        self.domain_ = self._make_balls(d)
-        self.covering_ = self.domain_.covering
-        self._settled = self.domain_.depth
-        prior = self._query_kernel(d)
-        self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
-        n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
-        self._start_surrogate(prior, n_columns)
-        self._find_constants()
-        self._track()
 
     def _snapshot(self) -> dict[str, Any]:
         names = ("guarded", "exhausted", "refined", "settled", "following")

@@ -16,21 +16,18 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
-from skgpb._docstrings import with_shared_paragraphs
 from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.feedback import RowAverage
-from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._tree_search import PartitionSearch
@@ -43,71 +40,38 @@ SPLITS_PER_ROUND = 256
 MANY_LEAVES = 3072
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class GPOOOptimizer(PartitionSearch):
     r"""Find the best region, or group of rows, from noisy averages (aggregated feedback).
+
+    >>> from skgpb import GPOOOptimizer
+    >>> opt = GPOOOptimizer(bounds={"x": (0, 10)})
+    >>> result = opt.run(lambda cell: -((cell.points - 3) ** 2).mean(), budget=30)
+    >>> result.x.center.round(1)
+    array([3.])
 
     Optimistic tree search (Algorithm 1). The oracle answers with the noisy average of f over a
     cell. A Gaussian process on f gives every leaf of an adaptive K-ary partition a posterior mean
     and standard deviation. A round takes at most O(m t) for m leaves and t distinct queries; with
     thousands of leaves, those that cannot be the best are evaluated later.
 
+    Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+
     Parameters
     ----------
-    kernel, bounds, pool, alpha, n_children : %(regions)s
-    feedback : {"center", "average", "integral"} or Kernel, default="average"
-        Answer of the oracle to a cell: f at its centre, the average over its
-        representatives (equation 1), or the mean over the whole cell (Appendix D, divided by
-        the volume). A kernel over box descriptors [lower, upper] stands for itself, and
-        ``kernel`` is then not used. In a pool: the member nearest to the mean, at most
-        ``n_representatives`` members, or all of them.
-    n_representatives : int or tuple of d ints, default=None
-        Points per axis in a cell, S is their product; in a pool the number S itself. None
-        takes as many as possible up to 10 per axis and 100 in all (32 in a pool).
-    diameter : "kernel", (c, rho) or callable, default="kernel"
-        delta(h), the variation of f within cells of depth h: ``c * rho**h``, any function of
-        h in units of the reward, or computed from the kernel, see Notes.
-    max_depth : int, default=None
-        Deepest level at which cells are split; leaves exist one level below. None stands for
-        10 cuts along every axis, or for the depth at which a pool runs out of members.
-    min_members : int, default=1
-        Fewest members of a cell of a pool. Over ``bounds``, where answers come with their
-        ``count``, fewest rows of a cell that is cut, asked again or recommended.
     expansion : {"posterior", "before", "after"}, default="posterior"
         Rule for which cells are split. The paper tests the cell that was asked, with its confidence
         interval in line 6 either before the reward of the round or after it. "posterior" reads
         it after the reward and tests every leaf, so that no evaluation is spent on a cell that
         its neighbours have made known; from 3,072 leaves on it tests the one that was asked.
-    beta : {"theory", "rkhs"}, float or callable, default="theory"
-        Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is Lemma 1,
-        2 log(M pi^2 t^2 / (6 theta)) with M = sum_{h <= max_depth} K^h. "rkhs" is valid for all
-        cells at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable
-        takes the round t, counted from 1.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
-
-    Attributes
-    ----------
-    surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over box descriptors (over points for a pool).
-    domain_, tree_, history_, bounds_ : %(regions)s
-    max_depth_ : int
-        The resolved ``max_depth``.
-    n_features_in_ : %(regions)s
 
     Notes
     -----
     *Ties.* Among leaves whose b-values agree within a relative 1e-9 the one of lowest depth, then
     of lowest index, is asked.
 
-    *diameter="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
-    deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or
-    deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
-    kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
-    member, of a sample of cells.
-
-    With beta="rkhs" B takes the place of the square root: by the inequality of Cauchy and Schwarz
-    no f of that norm varies more.
+    *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, ``min_members`` is
+    the fewest rows of a cell that is cut, asked again or recommended.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
@@ -116,70 +80,13 @@ class GPOOOptimizer(PartitionSearch):
     defaults are better on average at every budget we tried, and on boxes so is ``beta=4.0`` than
     "theory"; on pools of noisy rows it stops looking elsewhere too early. The user guide has the
     figures.
-
-    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending; when every leaf
-    is pending it splits the best of them early.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import GPOOOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy_average(cell):
-    ...     return np.sin(5 * cell.points).mean() + 0.1 * rng.normal()
-    >>> opt = GPOOOptimizer(RBF(0.2), bounds=[(0, 1)], alpha=0.1**2, n_representatives=10)
-    >>> result = opt.run(noisy_average, budget=40)
-    >>> bool(abs(result.x.center - np.pi / 10).item() < 0.05)  # the maximum is at pi / 10
-    True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    expansion: Literal["posterior", "before", "after"] = "posterior"
+
+    _parameter_constraints = {
         "expansion": [StrOptions({"before", "after", "posterior"})],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        bounds: Any = None,
-        pool: Any = None,
-        alpha: float | None = None,
-        n_children: int = 2,
-        feedback: str | Kernel = "average",
-        n_representatives: int | tuple[int, ...] | None = None,
-        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
-        max_depth: int | None = None,
-        min_members: int = 1,
-        expansion: str = "posterior",
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.bounds = bounds
-        self.pool = pool
-        self.alpha = alpha
-        self.n_children = n_children
-        self.feedback = feedback
-        self.n_representatives = n_representatives
-        self.diameter = diameter
-        self.max_depth = max_depth
-        self.min_members = min_members
-        self.expansion = expansion
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
 
     # -- answers about counted rows -----------------------------------------------------------
 

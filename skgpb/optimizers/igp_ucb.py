@@ -8,15 +8,13 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._docstrings import with_shared_paragraphs
-from skgpb.guarantee import Guarantee
+from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -25,55 +23,44 @@ from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class IGPUCBOptimizer(BaseUCBOptimizer):
     r"""GP-UCB for a function with a known bound on its norm, for comparison with theory.
+
+    >>> from skgpb import IGPUCBOptimizer
+    >>> opt = IGPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
 
     GP-UCB with beta_t = (B + R / sqrt(alpha) sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t
     being the maximum information gain. A round costs O(n_arms t).
 
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
     Parameters
     ----------
-    kernel, arms : %(arms)s
-    queries, targets : %(search)s
-    bounds, context_bounds : %(arms)s
-    cost, alpha : %(search)s
-    information_gain : %(arms)s
+    information_gain : {"greedy", "order"}, float or callable, default="greedy"
+        gamma_t: a bound computed from the kernel and the arms, the order formula of the
+        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
+        function of t. See :mod:`skgpb.surrogate.information_gain`.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; "rkhs" is tighter, with the information gain of what was told in the place of the
         largest (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
-    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, direction, random_state : %(arms)s
-
-    Attributes
-    ----------
-    surrogate_, domain_ : %(arms)s
-    targets_, spent_ : %(search)s
-    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb import IGPUCBOptimizer
-    >>> rng = np.random.default_rng(0)
-    >>> def noisy(arm):
-    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
-    >>> opt = IGPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
-    >>> result = opt.run(noisy, budget=40)
-    >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
-    True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    information_gain: Literal["greedy", "order"] | PerRound = "greedy"
+    beta: Beta = "theory"
+
+    _parameter_constraints = {
         "beta": BETA,
         "information_gain": [
             StrOptions({"greedy", "order"}),
@@ -81,51 +68,6 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
             callable,
         ],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        arms: Any = None,
-        queries: Any = None,
-        targets: Any = None,
-        bounds: Any = None,
-        context_bounds: Any = None,
-        cost: Any = None,
-        alpha: Any = None,
-        information_gain: str | float | Callable[[int], float] = "greedy",
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        n_candidates: int = 500,
-        n_initial: int | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            arms=arms,
-            queries=queries,
-            targets=targets,
-            bounds=bounds,
-            context_bounds=context_bounds,
-            cost=cost,
-            alpha=alpha,
-            beta=beta,
-            guarantee=guarantee,
-            n_candidates=n_candidates,
-            n_initial=n_initial,
-            optimizer=optimizer,
-            n_restarts_optimizer=n_restarts_optimizer,
-            relearn=relearn,
-            normalize_y=normalize_y,
-            direction=direction,
-            random_state=random_state,
-        )
-        self.information_gain = information_gain
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

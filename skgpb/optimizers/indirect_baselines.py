@@ -24,7 +24,7 @@ from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
@@ -68,7 +68,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
@@ -79,12 +79,12 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         model_noise: str | float = "auto",
         cost: Any = None,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel
@@ -102,11 +102,11 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.model_noise = model_noise
         self.cost = cost
         self.guarantee = guarantee
-        self.optimizer = optimizer
+        self.optimizer: Optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
+        self.relearn: Relearn = relearn
         self.normalize_y = normalize_y
-        self.direction = direction
+        self.direction: Direction = direction
         self.random_state = random_state
 
     @abstractmethod
@@ -156,7 +156,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
 
     @property
-    def _answer_optimizer(self) -> str | Callable | None:
+    def _answer_optimizer(self) -> Any:
         """Return how the kernel of g is learned: one that is given is known."""
         if self._is_consistent:
             return None
@@ -239,7 +239,6 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         return float(self.answers_.predict(self.answers_.X_train_).max())
 
 
-@with_shared_paragraphs
 class IndirectEIOptimizer(BaseIndirectBaseline):
     """Expected improvement on indirect answers, to compare CMES with.
 
@@ -249,13 +248,72 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        The distribution p(x | a) over which a query averages, if it is known. With None it is
+        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
+        answer is the value of f there.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        the recommendation then has ``params``.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. Without ``queries`` and ``query_bounds`` it is
+        the box around the queries given to ``fit``, the agents of a PolicyMean, or ``bounds`` for
+        windows. A dict gives its sides names, as in ``bounds``; functions of a query take its
+        coordinates.
+    n_candidates : int, default=2500
+        Number of candidates in a box; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
         improvement.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
 
     See Also
     --------
@@ -281,7 +339,6 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
         return value - np.log(cost)
 
 
-@with_shared_paragraphs
 class IndirectPIOptimizer(BaseIndirectBaseline):
     """Probability of improvement on indirect answers, to compare CMES with.
 
@@ -291,12 +348,71 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        The distribution p(x | a) over which a query averages, if it is known. With None it is
+        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
+        answer is the value of f there.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        the recommendation then has ``params``.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. Without ``queries`` and ``query_bounds`` it is
+        the box around the queries given to ``fit``, the agents of a PolicyMean, or ``bounds`` for
+        windows. A dict gives its sides names, as in ``bounds``; functions of a query take its
+        coordinates.
+    n_candidates : int, default=2500
+        Number of candidates in a box; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
 
     See Also
     --------
@@ -322,7 +438,6 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
         return value - np.log(cost)
 
 
-@with_shared_paragraphs
 class IndirectUCBOptimizer(BaseIndirectBaseline):
     """Upper confidence bounds on indirect answers, to compare CMES with.
 
@@ -332,8 +447,47 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        The distribution p(x | a) over which a query averages, if it is known. With None it is
+        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
+        answer is the value of f there.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        the recommendation then has ``params``.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. Without ``queries`` and ``query_bounds`` it is
+        the box around the queries given to ``fit``, the agents of a PolicyMean, or ``bounds`` for
+        windows. A dict gives its sides names, as in ``bounds``; functions of a query take its
+        coordinates.
+    n_candidates : int, default=2500
+        Number of candidates in a box; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It is counted but does not
         change the choice.
@@ -341,8 +495,28 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
         B (:doc:`/user_guide/guarantees`), with mean and deviation of the process on f.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
 
     See Also
     --------
@@ -369,7 +543,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
@@ -381,12 +555,12 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         cost: Any = None,
         beta: str | float | Callable[[int], float] = 4.0,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -444,7 +618,6 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
             self._widths().warn_if_unfounded()
 
 
-@with_shared_paragraphs
 class IndirectMESOptimizer(BaseIndirectBaseline):
     """Max-value entropy search on indirect answers, to compare CMES with.
 
@@ -454,14 +627,73 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        The distribution p(x | a) over which a query averages, if it is known. With None it is
+        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
+        answer is the value of f there.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        the recommendation then has ``params``.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. Without ``queries`` and ``query_bounds`` it is
+        the box around the queries given to ``fit``, the agents of a PolicyMean, or ``bounds`` for
+        windows. A dict gives its sides names, as in ``bounds``; functions of a query take its
+        coordinates.
+    n_candidates : int, default=2500
+        Number of candidates in a box; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
-    guarantee : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
+    guarantee : Guarantee, default=None
+        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
+        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    n_restarts_optimizer : int, default=0
+        Number of additional random starts of the optimizer.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
+        use rewards with the opposite sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
 
     See Also
     --------
@@ -488,7 +720,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
@@ -500,12 +732,12 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         cost: Any = None,
         n_max_values: int = 100,
         guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
+        optimizer: Optimizer = None,
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "growing",
+        relearn: Relearn = "growing",
         normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
+        direction: Direction = "maximize",
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             kernel=kernel,

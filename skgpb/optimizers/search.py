@@ -25,24 +25,25 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, TypeAlias, overload
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import Bounds, Costs, Points, RuleOfChoice
 from skgpb.acquisition.improvement import log_own_gain
+from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import USUAL
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
@@ -54,7 +55,7 @@ from skgpb.optimizers._feedback import (
     given_sets,
 )
 from skgpb.optimizers._gap import Rivals
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, differs
@@ -79,37 +80,81 @@ LEAST_WORTH = 1e-300
 ANSWERED = {"seen": best_seen, "independent": best_alone}
 
 
-@with_shared_paragraphs
-class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
+#: What may be found the best of, and what may be asked.
+Targets: TypeAlias = Points | Cells | Districts
+Queries: TypeAlias = Targets | Fidelities
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
 
+    >>> from skgpb.optimizers import Search
+    >>> class BoldOptimizer(Search):
+    ...     def acquisition(self, posterior):
+    ...         return posterior.mean + 3 * posterior.std
+    >>> opt = BoldOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. Which class is for
+    which problem: :ref:`which-class`.
+
     Parameters
     ----------
-    kernel, arms : %(arms)s
-    queries, targets : %(search)s
-    bounds : array-like of shape (d, 2) or dict, default=None
-        A box instead of arms or rows, which candidates then stand for, see Notes. With none of them
-        it comes from ``fit``. A dict gives the sides names, see :ref:`named-sides`.
-    context_bounds : %(arms)s
-    cost, alpha : %(search)s
-    guarantee : %(arms)s
-    n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y : %(arms)s
-    direction, random_state : %(arms)s
+    arms : array-like of shape (n_arms, n_columns), default=None
+        The arms, instead of a box. Rows are points, or descriptors that ``kernel`` accepts.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        Queries, if they differ from the targets: rows of points (d columns), of
+        boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
+        given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
+        sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
+        (:class:`~skgpb.domains.Fidelities`). None means all points of ``bounds``.
+    targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None
+        What to find the best of, in the same forms except the last. None means ``queries`` if
+        these are rows, and all points of ``bounds`` otherwise.
+    context_bounds : array-like of shape (d_c, 2) or dict, default=None
+        Box of the contexts, for contextual bandits: ``ask(context=...)`` and
+        ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
+        ``bounds`` is a dict.
+    cost : array-like, default=None
+        Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
+        of its cells. None means 1. What an answer is worth is divided by its cost; in the UCB
+        family that is its index less the largest posterior mean of a target.
+    n_candidates : int, default=500
+        Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
+        candidate points or cells of each.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers near a query of the design replace it. Cells
+        have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
+        asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
 
     Attributes
     ----------
-    surrogate_, domain_ : %(arms)s
-    targets_, spent_ : %(search)s
-    history_, bounds_, n_features_in_ : %(arms)s
+    domain_ : ArmSet
+        The queries, or the candidates in a box.
+    targets_ : ArmSet
+        The targets; ``domain_`` if queries and targets are the same.
+    spent_ : float
+        Total cost of the answers.
 
     Notes
     -----
     *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
     or ``targets`` they are two sets: cells of one size are asked to find the best of another,
     averages over districts to find the best point.
+
+    *Kernel.* It is applied to rows of ``arms``, which are points, or descriptors of averages,
+    integrals and so on for one of ``skgpb.kernels``. For cells, districts or fidelities it is the
+    kernel of f over points. The one that is learned has main effects of single sides in several
+    dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for
+    cells (:mod:`skgpb.surrogate.trend_and_rough`).
 
     *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
     fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
@@ -150,6 +195,14 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     reduces the standard deviations [Desautels2014]_; a batch has no query twice.
     """
 
+    arms: Points | None = None
+    queries: Queries | None = None
+    targets: Targets | None = None
+    context_bounds: Bounds | None = None
+    cost: Costs | None = None
+    n_candidates: int = 500
+    n_initial: int | None = None
+
     _query_type = Arm
     _sides = "any"
     _rules = ("posterior", "seen", "independent", "paper")
@@ -164,12 +217,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _asks_wanted: ClassVar[bool] = False
 
-    # Queries and targets, as the posterior tracks them.
-    _tracked: Tracked
-    # None where every answer costs 1 and has the usual noise.
-    _prices: Prices | None
-
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints = {
         "arms": "no_validation",
         "queries": "no_validation",
         "targets": "no_validation",
@@ -180,51 +228,6 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
-
-    # Defaults for classes of one's own that do not name these parameters.
-    arms: Any = None
-    queries: Any = None
-    targets: Any = None
-    cost: Any = None
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        arms: Any = None,
-        queries: Any = None,
-        targets: Any = None,
-        bounds: Any = None,
-        context_bounds: Any = None,
-        cost: Any = None,
-        alpha: Any = None,
-        guarantee: Guarantee | None = None,
-        n_candidates: int = 500,
-        n_initial: int | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.arms = arms
-        self.queries = queries
-        self.targets = targets
-        self.bounds = bounds
-        self.context_bounds = context_bounds
-        self.cost = cost
-        self.alpha = alpha
-        self.guarantee = guarantee
-        self.n_candidates = n_candidates
-        self.n_initial = n_initial
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -494,11 +497,11 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
         """Whether the query of the best answer may be what is to be found."""
         return self._pulls and not self.n_context_
 
-    def _rule_of_best(self) -> str:
+    def _rule_of_best(self) -> RuleOfChoice:
         """Name the rule of recommendation that is best known."""
         if not (self._informed and self._can_be_seen):
             return "posterior"
-        if self._model.is_exact or self._model.is_disputed:
+        if self._model.is_exact:
             return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
         if self._model.explains_too_little and best_alone(self.domain_, self._model) is not None:
             return "independent"
@@ -520,15 +523,17 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
     ) -> Arm: ...
 
     @overload
-    def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
+    def recommend(
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+    ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Arm | Region:
         """Return the best target, or the best cell of a size.
 
@@ -539,8 +544,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
             the best answer, "independent" by the mean of each query's own answers, which counts the
             more the more answers there are. If the queries are the targets None stands for "seen"
             if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
-            themselves. The recommendation is then never worse than the best answer. If they seemed
-            to be exact and no longer do, this holds until a repeated query decides. None stands for
+            themselves. The recommendation is then never worse than the best answer. None stands for
             "independent" if kernel and noise are learned and predict each answer from all others no
             better than by their mean, or if answers to the same query show that most of this noise
             is variation of f. Otherwise None stands for "posterior".
@@ -687,6 +691,7 @@ class Search(PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         prices = Prices(queries, self._own.cost, self._own.alpha)
+        # None where every answer costs 1 and has the usual noise.
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:

@@ -14,17 +14,25 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._core._tree import Tree
-from skgpb._docstrings import with_shared_paragraphs
+from skgpb._typing import (
+    Bounds,
+    Direction,
+    FeedbackOfRegion,
+    Points,
+    Representatives,
+    RuleOfChoice,
+    Seed,
+)
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
@@ -43,13 +51,25 @@ from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class StoOOOptimizer(FreeChoice[Cell]):
     r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
+    >>> from skgpb import StoOOOptimizer
+    >>> opt = StoOOOptimizer(bounds={"x": (0, 10)}, diameter=(14.0, 0.5))
+    >>> result = opt.run(lambda cell: 1 - abs(cell.points.mean() - 3) / 10, budget=200)
+    >>> result.x
+    Cell(x=3.125)
+
     Parameters
     ----------
-    bounds, pool, n_children : %(regions)s
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``. A dict
+        gives the sides names, see :ref:`named-sides` and :ref:`mixed-regions`.
+    pool : array-like of shape (n, d), default=None
+        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    n_children : int, default=2
+        K, the number of parts into which a cell is split; fewer if it has fewer settings.
     feedback : {"center", "average", "integral"}, default="center"
         Points that represent a cell; "center" is StoOO, "average" is AVE-StoOO.
     n_representatives : int or tuple of d ints, default=None
@@ -58,7 +78,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         delta(h) = ``c * rho**h``, or any function of the depth, in units of the reward.
     max_depth : int, default=None
         Deepest level at which cells are split, as for :class:`GPOOOptimizer`.
-    min_members : %(regions)s
+    min_members : int, default=1
+        Minimum number of members of a cell of a pool.
     width : {"anytime", "munos"}, default="anytime"
         Confidence width after T rewards: equation 12, sqrt(2 log(t^2 / theta) / T), or that of
         Munos for a known budget n, sqrt(log(n^2 / theta) / (2 T)); both times the length of
@@ -70,20 +91,27 @@ class StoOOOptimizer(FreeChoice[Cell]):
         as they are.
     failure_probability : float, default=0.1
         theta, in (0, 1).
-    direction : %(regions)s
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign.
     random_state : int, RandomState instance or None, default=None
         Accepted as by every optimizer; nothing here is random.
 
     Attributes
     ----------
-    domain_, tree_ : %(regions)s
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
+    tree_ : Bunch
+        The partition as arrays.
     history_ : structured ndarray
         The answers; ``mean`` and ``std`` are the empirical mean and the confidence width
         before the reward, NaN where the cell had none.
-    bounds_ : %(regions)s
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
     max_depth_ : int
         The resolved ``max_depth``.
-    n_features_in_ : %(regions)s
+    n_features_in_ : int
+        Number of dimensions.
 
     Notes
     -----
@@ -91,15 +119,22 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     *Recommendation.* There is no posterior, so that the paper's rule is the only one: the split
     cell of the highest empirical mean at the deepest level that has any.
-
-    Examples
-    --------
-    >>> from skgpb import StoOOOptimizer
-    >>> opt = StoOOOptimizer(bounds=[(0, 1)], diameter=(14.0, 0.5))
-    >>> result = opt.run(lambda cell: 1 - abs(cell.points.mean() - 0.3), budget=200)
-    >>> bool(result.x.lower < 0.3 < result.x.upper)
-    True
     """
+
+    bounds: Bounds | None = None
+    pool: Points | None = None
+    n_children: int = 2
+    feedback: FeedbackOfRegion = "center"
+    n_representatives: Representatives = None
+    diameter: Sequence[float] | Callable[[int], float] = (1.0, 0.5)
+    max_depth: int | None = None
+    min_members: int = 1
+    width: Literal["anytime", "munos"] = "anytime"
+    horizon: int | None = None
+    reward_range: Sequence[float] = (0.0, 1.0)
+    failure_probability: float = 0.1
+    direction: Direction = "maximize"
+    random_state: Seed = None
 
     _query_type = Cell
     _sides = "any"
@@ -107,10 +142,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
     # The width is a worst case over bounded rewards: it knows no variance.
     _told_noise = 0.0
 
-    domain_: BoxPartition | PoolPartition
-    _tree: Tree
-
-    _parameter_constraints: dict[str, Any] = CUTTING | {
+    _parameter_constraints = CUTTING | {
         "feedback": [StrOptions({"center", "average", "integral"})],
         "diameter": [tuple, list, callable],
         "width": [StrOptions({"anytime", "munos"})],
@@ -119,39 +151,6 @@ class StoOOOptimizer(FreeChoice[Cell]):
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        pool: Any = None,
-        n_children: int = 2,
-        feedback: str = "center",
-        n_representatives: int | tuple[int, ...] | None = None,
-        diameter: tuple[float, float] | Callable[[int], float] = (1.0, 0.5),
-        max_depth: int | None = None,
-        min_members: int = 1,
-        width: str = "anytime",
-        horizon: int | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        failure_probability: float = 0.1,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.pool = pool
-        self.n_children = n_children
-        self.feedback = feedback
-        self.n_representatives = n_representatives
-        self.diameter = diameter
-        self.max_depth = max_depth
-        self.min_members = min_members
-        self.width = width
-        self.horizon = horizon
-        self.reward_range = reward_range
-        self.failure_probability = failure_probability
-        self.direction = direction
-        self.random_state = random_state
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
@@ -193,17 +192,17 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: None = None, side: None = None
+        self, rule: RuleOfChoice | None = None, *, context: None = None, side: None = None
     ) -> Cell: ...
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, context: None = None, side: Sides
+        self, rule: RuleOfChoice | None = None, *, context: None = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Cell | Region:
         """Return the best cell found so far.
 
@@ -286,7 +285,9 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _begin(self) -> None:
         cutting = self._cutting()
-        self.domain_ = cutting.partition(self.bounds_, cutting.depth(self.n_features_in_))
+        self.domain_: BoxPartition | PoolPartition = cutting.partition(
+            self.bounds_, cutting.depth(self.n_features_in_)
+        )
         self._tree = self.domain_.tree
         self._reread()
         self._outside: list[tuple[np.ndarray, float]] = []

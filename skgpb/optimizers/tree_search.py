@@ -8,17 +8,13 @@ known so well that their children take their place.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import tied
-from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery
-from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers._tree_search import PartitionSearch
@@ -118,39 +114,16 @@ class Leaves:
         return joint_draws(self.mean, cov / gp.scale**2, n, seed).T
 
 
-@with_shared_paragraphs
+@dataclass(eq=False, repr=False, kw_only=True)
 class TreeSearch(PartitionSearch):
     r"""Search the cells of a partition by a rule of your own: a base class.
 
     A subclass has two methods, :meth:`acquisition` and :meth:`splits`. The model, its learning,
     batches, failures, files and recommendations are here, see :doc:`/development/new_tree`.
 
-    Parameters
-    ----------
-    kernel, bounds, pool, alpha, n_children : %(regions)s
-    feedback, n_representatives, diameter, max_depth
-        As for :class:`GPOOOptimizer`.
-    min_members : %(regions)s
-    beta : {"theory", "rkhs"}, float or callable, default="theory"
-        Rule for ``leaves.beta``, see :class:`GPOOOptimizer`.
-    guarantee : %(regions)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
-
-    Attributes
-    ----------
-    surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over box descriptors (over points for a pool).
-    domain_, tree_, history_, bounds_ : %(regions)s
-    max_depth_ : int
-        The resolved ``max_depth``.
-    n_features_in_ : %(regions)s
-
-    Examples
-    --------
     Thompson sampling: ask the leaf that is best in a joint draw, and split it once it was asked
     twice.
 
-    >>> import numpy as np
     >>> from skgpb.optimizers import TreeSearch
     >>> class TreeThompsonOptimizer(TreeSearch):
     ...     def acquisition(self, leaves):
@@ -158,52 +131,13 @@ class TreeSearch(PartitionSearch):
     ...
     ...     def splits(self, leaves):
     ...         return leaves.n_evaluations >= 2
-    >>> opt = TreeThompsonOptimizer(bounds=[(0, 1)], alpha=0.01, random_state=0)
-    >>> result = opt.run(lambda cell: float(np.sin(5 * cell.points).mean()), budget=30)
-    >>> bool(abs(result.x.center[0] - np.pi / 10) < 0.1)
-    True
-    """
+    >>> opt = TreeThompsonOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda cell: -((cell.points - 3) ** 2).mean(), budget=30)
+    >>> result.x.center.round(1)
+    array([3.])
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        bounds: Any = None,
-        pool: Any = None,
-        alpha: float | None = None,
-        n_children: int = 2,
-        feedback: str | Kernel = "average",
-        n_representatives: int | tuple[int, ...] | None = None,
-        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
-        max_depth: int | None = None,
-        min_members: int = 1,
-        beta: str | float | Callable[[int], float] = "theory",
-        guarantee: Guarantee | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
-        normalize_y: bool = False,
-        direction: str = "maximize",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.bounds = bounds
-        self.pool = pool
-        self.alpha = alpha
-        self.n_children = n_children
-        self.feedback = feedback
-        self.n_representatives = n_representatives
-        self.diameter = diameter
-        self.max_depth = max_depth
-        self.min_members = min_members
-        self.beta = beta
-        self.guarantee = guarantee
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction = direction
-        self.random_state = random_state
+    Parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+    """
 
     # -- the rule -----------------------------------------------------------------------------
 

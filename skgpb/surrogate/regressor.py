@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
 from skgpb._documentation import DocumentedMixin
+from skgpb._typing import Noise, Seed
 from skgpb.kernels.evaluator import Functionals, numbered, origin_of
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
@@ -47,6 +49,7 @@ def single_or_many(y: Any) -> np.ndarray:
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
+@dataclass(eq=False, repr=False)
 class OnlineGaussianProcessRegressor(
     Guarded, DocumentedMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
@@ -129,7 +132,17 @@ class OnlineGaussianProcessRegressor(
     array([0.91])
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    alpha: Noise = 1e-10
+    optimizer: Literal["fmin_l_bfgs_b"] | Callable | None = "fmin_l_bfgs_b"
+    n_restarts_optimizer: int = 0
+    normalize_y: bool = False
+    copy_X_train: bool = True
+    n_targets: int | None = None
+    random_state: Seed = None
+
+    _parameter_constraints = {
         "kernel": [None, Kernel],
         "alpha": "no_validation",  # by check_noise_variances, which knows the number of samples
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
@@ -139,27 +152,6 @@ class OnlineGaussianProcessRegressor(
         "n_targets": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        alpha: float | np.ndarray = 1e-10,
-        optimizer: str | Callable | None = "fmin_l_bfgs_b",
-        n_restarts_optimizer: int = 0,
-        normalize_y: bool = False,
-        copy_X_train: bool = True,
-        n_targets: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.normalize_y = normalize_y
-        self.copy_X_train = copy_X_train
-        self.n_targets = n_targets
-        self.random_state = random_state
 
     # -- scikit-learn's face ----------------------------------------------------------------
 

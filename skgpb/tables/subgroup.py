@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skgpb._typing import Direction, Seed
 from skgpb.tables.boxes import Box
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.memory import N_BINS, MemoryTable, column_of
@@ -30,6 +32,7 @@ from skgpb.utils import (
 FEWEST_ROWS = 4
 
 
+@dataclass(eq=False, repr=False)
 class BestSubgroup(BaseEstimator):
     """Find the group of rows with the highest average of a target, and test it on new rows.
 
@@ -105,7 +108,14 @@ class BestSubgroup(BaseEstimator):
     array([ True, False])
     """
 
-    _parameter_constraints: dict = {
+    min_rows: float = 0.05
+    _: KW_ONLY
+    direction: Direction = "maximize"
+    n_permutations: int | None = None
+    n_bins: int = N_BINS
+    random_state: Seed = 0
+
+    _parameter_constraints = {
         "min_rows": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
@@ -115,21 +125,6 @@ class BestSubgroup(BaseEstimator):
         "n_bins": [Interval(Integral, 2, 60_000, closed="both")],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        min_rows: float = 0.05,
-        *,
-        direction: str = "maximize",
-        n_permutations: int | None = None,
-        n_bins: int = N_BINS,
-        random_state: Any = 0,
-    ) -> None:
-        self.min_rows = min_rows
-        self.direction = direction
-        self.n_permutations = n_permutations
-        self.n_bins = n_bins
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

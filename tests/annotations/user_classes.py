@@ -75,7 +75,7 @@ from skgpb.kernels import (
     boxes_from_points,
 )
 from skgpb.model_selection import BanditSearchCV, ParameterSpace
-from skgpb.optimizers import Leaves, Round, Search, TreeSearch
+from skgpb.optimizers import Leaves, ModelParameters, PartitionSearch, Round, Search, TreeSearch
 from skgpb.problems import (
     AdvertisingBudget,
     ArmsProblem,
@@ -176,7 +176,10 @@ def rules() -> None:
     assert_type(round.draws(3), np.ndarray)
     optimizer.run(lambda arm: float(arm.points.mean()), 4)
     assert_type(optimizer.criticism(), Criticism)
-    assert_type(Surest(RBF(0.2), bounds=BOX, alpha=0.01).ask(), Cell)
+    surest = Surest(RBF(0.2), bounds=BOX, alpha=0.01)
+    assert_type(surest.ask(), Cell)
+    shared: list[ModelParameters] = [optimizer, surest]
+    assert isinstance(surest, PartitionSearch) and all(each.alpha == 0.01 for each in shared)
 
 
 def kernels() -> None:

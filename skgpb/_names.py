@@ -1,0 +1,57 @@
+"""The parameter that was meant, where a constructor does not have the one that was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+#: Names that other libraries have, and those that they may stand for here; calls are for classes
+#: that have ``run``.
+SYNONYMS = {
+    "acquisition": ["rule", "TargetsOptimizer(rule=...)"],
+    "acquisition_function": ["rule", "TargetsOptimizer(rule=...)"],
+    "acq_func": ["rule", "TargetsOptimizer(rule=...)"],
+    "arms": ["pool"],
+    "budget": ["run(objective, budget=...)"],
+    "candidates": ["arms", "pool"],
+    "choices": ["arms", "pool"],
+    "covariance_function": ["kernel"],
+    "delta": ["failure_probability", "guarantee"],
+    "dimensions": ["bounds"],
+    "domain": ["bounds"],
+    "init_points": ["n_initial"],
+    "kappa": ["beta"],
+    "maximize": ["direction"],
+    "minimize": ["direction"],
+    "mode": ["direction"],
+    "n_calls": ["run(objective, budget=...)"],
+    "n_iter": ["run(objective, budget=...)"],
+    "n_jobs": ["run(objective, n_jobs=...)"],
+    "n_startup_trials": ["n_initial"],
+    "n_trials": ["run(objective, budget=...)"],
+    "noise": ["alpha"],
+    "noise_level": ["alpha"],
+    "noise_variance": ["alpha"],
+    "pbounds": ["bounds"],
+    "points": ["arms", "pool"],
+    "pool": ["arms"],
+    "price": ["cost"],
+    "rng": ["random_state"],
+    "search_space": ["bounds"],
+    "seed": ["random_state"],
+    "space": ["bounds"],
+}
+
+
+def check_parameter_names(cls: type, given: Iterable[str], known: list[str]) -> None:
+    """Raise TypeError, with the nearest name, where a class has no parameter of a name."""
+    for name in given:
+        if name in known:
+            continue
+        likely = [
+            each
+            for each in SYNONYMS.get(name, [])
+            if each in known or ("(" in each and hasattr(cls, "run"))
+        ] or get_close_matches(name, known, 1)
+        hint = f"did you mean {likely[0]!r}?" if likely else f"it has {', '.join(known)}"
+        raise TypeError(f"{cls.__name__} has no parameter {name!r}; {hint}")
