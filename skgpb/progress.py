@@ -1,34 +1,35 @@
-"""Progress of long runs: a bar, a line, and events of the logger ``skgpb``.
+"""Progress of long runs: a bar of tqdm, lines, and events of the logger ``skgpb``.
 
 >>> import logging
 >>> logging.getLogger("skgpb").setLevel(logging.INFO)  # what a run says, to where you log
 >>> logging.getLogger("skgpb").setLevel(logging.NOTSET)
 
 Every answer is an event of level INFO, every failed evaluation one of level WARNING. Nothing is
-printed unless ``verbose`` asks for it or the program logs.
+printed unless ``progress`` or ``verbose`` asks for it or the program logs.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
-from math import inf
+from datetime import timedelta
 from time import monotonic
 from typing import Any, Self
 
 import numpy as np
 
+from skgpb._install import install_command
+
 logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.
 logger.addHandler(logging.NullHandler())
 
-# Number of progress lines of a run, if a line cannot be overwritten.
+# Number of lines of a run with verbose=1.
 LINES = 10
 
 
 class Progress:
-    """Follow a run; a context manager, so that a bar or a line ends with it.
+    """Follow a run; a context manager, so that a bar ends with it.
 
     Parameters
     ----------
@@ -43,8 +44,7 @@ class Progress:
     bar : bool, default=False
         Whether to show a bar of tqdm.
     verbose : int, default=0
-        1 prints one line that is written over, or ten lines where the output is no terminal; 2
-        prints a line for every answer.
+        1 prints ten lines, 2 one for every answer.
     minimize : bool, default=False
         Whether the smallest answer is the best.
     """
@@ -61,15 +61,15 @@ class Progress:
         minimize: bool = False,
     ) -> None:
         self._name, self._total, self._spent = name, total, spent
-        self._verbose, self._sign = int(verbose), -1.0 if minimize else 1.0
+        self._unit, self._tqdm, self._bar = unit, tqdm_class() if bar else None, None
+        self._verbose, self._better = int(verbose), min if minimize else max
         self._n = self._failed = self._printed = 0
-        self._best, self._width = -inf, 0
-        self._unit, self._bar = unit if bar else None, None
+        self._best: float | None = None
 
     def __enter__(self) -> Self:
         """Begin."""
-        if self._unit is not None:
-            self._bar = progress_bar(self._total, self._unit)
+        if self._tqdm is not None:
+            self._bar = self._tqdm(total=self._total, unit=self._unit)
         self._began = monotonic()
         logger.info("%s begins, %g to go", self._name, self._total)
         return self
@@ -78,8 +78,6 @@ class Progress:
         """End, however it ends."""
         if self._bar is not None:
             self._bar.close()
-        if self._width:
-            print()
         how = "ends" if kind is None else f"was ended by {kind.__name__}"
         logger.info("%s %s after %d evaluations, %d failed", self._name, how, self._n, self._failed)
 
@@ -94,90 +92,39 @@ class Progress:
             Reason why there is no answer.
         """
         self._n += 1
+        last = "failed"
         if reward is None:
             self._failed += 1
             logger.warning("%s: an evaluation failed: %s", self._name, error or "told as failed")
-        if self._bar is not None:
-            self._bar.update(min(self._done, self._total) - self._bar.n)
-        if not self._verbose and not logger.isEnabledFor(logging.INFO):
-            return
-        last = "failed"
-        if reward is not None:
-            values = np.asarray(reward, dtype=np.float64)
-            value, last = float(np.nansum(values)), "no rows"
-            if not np.isnan(values).all():
-                self._best, last = max(self._best, self._sign * value), f"{value:.6g}"
-        best = "" if self._best == -inf else f"  best {self._sign * self._best:.6g}"
+        elif np.isnan(values := np.asarray(reward, dtype=np.float64)).all():
+            last = "no rows"
+        else:
+            value = float(np.nansum(values))
+            self._best = value if self._best is None else self._better(self._best, value)
+            last = f"{value:.6g}"
+        best = "" if self._best is None else f"  best {self._best:.6g}"
         failed = f"  failed {self._failed}" if self._failed else ""
-        line = f"{self._name}  {self._done:g}/{self._total:g}  last {last}{best}{failed}"
+        text = f"last {last}{best}{failed}"
+        done = self._n if self._spent is None else self._spent()
+        line = f"{self._name}  {done:g}/{self._total:g}  {text}"
         if reward is not None:
             logger.info(line)
-        if self._verbose:
-            self._print(f"{line}  {self._times()}")
-
-    @property
-    def _done(self) -> float:
-        return self._n if self._spent is None else self._spent()
-
-    def _times(self) -> str:
-        """Return the elapsed time, and the remaining time at this pace."""
-        passed, done = monotonic() - self._began, self._done
-        if not 0.0 < done < self._total:
-            return clock(passed)
-        return f"{clock(passed)}, {clock(passed * (self._total / done - 1.0))} left"
-
-    def _print(self, line: str) -> None:
-        if self._verbose == 1 and sys.stdout.isatty():
-            print("\r" + line.ljust(self._width), end="", flush=True)
-            self._width = max(self._width, len(line))
-            return
-        reached = int(LINES * min(1.0, self._done / self._total))
-        if self._verbose > 1 or reached > self._printed:
+        if self._bar is not None:
+            self._bar.set_postfix_str(text, refresh=False)
+            self._bar.update(min(done, self._total) - self._bar.n)
+        reached = int(LINES * min(1.0, done / self._total))
+        if self._verbose > 1 or (self._verbose and reached > self._printed):
             self._printed = reached
-            print(line, flush=True)
+            print(f"{line}  {timedelta(seconds=round(monotonic() - self._began))}", flush=True)
 
 
-def clock(seconds: float) -> str:
-    """Write a time as hours, minutes and seconds, without leading hours of zero.
-
-    Parameters
-    ----------
-    seconds : float
-        The time.
-
-    Returns
-    -------
-    text : str
-
-    Examples
-    --------
-    >>> clock(75.2), clock(3 * 3600)
-    ('1:15', '3:00:00')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def progress_bar(total: float, unit: str = "query") -> Any:
-    """Return a bar of tqdm.
-
-    Parameters
-    ----------
-    total : float
-        Value at which the bar is full.
-    unit : str, default="query"
-        Unit of the values.
-
-    Returns
-    -------
-    bar : tqdm
-    """
+def tqdm_class() -> Any:
+    """Return the bar of tqdm that goes with where it is shown: a terminal or a notebook."""
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError(
-            "progress=True needs tqdm, which is not installed: pip install skgpb[progress], or "
-            "use verbose=1"
+            "progress=True needs tqdm, which is not installed: "
+            f"{install_command('progress')}, or use verbose=1"
         ) from error
-    return tqdm(total=total, unit=unit)
+    return tqdm

@@ -398,14 +398,16 @@ class OptimizerContract:
         for i in range(9):
             asked = [self.ask(each) if i % 3 else self.ask(each, 2)[1] for each in (read, alone)]
             assert asked[0] == asked[1]
-            if i > 0:
+            # While queries are pending, and after all kinds of answers; reading takes longest.
+            if i and i % 2 == 0:
                 self.read(read, tmp_path / "run")
             for each in (read, alone):
                 if i in (4, 7) and points is not None:
                     each.tell(points[i % 2], self.answer(asked[0]))
                 else:
                     each.tell(asked[0], None if i == 5 else self.answer(asked[0]))
-            self.read(read, tmp_path / "run")
+            if i % 2 or i == 8:
+                self.read(read, tmp_path / "run")
         self.same(read, alone)
         loaded = self.load(type(read), tmp_path / "run")
         self.alike(loaded, alone)

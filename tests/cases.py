@@ -233,8 +233,17 @@ SLOW |= {
 }
 
 
-#: Slow ones whose class, and what they differ in, others have as well.
+#: Slow ones whose class, and what they differ in, others have as well. EI, PI and EST bring an
+#: acquisition function and nothing else.
 EXHAUSTIVE = {
+    "EI",
+    "PI",
+    "EST",
+    "AVE-StoOO",
+    "KG-cells",
+    "KG-rows-in-contexts",
+    "CMES-pairs",
+    "IDS-box-in-contexts",
     "GPOO-integral",
     "GPOO-after-K3",
     "GPOO-matern",

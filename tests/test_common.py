@@ -76,7 +76,12 @@ CHECKED_BY_DEFAULT = [
     OnlineGaussianProcessRegressor(),
 ]
 CHECKED_AS_THEY_ARE = {type(each) for each in CHECKED_BY_DEFAULT} - {CMESOptimizer}
-OTHERS = [cls() for cls in OPTIMIZERS if cls not in CHECKED_AS_THEY_ARE]
+# Kernels are given: that they are learned makes no difference to a class.
+OTHERS = [
+    cls(**({"kernel": RBF()} if "kernel" in inspect.signature(cls).parameters else {}))
+    for cls in OPTIMIZERS
+    if cls not in CHECKED_AS_THEY_ARE
+]
 
 
 @parametrize_with_checks(CHECKED_BY_DEFAULT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 
 import numpy as np
@@ -27,6 +28,7 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
 )
+from skgpb._install import install_command
 from skgpb.domains import Fidelities
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -460,7 +462,7 @@ def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatc
     drawn = display.from_optimizer(opt, ax)
     assert drawn.ax_ is ax and drawn.plot(ax) is drawn
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install skgpb\[plot\]"):
+    with pytest.raises(ImportError, match=re.escape(install_command("plot"))):
         display.from_optimizer(opt)
 
 

@@ -1,5 +1,6 @@
 """The map of a search draws what the optimizer holds."""
 
+import re
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer
+from skgpb._install import install_command
 from skgpb.plotting import CellMapDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -125,5 +127,5 @@ def test_an_unfitted_optimizer_is_refused():
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     opt = searched(2)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install skgpb\[plot\]"):
+    with pytest.raises(ImportError, match=re.escape(install_command("plot"))):
         CellMapDisplay.from_optimizer(opt)

@@ -15,7 +15,6 @@ from skgpb import CMETSOptimizer, ContextualGPTreeOptimizer, EIOptimizer, GPUCBO
 from skgpb.exceptions import EvaluationWarning
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers.combinatorial import CombinatorialBandit
-from skgpb.progress import clock
 
 
 def optimizer(**parameters):
@@ -32,26 +31,15 @@ def test_a_run_is_silent_by_default(capsys, caplog):
     assert not caplog.records
 
 
-def test_one_line_is_written_over_on_a_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+def test_ten_lines_are_printed_however_long_the_run(capsys):
     opt = optimizer()
-    opt.run(f, 12, verbose=1)
-    out = capsys.readouterr().out
-    assert out.count("\n") == 1 and out.endswith("\n")
-    shown = out.strip("\n").split("\r")[1:]
-    rewards = opt.history_["reward"]
-    assert len(shown) == 12
-    for i, line in enumerate(shown):
-        best = f"best {rewards[: i + 1].max():.6g}"
-        assert line.startswith(f"EIOptimizer  {i + 1}/12  last {rewards[i]:.6g}  {best}")
-        # Nothing of a longer line before is left over.
-        assert len(line) >= max(len(each) for each in shown[:i] or [""])
-
-
-def test_elsewhere_ten_lines_are_printed_however_long_the_run(capsys):
-    optimizer().run(f, 40, verbose=1)
+    opt.run(f, 40, verbose=1)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in lines] == [f"{4 * i}/40" for i in range(1, 11)]
+    rewards = opt.history_["reward"]
+    for i, line in zip(range(4, 41, 4), lines, strict=True):
+        best = f"best {rewards[:i].max():.6g}"
+        text = rf"EIOptimizer  {i}/40  last {rewards[i - 1]:.6g}  {best}  \d:\d\d:\d\d"
+        assert re.fullmatch(text, line)
     optimizer().run(f, 3, verbose=2)
     assert len(capsys.readouterr().out.splitlines()) == 3
 
@@ -134,8 +122,21 @@ def test_a_search_logs_what_it_prints(caplog, capsys):
     assert len(printed) == 4 and logged == printed
 
 
-def test_times_are_written_as_on_a_clock():
-    assert [clock(t) for t in (0.2, 59.6, 3599, 3600)] == ["0:00", "1:00", "59:59", "1:00:00"]
+def test_a_bar_without_tqdm_is_refused_before_anything_begins(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    opt = optimizer()
+    with pytest.raises(ImportError, match=r"needs tqdm.*pip install skgpb\[progress\]"):
+        opt.run(f, 3, progress=True)
+    assert not hasattr(opt, "bounds_")
+
+
+def test_a_bar_says_the_last_and_the_best_answer(capfd):
+    pytest.importorskip("tqdm")
+    result = optimizer().run(lambda query: 1.0 - f(query), 3, progress=True)
+    shown = capfd.readouterr().err
+    rewards = result.history["reward"]
+    assert "3/3" in shown
+    assert f"last {rewards[-1]:.6g}  best {rewards.max():.6g}" in shown
 
 
 # Results -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.experiments import Side
+from skgpb.experiments.answers import read_answer
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import exact, list_of, number, shown, values_in
 from skgpb.experiments.texts import cleaned, quoted, split_pair
@@ -21,6 +22,13 @@ KINDS = [
     ("integer", "whole number"),
     ("log", "number, log scale"),
     ("choice", "list of choices"),
+]
+# Words of messages, and those of the pages for the same.
+WORDS = [
+    (r"\bquery (?=\d)", "experiment "),
+    (r"\bside named\b", "setting named"),
+    (r"\bthe sides are\b", "the settings are"),
+    (r"\bconstraint (?=')", "the rule "),
 ]
 SCALES = {"range": "", "integer": "int", "log": "log"}
 
@@ -84,7 +92,9 @@ class Form:
 
 def sentence(error: object) -> str:
     """Write the message of an error as a sentence, in the words of the pages."""
-    text = re.sub(r"\bquery (?=\d)", "experiment ", " ".join(cleaned(str(error)).split()))
+    text = " ".join(cleaned(str(error)).split())
+    for program, page in WORDS:
+        text = re.sub(program, page, text)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
@@ -97,8 +107,8 @@ def read_count(form: Form, most: int) -> int:
     return int(count)
 
 
-def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
-    """Return the typed answer and its standard error; None for a failure or no answer."""
+def read_outcome(form: Form, what: str) -> tuple[str | None, float | None]:
+    """Return the text of the answer and its standard error; None for a failure or no answer."""
     if form.text("outcome") == "failed":
         if form.text("value"):
             form.errors["value"] = (
@@ -107,7 +117,11 @@ def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
             )
         form.check()
         return None, None
-    value = form.number("value", what)
+    value = form.text("value")
+    if value:
+        form.take("value", read_answer, None, what)
+    else:
+        form.errors["value"] = f"Please give {what}."
     noise = form.number("noise", "its standard error", required=False)
     if noise is not None and noise < 0:
         form.errors["noise"] = "A standard error is a number of at least 0."

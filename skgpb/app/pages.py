@@ -44,19 +44,20 @@ from skgpb.app.views import (
     digest,
     digest_of_pending,
     digest_of_results,
+    is_number,
     outcome_of,
-    rounded,
     row_of,
     whole,
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel
+from skgpb.experiments.sides import rounded
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
 
-# Message on the next page, and the number of the query.
-Said = tuple[str, int]
+# Message on the next page, and the number of the query, or those of the first and the last.
+Said = tuple[str, int | str]
 Change = Callable[[Experiment], Said]
 Taken = TypeVar("Taken")
 # Queries that one form may ask for.
@@ -73,6 +74,7 @@ SAID = {
     "next": "The result of experiment {number} is saved, and the next one is suggested.",
     "corrected": "The result of experiment {number} is corrected.",
     "asked": "Experiment {number} is suggested.",
+    "several": "Experiments {number} are suggested.",
     "undone": "The last entry, of experiment {number}, is taken back.",
     "skipped": "Experiment {number} is skipped.",
     "repeated": "Experiment {number} has the same settings once more.",
@@ -164,7 +166,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters |= {"rounded": rounded, "whole": whole}
+    app.jinja_env.filters |= {"is_number": is_number, "rounded": rounded, "whole": whole}
     guard.watch(app)
     return app
 
@@ -201,7 +203,7 @@ class Pages:
     def run(self) -> Any:
         """The page of the experiment, or the form that begins it."""
         number, said = request.args.get("number", ""), SAID.get(request.args.get("said", ""), "")
-        known = number.isdecimal() or "{number}" not in said
+        known = all(map(str.isdecimal, number.split(" to "))) or "{number}" not in said
         return self._show_run(said=said.format(number=number) if known else "")
 
     def _opened(self) -> Experiment | None:
@@ -398,7 +400,8 @@ class Pages:
                     "was suggested. Look at it and press the button again if you need more."
                 )
             queries = experiment.ask(count, another=True)
-            return "asked", queries[-1]["query"]
+            first, last = (queries[i]["query"] for i in (0, -1))
+            return ("asked", first) if first == last else ("several", f"{first} to {last}")
 
         return self._submitted(form, change)
 
@@ -411,14 +414,12 @@ class Pages:
             record = read_record(form)
             form.check()
             if form.text("outcome") == "skip":
-                experiment.skip(number)
-                experiment.annotate(number, **record)
+                experiment.skip(number, **record)
                 return "skipped", number
             value, noise = read_outcome(form, outcome_of(experiment.status()))
             at = read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
-                experiment.fail(number, at=at)
-                experiment.annotate(number, **record)
+                experiment.fail(number, at=at, **record)
                 return "failed", number
             check_surprise(form, experiment.surprise(value, number, at=at))
             experiment.tell(value, number, at=at, noise=noise, **record)
@@ -458,10 +459,14 @@ class Pages:
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
+            value: Any = ...
+            noise = None
             if form.text("value") or form.text("outcome") == "failed":
                 value, noise = read_outcome(form, outcome_of(experiment.status()))
-                experiment.correct(number, value, noise=noise)
-            experiment.annotate(number, **record)
+            at = read_other_settings(form, experiment.sides, entry["params"])
+            if value is not ... or at is not None:
+                experiment.correct(number, value, at=at, noise=noise, by=form.text("by"))
+            experiment.annotate(number, **record, by=form.text("by"))
             return "corrected", number
 
         return self._submitted(form, change, number)

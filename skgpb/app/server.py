@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from skgpb._install import install_command
+
 # Default address; another free port if this one is taken.
 HOST, PORT = "127.0.0.1", 8650
 # Addresses that stand for all that this computer has.
@@ -52,7 +54,7 @@ def serve(
         if error.name is None or error.name.startswith("skgpb"):
             raise
         raise ImportError(
-            f"the app needs {error.name}, which is not installed: pip install skgpb[app]"
+            f"the app needs {error.name}, which is not installed: {install_command('app')}"
         ) from error
 
     class Quiet(WSGIRequestHandler):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +13,21 @@ from markupsafe import Markup, escape
 from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
-from skgpb.experiments.sides import shown
+from skgpb.experiments.changes import in_words
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
+
+# A number, or a range of numbers, and no name that begins with a digit.
+NUMBER = re.compile(r"(-?\d[\d.]*(e[-+]?\d+)?)( to (-?\d[\d.]*(e[-+]?\d+)?))?")
+
+
+def is_number(text: str) -> bool:
+    """Return whether a value is a number or a range of numbers."""
+    return bool(NUMBER.fullmatch(text))
 
 
 def whole(text: str) -> Markup:
@@ -71,6 +79,8 @@ def row_of(entry: dict[str, Any]) -> Row:
             text += f" ± {shown(entry['noise'])}"
     settings = [(name, shown(value)) for name, value in entry["params"].items()]
     parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
+    if several := entry["measurements"]:
+        parts.insert(0, f"mean of {', '.join(map(shown, several))}")
     parts += [entry["operator"], entry["date"]]
     note = "; ".join(filter(None, parts))
     return Row(entry["query"], settings, text, entry["status"], digest(entry), note)
@@ -170,6 +180,8 @@ class RunView:
         self.regions: bool = status["regions"]
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
+        #: What was corrected or taken back: rows of texts.
+        self.changes: list[list[str]] = [in_words(each) for each in experiment.changes()]
         #: Settings that were measured several times.
         self.replicates: list[Replicates] = [_replicates(each) for each in experiment.replicates()]
         self.pictures: list[Picture] = []
@@ -228,20 +240,13 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
     )
     if noise:
         about += (
-            "; a single one varies around its average with a standard deviation of about "
-            f"{noise:.2g}. The best of many results is partly luck, so the expected result may be "
+            f". Repeated results scatter by about {noise:.2g} around their average (standard "
+            "deviation). The best of many results is partly luck, so the expected result may be "
             "less good"
         )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
     return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.")
-
-
-def rounded(value: float, std: float) -> str:
-    """Write an estimate with the digits that are meaningful, given its standard deviation."""
-    if not 0.0 < std < math.inf:
-        return shown(value)
-    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
 
 
 def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from skgpb._install import install_command
 from skgpb.app import serve
 from skgpb.app.server import HOST, PORT
 from skgpb.cli.arguments import UsageError, whole
@@ -27,7 +28,7 @@ def add_parser(commands: Any) -> None:
         "for results and failures, the history, pictures and the recommendation. Where the file "
         "does not exist a form starts a new experiment; of a folder all experiments are listed. "
         "Ctrl-C ends it; everything is saved as it is entered. Needs the extra: "
-        "pip install skgpb[app].",
+        f"{install_command('app')}.",
         allow_abbrev=False,
     )
     app.set_defaults(run=_app)

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 import skgpb
+from skgpb._install import install_command
 from skgpb.cli.arguments import UsageError, rows_or_share, whole
 from skgpb.cli.database_pictures import panels_of, said_label
 from skgpb.cli.exact import fewest_rows, no_group, real_group, rows_of
@@ -48,7 +49,8 @@ def add_database(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose a table of a database."""
     database = parser.add_argument_group(
         "database",
-        "The database counts and averages; no row leaves it. Needs pip install skgpb[sql]. "
+        "The database counts and averages; no row leaves it. "
+        f"Needs {install_command('sql')}. "
         "--where is a condition in the SQL of the database, and so is what is printed.",
     )
     add = database.add_argument

@@ -141,10 +141,8 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
     """Everything about a search, for other programs."""
     finding, table = found.finding, found.table
     judged, limits = finding.verdict, finding.limits
-    members = np.flatnonzero(finding.rows)
-    wild = [
-        {"row": int(table.rows[i]), "value": float(table.values[i])} for i in limits.wild.tolist()
-    ]
+    members, numbers = np.flatnonzero(finding.rows), table.numbers
+    wild = [{"row": int(numbers[i]), "value": float(table.values[i])} for i in limits.wild.tolist()]
     return {
         "command": arguments.command,
         "source": str(table.file.name),
@@ -154,7 +152,7 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "sought": "lowest" if finding.minimizes else "highest",
         "n_rows": len(table.values),
         "n_members": len(members),
-        "members": table.rows[members].tolist(),
+        "members": numbers[members].tolist(),
         "lower": ends_of(table.features, members, np.min),
         "upper": ends_of(table.features, members, np.max),
         "where": found.where_of(found.limits),
@@ -312,8 +310,11 @@ def remarks_of(found: ExactFound, result: dict[str, Any]) -> list[str]:
     wild = result["wild_values"]
     if not wild:
         return []
-    place = found.table.file.place
-    shown = ", ".join(f"{each['value']:,.6g} in {place(each['row'])}" for each in wild[:NAMED])
+    rows, file = found.table.rows[found.finding.limits.wild[:NAMED]], found.table.file
+    shown = ", ".join(
+        f"{each['value']:,.6g} in {file.place(row)}"
+        for each, row in zip(wild, rows.tolist(), strict=False)
+    )
     more = f" and {len(wild) - NAMED:,} more" if len(wild) > NAMED else ""
     low, high = (number(end, 4) for end in result["wild_values_count_as"])
     return [

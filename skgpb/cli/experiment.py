@@ -7,6 +7,7 @@ one JSON object in a line, for programs.
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import sys
 import warnings
@@ -20,9 +21,10 @@ from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
 from skgpb.experiments import Experiment
+from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
 from skgpb.experiments.listed import experiments_in
-from skgpb.experiments.sides import shown
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import split_pair
 
 # Output of a command: an object for programs, and lines for people.
@@ -36,8 +38,15 @@ def add_parser(commands: Any) -> None:
     _add_new(commands)
     _add_ask(commands)
     _add_tell(commands)
-    _add(commands, "undo", _undo, "take back what was told last, an answer or a failure")
+    undo = _add(commands, "undo", _undo, "take back what was told last, an answer or a failure")
+    _add_by(undo)
     _add(commands, "show", _show, "what the experiment is, every query, and what is pending")
+    history = _add(commands, "history", _history, "every query, or what was changed of them")
+    history.add_argument(
+        "--changes",
+        action="store_true",
+        help="what was corrected, taken back or written anew: the old value, when, by whom",
+    )
     best = _add(commands, "best", _best, "the setting recommended by now, and how sure that is")
     best.add_argument(
         "--stop-within",
@@ -53,6 +62,7 @@ def add_parser(commands: Any) -> None:
     note = _add(commands, "note", _note, "add a note to a query in the notebook")
     note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
     _add_record(note)
+    _add_by(note)
     change = _add(commands, "change", _change, "go on with other limits, values or constraints")
     change.add_argument(
         "--bounds", nargs="+", default=[], metavar="SIDE", help="sides that change, as for new"
@@ -63,6 +73,7 @@ def add_parser(commands: Any) -> None:
         metavar="TEXT",
         help="as for new; those given replace all there were, and none stands for none",
     )
+    _add_by(change)
     export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
     export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
     export.add_argument(
@@ -160,14 +171,19 @@ def _add_tell(commands: Any) -> None:
         "answer",
         nargs="?",
         metavar="ANSWER",
-        help="what was measured; '12 of 300' for a proportion",
+        help="what was measured; '14.7 15.3' for several measurements of this run, whose mean and "
+        "standard error are taken; '12 of 300' for a proportion",
     )
     add(
         "--query", type=whole(1), metavar="N", help="number of the query, where several are pending"
     )
     add("--failed", action="store_true", help="there is no answer: the evaluation failed")
     add("--skip", action="store_true", help="leave the query out; that is no failure")
-    add("--correct", action="store_true", help="replace what was told of --query before")
+    add(
+        "--correct",
+        action="store_true",
+        help="replace what was told of --query before: the ANSWER, or the setting by --at, or both",
+    )
     add(
         "--at",
         nargs="+",
@@ -178,6 +194,25 @@ def _add_tell(commands: Any) -> None:
     add("--data", metavar="TABLE", help="report all answers in a table")
     _add_skip(tell)
     _add_record(tell)
+    _add_by(tell)
+
+
+def _add_by(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--by",
+        metavar="NAME",
+        help="who changes what was recorded, for history --changes (default: your login name)",
+    )
+
+
+def _by(arguments: argparse.Namespace) -> str:
+    """Return who makes a change."""
+    if arguments.by is not None:
+        return arguments.by
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # nobody is logged in
+        return ""
 
 
 def _add_record(parser: argparse.ArgumentParser) -> None:
@@ -279,21 +314,35 @@ def _tell(arguments: argparse.Namespace) -> Said:
     _check_what_is_told(arguments)
     experiment = Experiment(arguments.run_file)
     at = None if arguments.at is None else _pairs(arguments.at)
+    record = _record(arguments)
     if arguments.data is not None:
         told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
     elif arguments.correct:
-        answer = None if arguments.failed else arguments.answer
-        told = [experiment.correct(arguments.query, answer, noise=arguments.noise)]
+        answer = ... if arguments.answer is None else arguments.answer
+        by = _by(arguments)
+        told = [
+            experiment.correct(
+                arguments.query,
+                None if arguments.failed else answer,
+                at=at,
+                noise=arguments.noise,
+                by=by,
+            )
+        ]
+        if record:
+            told = [experiment.annotate(arguments.query, **record, by=by)]
     elif arguments.skip:
-        told = [experiment.skip(arguments.query)]
+        told = [experiment.skip(arguments.query, **record)]
     elif arguments.failed:
-        told = [experiment.fail(arguments.query, at=at)]
+        told = [experiment.fail(arguments.query, at=at, **record)]
     else:
         expected = None
         with suppress(ValueError):  # the call of tell reports what is wrong
             expected = experiment.surprise(arguments.answer, arguments.query, at=at)
         told = [
-            experiment.tell(arguments.answer, arguments.query, at=at, noise=arguments.noise),
+            experiment.tell(
+                arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
+            )
         ]
         if expected is not None:
             low, high = (shown(value, 3) for value in expected)
@@ -303,9 +352,6 @@ def _tell(arguments: argparse.Namespace) -> Said:
                 UserWarning,
                 stacklevel=2,
             )
-    record = _record(arguments)
-    if record:
-        told = [experiment.annotate(entry["query"], **record) for entry in told]
     lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
     return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
 
@@ -322,7 +368,8 @@ def _note(arguments: argparse.Namespace) -> Said:
     record = _record(arguments)
     if not record:
         raise UsageError("note needs --note, --operator, --date or --measured")
-    entry = Experiment(arguments.run_file).annotate(arguments.query, **record)
+    experiment = Experiment(arguments.run_file)
+    entry = experiment.annotate(arguments.query, **record, by=_by(arguments))
     return {"noted": entry}, [f"query {entry['query']}: {_outcome(entry)}", *_written(entry)]
 
 
@@ -332,7 +379,9 @@ def _change(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     texts = arguments.constraint
     experiment.change(
-        arguments.bounds, None if texts is None else [each for each in texts if each != "none"]
+        arguments.bounds,
+        None if texts is None else [each for each in texts if each != "none"],
+        by=_by(arguments),
     )
     status = experiment.status()
     lines = _columns((side.name, str(side)) for side in experiment.sides)
@@ -343,13 +392,12 @@ def _expect(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     found, status = experiment.expect(_pairs(arguments.at)), experiment.status()
     unit = f" {status['unit']}" if status["unit"] else ""
-    low, high = map(shown, found["interval_95"])
     lines = [
-        f"{status['answer'] or 'answer'} there: {shown(found['mean'])}{unit}, with 95 % "
-        f"probability between {low} and {high}, and noise of {shown(found['noise'])}{unit}"
+        f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
+        f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
     ]
     if not found["possible"]:
-        lines.append("the constraints do not allow this setting")
+        lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
     return found, lines
 
 
@@ -381,13 +429,14 @@ def _check_what_is_told(arguments: argparse.Namespace) -> None:
         "--data": arguments.data,
     }
     given = [name for name, value in what.items() if value]
-    if len(given) != 1:
+    of_setting = arguments.correct and arguments.at and not given
+    if len(given) != 1 and not of_setting:
         raise UsageError(
             f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
         )
     _check_skip(arguments)
-    if arguments.correct and (arguments.query is None or arguments.at or arguments.data):
-        raise UsageError("--correct needs --query N, and an ANSWER or --failed")
+    if arguments.correct and (arguments.query is None or arguments.data):
+        raise UsageError("--correct needs --query N, and an ANSWER, --failed or --at")
     if arguments.data and (arguments.query or arguments.at or arguments.noise):
         raise UsageError("--data cannot be combined with --query, --at or --noise")
     if arguments.skip and (arguments.at or arguments.noise or arguments.correct):
@@ -407,7 +456,7 @@ def _check_skip(arguments: argparse.Namespace) -> None:
 
 def _undo(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
-    entry = experiment.undo()
+    entry = experiment.undo(by=_by(arguments))
     said = f"query {entry['query']}: {_outcome(entry)} is taken back"
     return {"undone": entry, **_after(experiment)}, [said, *_state(experiment)]
 
@@ -415,25 +464,44 @@ def _undo(arguments: argparse.Namespace) -> Said:
 def _show(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     status, history = experiment.status(), experiment.history()
-    names = [side.name for side in experiment.sides]
     lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
     lines += _columns((side.name, str(side)) for side in experiment.sides)
     lines += [GAP + each for each in status["constraints"]]
     if history:
-        rows = [
-            [str(e["query"]), *(shown(e["params"][name]) for name in names), _outcome(e)]
-            for e in history
-        ]
-        lines += ["", *_table([["query", *names, status["answer"] or "answer"], *rows])]
-        written = [(e["query"], *_written(e)) for e in history]
-        lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
-        for each in experiment.replicates():
-            numbers = ", ".join(map(str, each["queries"]))
-            lines.append(
-                f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
-                f"standard deviation of {shown(each['spread'], 3)}"
-            )
+        lines += ["", *_listed(experiment)]
     return {**status, "history": history}, [*lines, "", *_state(experiment)]
+
+
+def _history(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    if not arguments.changes:
+        history = experiment.history()
+        return {"history": history}, _listed(experiment) if history else ["nothing was asked yet"]
+    changes = experiment.changes()
+    head = ["when", "query", "what", "before", "after", "by"]
+    none = ["nothing was corrected or taken back"]
+    lines = _table([head, *map(in_words, changes)]) if changes else none
+    return {"changes": changes}, lines
+
+
+def _listed(experiment: Experiment) -> list[str]:
+    """Return a table of all queries, and what was written on them."""
+    status, history = experiment.status(), experiment.history()
+    names = [side.name for side in experiment.sides]
+    rows = [
+        [str(e["query"]), *(shown(e["params"][name]) for name in names), _outcome(e)]
+        for e in history
+    ]
+    lines = _table([["query", *names, status["answer"] or "answer"], *rows])
+    written = [(e["query"], *_written(e)) for e in history]
+    lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
+    for each in experiment.replicates():
+        numbers = ", ".join(map(str, each["queries"]))
+        lines.append(
+            f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
+            f"standard deviation of {shown(each['spread'], 3)}"
+        )
+    return lines
 
 
 def _best(arguments: argparse.Namespace) -> Said:
@@ -441,19 +509,16 @@ def _best(arguments: argparse.Namespace) -> Said:
     best = experiment.best()
     if best is None:
         raise UsageError(
-            f"{arguments.run_file} has no answer yet that a recommendation could rest on: ask, "
-            "evaluate and tell"
+            f"{arguments.run_file} has no answer yet: ask, try what is asked, and tell its answer"
         )
     status = experiment.status()
     unit = f" {status['unit']}" if status["unit"] else ""
-    low, high = map(shown, best["interval_95"])
     top = best["best_answer"]
     lines = [
         f"recommended after {count(best['n_answers'], 'answer')}",
         *_setting(best["params"]),
-        f"{status['answer'] or 'answer'} there: {shown(best['mean'])}{unit}, with 95 % probability "
-        f"between {low} and {high}",
-        f"noise of one answer: {shown(best['noise'])}{unit}, its standard deviation",
+        f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
+        f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         f"best answer so far: {shown(top['answer'])}{unit}, of query {top['query']}",
     ]
     if arguments.stop_within is None:
@@ -494,15 +559,23 @@ def _state(experiment: Experiment) -> list[str]:
     lines = [", ".join(counts)]
     if best is not None:
         setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
-        expected = f"{shown(best['mean'])} +- {shown(1.96 * best['std'])}"
-        lines.append(f"recommended so far: {setting}, where {expected} is expected")
+        lines.append(f"recommended so far: {setting}; {_expected(best)}")
     return lines
+
+
+def _expected(found: dict[str, Any], unit: str = "") -> str:
+    """Return what is expected, with the digits that are known and an interval."""
+    numbers = found["mean"], *found["interval_95"]
+    mean, low, high = (rounded(number, found["std"]) for number in numbers)
+    return f"expected {mean}{unit} (95 %: {low} to {high})"
 
 
 def _written(entry: dict[str, Any]) -> list[str]:
     """Return the notes on a query as one line, or no line."""
     parts = [entry["note"], entry["operator"] and f"by {entry['operator']}"]
     parts += [f"{name} = {shown(value)}" for name, value in entry["measured"].items()]
+    if several := entry["measurements"]:
+        parts.append(f"the mean of {', '.join(map(shown, several))}")
     text = "; ".join(filter(None, parts))
     return [text] if text else []
 

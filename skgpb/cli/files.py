@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from skgpb._install import install_command
 from skgpb.cli.arguments import UsageError
 
 Writer = Callable[[str], Any]
@@ -78,7 +79,7 @@ def check_drawing(option: str) -> Any:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise UsageError(
-            f"{option} needs matplotlib, which is not installed: pip install skgpb[plot]"
+            f"{option} needs matplotlib, which is not installed: {install_command('plot')}"
         ) from error
     return FigureCanvasBase
 

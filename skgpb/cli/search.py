@@ -155,13 +155,13 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
             conditions=table.conditions,
             neighbours=arguments.groups,
         )
-    result = result_of(found, office, known, arguments, table.file.name, table.rows)
+    result = result_of(found, office, known, arguments, table.file.name, table.numbers)
     summary = summary_of(found, result, table.said)
     write_report(
         summary,
         [
             ("result", output, partial(write_json, result)),
-            ("rows", rows, partial(table.file.copy_rows, result["members"])),
+            ("rows", rows, partial(table.copy_members, result["members"])),
             ("map", plot, lambda name: draw_table(found).savefig(name)),
             ("report", arguments.report, partial(write_html, found, result, table.said)),
         ],
@@ -188,7 +188,7 @@ def _search_exactly(arguments: argparse.Namespace) -> None:
         exact_summary_of(found, result, table.said),
         [
             ("result", arguments.output, partial(write_json, result)),
-            ("rows", arguments.save_rows, partial(table.file.copy_rows, result["members"])),
+            ("rows", arguments.save_rows, partial(table.copy_members, result["members"])),
             (
                 "map",
                 arguments.plot,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError
+from skgpb.cli.arguments import UsageError, whole
 from skgpb.cli.where import Condition, written
+from skgpb.cli.words import quoted
 from skgpb.datasets import Column, TableFile, TableFormat
 from skgpb.datasets.columns import TOTAL, CellError
+from skgpb.datasets.format import MOST_TITLES, TableError
 from skgpb.datasets.sources import STDIN
 
 # A total is rounded, and in a few rows the last one may be as large by chance.
@@ -40,8 +42,10 @@ class SearchTable:
         Columns of these rows: the features and those that --where compares.
     conditions : tuple of str
         Conditions of --where that select the searched rows of the file.
-    n_read, n_incomplete : int
-        Rows in the file, and rows left out because a value is missing.
+    n_read : int
+        Rows in the file.
+    notes : tuple of str
+        Which rows are left out and what is taken for what, for people.
     groups : sequence of str
         Features whose categories come together with their neighbours.
     """
@@ -53,19 +57,24 @@ class SearchTable:
     columns: dict[str, Column]
     conditions: tuple[str, ...]
     n_read: int
-    n_incomplete: int
+    notes: tuple[str, ...] = ()
     groups: Sequence[str] = ()
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Numbers of the rows in a data frame of pandas, shape (n_rows,)."""
+        return self.file.row_numbers(self.rows)
 
     @property
     def said(self) -> str:
         """Name the table and how much of it is searched, for people."""
-        n, left_out = len(self.rows), []
-        if self.n_incomplete:
-            left_out.append(f"{self.n_incomplete:,} with missing values left out")
-        if self.n_read - n - self.n_incomplete:
-            left_out.append(f"{self.n_read - n - self.n_incomplete:,} not selected by --where")
+        n = len(self.rows)
         rows = f"{n:,} row{'' if n == 1 else 's'}"
-        return f"{self.file.name}, {rows}" + (f" ({'; '.join(left_out)})" if left_out else "")
+        return f"{self.file.name}, {rows}" + (f" ({'; '.join(self.notes)})" if self.notes else "")
+
+    def copy_members(self, members: Collection[int], to: str) -> None:
+        """Write some rows, by their numbers in a data frame, to a file."""
+        self.file.copy_rows(self.rows[np.isin(self.numbers, list(members))].tolist(), to)
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
@@ -88,12 +97,34 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
     add("--sheet", metavar="NAME", help="sheet of an Excel file")
     add(
+        "--skip-lines",
+        type=whole(0),
+        default=0,
+        metavar="N",
+        help="lines above the header, such as titles, that are left out (default: 0)",
+    )
+    add(
+        "--header",
+        type=whole(0, MOST_TITLES),
+        default=1,
+        metavar="N",
+        help="lines of the header, whose cells are joined; with 0 the columns are called column1, "
+        "column2 and so on (default: 1)",
+    )
+    add(
+        "--unreadable",
+        choices=["error", "missing"],
+        default="error",
+        help="what to do with a cell that is not a number, or not a date, where most others of its "
+        "column are: stop, or take it for a missing value (default: error)",
+    )
+    add(
         "--where",
         metavar="CONDITION",
         help="search the rows that fulfil it, such as \"age >= 18 and region in ('N', 'S')\"; "
         "put names with blanks between brackets",
     )
-    add("--drop-missing", action="store_true", help="leave out rows with missing values")
+    add("--drop-missing", action="store_true", help="leave out rows with missing features")
     add(
         "--one-hot",
         nargs="+",
@@ -147,6 +178,9 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
     try:
         condition = None if arguments.where is None else Condition(arguments.where)
         return _read(arguments, condition)
+    except TableError as error:
+        said = f"{error}: say {error.option}" if error.option else str(error)
+        raise UsageError(said) from error
     except (ImportError, ValueError) as error:
         raise UsageError(str(error)) from error
     except OSError as error:
@@ -161,6 +195,8 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         arguments.encoding,
         arguments.dates,
         arguments.sheet,
+        arguments.skip_lines,
+        arguments.header,
     )
     file = TableFile(arguments.data, how)
     asked = [] if condition is None else condition.columns
@@ -171,31 +207,35 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         )
     names = list(dict.fromkeys([*arguments.features, arguments.target, *asked]))
     texts = {*arguments.one_hot, *arguments.groups}
-    columns = dict(zip(names, file.read(names, texts), strict=True))
+    read = file.read(names, texts, numbers=[arguments.target], keep_unreadable=True)
+    columns = dict(zip(names, read, strict=True))
     features, target = (
         [columns[name] for name in arguments.features],
         columns[arguments.target].as_numbers,
-    )
-    # If all rows are visible, a missing value of a feature is one more of its values.
-    needed = (
-        (target,) if is_exact(arguments) and not arguments.drop_missing else (*features, target)
     )
     n_read = len(target.values)
     selected = np.ones(n_read, dtype=bool) if condition is None else condition.rows(columns)
     if not selected.any():
         raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
-    complete = selected.copy()
+    n_unreadable = _check_readable(file, columns, selected, arguments)
     try:
         target.check_numbers()
-        for column in needed:
-            _check_complete(column, selected, arguments)
-            complete &= ~column.missing
+        if arguments.epsilon is not None:
+            _check_target(target, selected)
+        needed = [target, *(features if arguments.drop_missing else [])]
+        complete = selected & ~np.logical_or.reduce([column.missing for column in needed])
+        # If all rows are visible, a missing value of a feature is one more of its values.
+        for column in [] if is_exact(arguments) else features:
+            for row in np.flatnonzero(column.missing & complete)[:1]:
+                hint = "the value is missing (--drop-missing leaves such rows out)"
+                raise CellError(row, column.name, hint)
         if arguments.epsilon is None:
             _check_total(target, np.flatnonzero(complete))
     except CellError as error:
         raise ValueError(file.said(error)) from None
     if not complete.any():
-        raise ValueError(f"{file.name} has no row without a missing value")
+        what = "complete row" if arguments.drop_missing else f"row with a value of {target.name!r}"
+        raise ValueError(f"{file.name} has no {what}")
     given = [] if condition is None else [f"({arguments.where})"]
     there = [
         f"{written(column.name)} is not missing"
@@ -205,6 +245,13 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     rows = np.flatnonzero(complete)
     kept = {name: column.of_rows(rows) for name, column in columns.items()}
     values = kept.pop(target.name).as_numbers.values
+    what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
+    notes = {
+        f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
+        "{:,} not selected by --where": n_read - int(selected.sum()),
+        "{:,} cells that cannot be read count as missing": n_unreadable,
+        **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
+    }
     return SearchTable(
         file=file,
         features=[kept[column.name] for column in features],
@@ -213,9 +260,44 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         columns=kept,
         conditions=(*given, *there),
         n_read=n_read,
-        n_incomplete=int(selected.sum() - len(rows)),
+        notes=tuple(note.format(n) for note, n in notes.items() if n),
         groups=arguments.groups,
     )
+
+
+def _check_readable(
+    file: TableFile,
+    columns: Mapping[str, Column],
+    selected: np.ndarray,
+    arguments: argparse.Namespace,
+) -> int:
+    """Return how many cells of selected rows cannot be read.
+
+    Raises
+    ------
+    UsageError
+        If there are such cells and they are not taken for missing: which ones, and what to do.
+    """
+    wrong = {
+        name: rows
+        for name, column in columns.items()
+        if (rows := [row for row in column.unreadable if selected[row]])
+    }
+    if not wrong or arguments.unreadable == "missing":
+        return sum(map(len, wrong.values()))
+    (name, rows), *others = wrong.items()
+    said = file.unreadable(columns[name], selected)
+    said += "".join(f"; {len(each)} in column {other!r}" for other, each in others)
+    ways = [
+        "correct them" if len(rows) > 1 or others else "correct it",
+        f'leave out such rows by --where "{written(name)} is not missing"',
+        "take such cells for missing values by --unreadable missing",
+    ]
+    if name in arguments.features:
+        ways.append(f"take all cells for categories by --one-hot {quoted(name)}")
+    if 0 in rows and arguments.header and 2 * len(rows) < len(selected):
+        ways.append(f"say --header {arguments.header + 1} if it belongs to the header")
+    raise UsageError(f"{said}: {', '.join(ways[:-1])}, or {ways[-1]}")
 
 
 def _check_total(target: Column, rows: np.ndarray) -> None:
@@ -228,16 +310,13 @@ def _check_total(target: Column, rows: np.ndarray) -> None:
         raise CellError(rows[-1], target.name, f"{last:,.15g} is the sum of all other rows{TOTAL}")
 
 
-def _check_complete(column: Column, selected: np.ndarray, arguments: argparse.Namespace) -> None:
-    """Raise a CellError where a value of a row that is searched is missing and must not be."""
-    hint = " (--drop-missing leaves such rows out)"
-    if arguments.epsilon is not None and column.name == arguments.target:
-        hint = (
-            ", and no row is left out for that with --epsilon: which rows are searched would tell "
-            "of the values. Fill it, or take the row out of the table where all may know that it "
-            "has no value"
+def _check_target(target: Column, selected: np.ndarray) -> None:
+    """Raise a CellError where a target that is protected is missing."""
+    for row in np.flatnonzero(target.missing & selected)[:1]:
+        raise CellError(
+            row,
+            target.name,
+            "the value is missing, and no row is left out for that with --epsilon: which rows are "
+            "searched would tell of the values. Fill it, or take the row out of the table where "
+            "all may know that it has no value",
         )
-    elif arguments.drop_missing:
-        return
-    for row in np.flatnonzero(column.missing & selected)[:1]:
-        raise CellError(row, column.name, f"the value is missing{hint}")

@@ -14,7 +14,8 @@ r"""``--where``: which rows of a table are searched, in a small language of comp
 A column is named as in the header, between brackets where the name has other letters than those of
 a word, or is one of the words above. Dates are compared with texts such as '2024-01-31'. What is
 missing compares as neither true nor false, as in SQL: such a row is not selected, by ``not``
-neither. Nothing is ever evaluated as Python.
+neither. A cell that is no number among numbers, or no date among dates, is missing too, but may be
+compared with a text by = and !=. Nothing is ever evaluated as Python.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ _COMPARE = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_EQUAL = {"=", "==", "!=", "<>"}
 _WORDS = {"and", "or", "not", "in", "is", "missing", "true", "false"}
 # Brackets and "not" within each other; more would exhaust Python's stack.
 DEEPEST = 50
@@ -272,11 +274,25 @@ def _compared(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, 
         names = " and ".join(repr(column.name) for column in given)
         raise ValueError(f"--where compares {names}, which are {' and '.join(sorted(kinds))}")
     kind = kinds.pop()
+    for literal in (left.literal, right.literal):
+        is_text = isinstance(literal, str) and (kind != "dates" or dates_of([literal]) is None)
+        if is_text and given[0].unreadable and sign in _EQUAL:
+            return _unreadable(sign, given[0], str(literal))
     sides = [_side(each, kind, given, columns) for each in (left, right)]
     known = ~np.logical_or.reduce([column.missing for column in given])
     with np.errstate(invalid="ignore"):
         holds = np.asarray(_COMPARE[sign](*sides), dtype=bool) & known
     return Truth(holds, ~holds & known)
+
+
+def _unreadable(sign: str, column: Column, literal: str) -> Truth:
+    """Compare the texts of cells that cannot be read; all others differ from the text."""
+    rows = list(column.unreadable)
+    equal, known = np.zeros_like(column.missing), ~column.missing
+    equal[rows] = [cell.text == literal for cell in column.unreadable.values()]
+    known[rows] = True
+    holds = equal if sign in ("=", "==") else known & ~equal
+    return Truth(holds, known & ~holds)
 
 
 def _side(

@@ -7,6 +7,9 @@ A mechanism is rho-zCDP [BunSteinke2016]_ where, for any two data sets that are 
 Rényi divergence of order a between what it tells of them is at most a rho, for every a > 1. The
 amounts of several answers add up, also where each question was chosen with the answers before it.
 
+This module is finished: it has been compared with OpenDP and dp-accounting, and gets no further
+mechanisms or accounts. Whoever needs others should use one of these libraries.
+
 References
 ----------
 .. [BunSteinke2016] M. Bun and T. Steinke, "Concentrated Differential Privacy: Simplifications,

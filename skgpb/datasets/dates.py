@@ -12,8 +12,25 @@ from skgpb.datasets.numbers import UnclearError
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_PER_DAY = 86_400.0
-_DAY_FIRST = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T,]+(\d{1,2}:\d{2}.*))?")
-_YEAR_FIRST = re.compile(r"(\d{4})([./])(\d{1,2})\2(\d{1,2})(?:[ T]+(\d{1,2}:\d{2}.*))?")
+_TIME = r"(?P<time>[ T,]+\d{1,2}:\d{2}.*)?"
+_YEAR_LAST = re.compile(
+    r"(?P<first>\d{1,2})(?P<sign>[./-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})" + _TIME
+)
+_YEAR_FIRST = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}" + _TIME)
+_DAY = r"\d{1,2}(st|nd|rd|th|\.)?"
+# With a month in English, and a weekday or not. pandas reads them, and would read much else.
+_IN_WORDS = re.compile(
+    rf"(?=.*\b\d{{4}}\b)((mon|tue|wed|thu|fri|sat|sun)\w*\W+)?(\d{{4}}\W+|{_DAY}\W+)?"
+    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
+    r"|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
+    rf"\W+({_DAY}\W+\d{{4}}|{_DAY}|\d{{4}}){_TIME}",
+    re.IGNORECASE,
+)
+# Dates to people, of which the century or the language is not clear to others.
+_LIKE_A_DATE = re.compile(
+    r"\d{1,2}([./-])\d{1,2}\1\d{2}(\W.*)?"
+    r"|\d{1,2}\.?[ -](de )?[^\W\d]{3,}\.?[ -](de )?'?\d{2,4}(\W.*)?"
+)
 
 
 def dates_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray | None:
@@ -24,66 +41,83 @@ def dates_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray | N
     texts : sequence of str
         None of them missing.
     pattern : str, default=None
-        Format of the dates, for ``datetime.strptime``. None for ISO 8601, the year first, and
-        the year last where it is clear which number is the day.
+        Format of the dates, for ``datetime.strptime``. None for ISO 8601, months in English words,
+        the year first, and the year last where it is clear which number is the day.
 
     Raises
     ------
     ValueError
         If the day and the month cannot be told apart.
     """
-    try:
-        if pattern is not None:
-            moments = [datetime.strptime(text.strip(), pattern) for text in texts]
-        else:
-            moments = [datetime.fromisoformat(text) for text in _iso(texts)]
-    except UnclearError:
-        raise
-    except ValueError:
-        return None
-    if len({moment.tzinfo is None for moment in moments}) > 1:
-        return None
-    naive = (m if m.tzinfo is None else m.astimezone(UTC).replace(tzinfo=None) for m in moments)
-    seconds = [(moment - EPOCH).total_seconds() for moment in naive]
-    return np.array(seconds) / SECONDS_PER_DAY
+    days = days_of(texts, pattern)
+    return None if np.isnan(days).any() else days
 
 
-def _iso(texts: Sequence[str]) -> list[str]:
-    """Write dates with the year first."""
+def days_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray:
+    """Convert texts as :func:`dates_of` does, NaN where one is not a date.
+
+    Formats may differ, but where the day is last is the same for all with the same sign.
+    """
     texts = [text.strip() for text in texts]
-    last = [_DAY_FIRST.fullmatch(text) for text in texts]
-    if any(last):
-        if not all(last):
-            raise ValueError("some dates have the year last")
-        parts = [match.groups() for match in last if match is not None]
-        return _day_and_month(parts, texts)
-    years = [_YEAR_FIRST.fullmatch(text) for text in texts]
-    if any(text.isdigit() for text in texts):
-        raise ValueError("numbers are not dates")
-    return [
-        text if match is None else _joined(match[1], match[3], match[4], match[5])
-        for text, match in zip(texts, years, strict=True)
-    ]
+    if pattern is not None:
+        return np.array([_days_since(text, pattern) for text in texts])
+    day_first = {sign: _is_day_first(texts, sign) for sign in "./-"}
+    return np.array([_days_since(_year_first(text, day_first)) for text in texts])
 
 
-def _day_and_month(parts: Sequence[tuple[str, ...]], texts: Sequence[str]) -> list[str]:
-    first = max(int(part[0]) for part in parts)
-    second = max(int(part[2]) for part in parts)
+def is_like_date(text: str) -> bool:
+    """Return whether a text looks like a date, whether or not it is clear which."""
+    forms = (_YEAR_FIRST, _YEAR_LAST, _IN_WORDS, _LIKE_A_DATE)
+    return any(form.fullmatch(text.strip()) for form in forms)
+
+
+def _days_since(text: str, pattern: str | None = None) -> float:
+    try:
+        moment = datetime.strptime(text, pattern) if pattern else _moment_of(text)
+    except ValueError:
+        return np.nan
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment - EPOCH).total_seconds() / SECONDS_PER_DAY
+
+
+def _moment_of(text: str) -> datetime:
+    if text.isdigit():
+        raise ValueError("a number is not a date")
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        if not (_YEAR_FIRST.fullmatch(text) or _IN_WORDS.fullmatch(text)):
+            raise
+    from pandas import Timestamp
+
+    return Timestamp(text)
+
+
+def _year_first(text: str, day_first: dict[str, bool]) -> str:
+    """Write a date that has the year last with the year first."""
+    match = _YEAR_LAST.fullmatch(text)
+    if match is None:
+        return text
+    day, month = match["first"], match["second"]
+    if not day_first[match["sign"]]:
+        day, month = month, day
+    return f"{match['year']}-{month:0>2}-{day:0>2}{match['time'] or ''}"
+
+
+def _is_day_first(texts: Sequence[str], sign: str) -> bool:
+    """Return whether the day precedes the month in dates that have the year last."""
+    found = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
+    ends = {m[0]: (int(m["first"]), int(m["second"])) for m in found if m["sign"] == sign}
+    n_first = sum(first > 12 for first, _ in ends.values())
+    n_second = sum(second > 12 for _, second in ends.values())
     # With points the day is first wherever people write so; 13 is no month.
-    day_first = first > 12 or (second <= 12 and all(part[1] == "." for part in parts))
-    if not day_first and second <= 12 and any(part[0] != part[2] for part in parts):
+    if n_first == n_second and sign != "." and any(a != b for a, b in ends.values()):
         raise UnclearError(
-            f"{texts[0]!r} has its day first or its month first: say --dates %d/%m/%Y or %m/%d/%Y"
+            f"{next(iter(ends))!r} has its day first or its month first: say --dates %d/%m/%Y or "
+            "%m/%d/%Y"
         )
-    return [
-        _joined(year, b, a, time) if day_first else _joined(year, a, b, time)
-        for a, _, b, year, time in parts
-    ]
-
-
-def _joined(year: str, month: str, day: str, time: str | None) -> str:
-    clock = f" {time.strip().zfill(5) if time.index(':') == 1 else time.strip()}" if time else ""
-    return f"{year}-{month.zfill(2)}-{day.zfill(2)}{clock}"
+    return n_first > n_second or (n_first == n_second and sign == ".")
 
 
 def iso_date(days: float) -> str:

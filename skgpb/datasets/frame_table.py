@@ -1,35 +1,92 @@
-"""Tables that pandas reads: Parquet and Excel."""
+"""Tables in Parquet and Excel."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from itertools import islice
+from typing import IO, Any
 
 import numpy as np
 
-from skgpb.datasets.columns import Column, column_of_texts
-from skgpb.datasets.dates import SECONDS_PER_DAY
-from skgpb.datasets.format import TableFormat, places_of
+from skgpb.datasets.format import MOST_TITLES, Header, Line, TableFormat, places_of
 from skgpb.datasets.sources import DAMAGED, Source
 
 # Rows that Excel has; cells in the rectangle of a table, because a small file can have a cell so
 # far away that what lies between does not fit into the memory; and cells that are looked at.
 MOST_ROWS, MOST_CELLS, LOOKED_AT = 2**20, 20_000_000, 200_000_000
-NEEDS = {"parquet": ("pandas", "pyarrow"), "excel": ("pandas", "openpyxl")}
 
 
-class FrameTable:
-    """A table in Parquet or Excel.
+class ParquetTable:
+    """A table in Parquet.
 
     Parameters
     ----------
     source : Source
         Its bytes.
     how : TableFormat
-        Format options; only ``sheet`` and ``dates`` matter here.
+        Format options, of which none matters here.
+    """
+
+    source: Source
+
+    def __init__(self, source: Source, how: TableFormat) -> None:
+        self.source = source
+
+    @contextmanager
+    def _raw(self) -> Iterator[IO[bytes]]:
+        from pyarrow import ArrowException
+
+        try:
+            with self.source.damage_told(), self.source.raw() as raw:
+                yield raw
+        except ArrowException as error:
+            raise ValueError(f"{self.source.name} {DAMAGED}") from error
+
+    def header(self, columns: Sequence[str]) -> Header:
+        """Return the names of all columns."""
+        from pyarrow.parquet import read_schema
+
+        with self._raw() as raw:
+            self._names: list[str] = read_schema(raw).names
+        return Header.of([Line(0, self._names)], TableFormat(), self.source.name)
+
+    def frame(self, places: Sequence[int], as_texts: Collection[int] = ()) -> Any:
+        """Return some columns as a data frame; what has been its index is a column like others."""
+        from pyarrow.parquet import read_table
+
+        names = [self._names[i] for i in places]
+        places_of(self._names, names, self.source.name)  # equal names cannot be told apart
+        with self._raw() as raw:
+            table = read_table(raw, columns=names)
+            frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
+        return frame[names].set_axis(list(places), axis=1)
+
+    def lines(self, rows: Collection[int]) -> list[str]:
+        """Name rows, which have no numbers of their own."""
+        return [f"row {row} (counted from 0)" for row in sorted(rows)]
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return how pandas numbers rows."""
+        return rows
+
+    def copy(self, rows: Collection[int], to: IO[str]) -> None:
+        """Write the names of columns and some rows as comma-separated values."""
+        names = self.header(()).names
+        frame = self.frame(range(len(names))).iloc[sorted(rows)]
+        frame.to_csv(to, header=names, index=False, lineterminator="\n")
+
+
+class ExcelTable:
+    """A table in a sheet of Excel.
+
+    Parameters
+    ----------
+    source : Source
+        Its bytes.
+    how : TableFormat
+        Format options, of which the sheet and those of the header matter here.
     """
 
     source: Source
@@ -37,95 +94,18 @@ class FrameTable:
 
     def __init__(self, source: Source, how: TableFormat) -> None:
         self.source, self.how = source, how
-        self._row_numbers: np.ndarray | None = None
-        self._frame: Any = None
-        try:
-            for library in NEEDS[source.kind]:
-                __import__(library)
-        except ImportError:
-            kind, needed = source.kind.capitalize(), " and ".join(NEEDS[source.kind])
-            raise ImportError(
-                f"{source.name} is a table in {kind}, which needs {needed}: "
-                "pip install skgpb[tables]"
-            ) from None
+        self._header: Header | None = None
 
-    def names(self, likely: Sequence[str]) -> list[str]:
-        """Return the names of all columns."""
-        with self.source.damage_told():
-            frame = self._parquet(None) if self.source.kind == "parquet" else self._sheet()
-        return [str(name).strip() for name in frame.columns]
-
-    def read(
-        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
-    ) -> list[Column]:
-        """Read columns; those named in ``texts`` or ``verbatim`` are always read as texts."""
-        with self.source.damage_told():
-            frame = self._parquet(columns) if self.source.kind == "parquet" else self._sheet()
-        names = [str(name).strip() for name in frame.columns]
-        places = places_of(names, columns, self.source.name)
-        if not len(frame):
-            raise ValueError(f"{self.source.name} has a header but no rows")
-        found = []
-        for name, place in zip(columns, places, strict=True):
-            series = frame.iloc[:, place]
-            always = name in texts or name in verbatim
-            column = None if always else _numbers_or_dates(name, series)
-            if column is None:
-                column = _column_of_objects(name, series, self.how, always, name in verbatim)
-            found.append(column)
-            found[-1].check_range()
-        return found
-
-    def place(self, row: int) -> str:
-        """Name a row, counted from 0, as Excel does; Parquet has no numbers of its own."""
-        if self._row_numbers is None:
-            return f"row {row} (counted from 0)"
-        return f"row {self._row_numbers[row]}"
-
-    def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
-        """Write the header and some rows as comma-separated values in UTF-8."""
-        frame = self._parquet(None) if self.source.kind == "parquet" else self._sheet()
-        frame.iloc[sorted(rows)].to_csv(to, index=False, lineterminator="\n", encoding="utf-8")
-
-    def _parquet(self, columns: Sequence[str] | None) -> Any:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-
-        try:
-            with self.source.raw() as raw:
-                file = ParquetFile(raw)
-                names = file.schema_arrow.names
-                if columns is not None:
-                    stripped = [name.strip() for name in names]
-                    names = [names[i] for i in places_of(stripped, columns, self.source.name)]
-                return file.read(names).to_pandas(split_blocks=True, self_destruct=True)
-        except ArrowException as error:
-            raise ValueError(f"{self.source.name} {DAMAGED}") from error
-
-    @contextmanager
-    def _book_told(self) -> Iterator[None]:
-        """Turn whatever the library meets in a damaged book into a ValueError."""
-        try:
-            yield
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # its readers check nothing: any operation may fail first
-            raise ValueError(f"{self.source.name} {DAMAGED}") from error
-
-    def _sheet(self) -> Any:
-        """Read the cells as they are, without what pandas makes of headers and missing values."""
-        if self._frame is None:
-            self._frame = self._read_sheet()
-        return self._frame
-
-    def _read_sheet(self) -> Any:
-        import pandas as pd
+    @cached_property
+    def _rows(self) -> dict[int, list[Any]]:
+        """The cells of each row that is not empty, by its number."""
         from openpyxl import load_workbook
 
         wanted, name = self.how.sheet, self.source.name
-        with self.source.raw() as raw:
+        with self.source.damage_told(), self.source.raw() as raw:
             with self._book_told():
-                # Read-only, a sheet is not in memory, nor is all that lies between far cells.
+                # Read-only, a sheet is not in memory, nor is all that lies between far cells, as it
+                # would be if pandas read the book.
                 book = load_workbook(raw, read_only=True, data_only=True, keep_links=False)
                 sheets = {str(sheet.title): sheet for sheet in book.worksheets}
             shown = ", ".join(map(repr, sheets))
@@ -143,13 +123,56 @@ class FrameTable:
                 "a cell far away from all others: copy the table into a new sheet, or save it as "
                 "CSV"
             )
-        if not rows:
-            raise ValueError(f"{name} is empty")
-        cells = pd.DataFrame(list(rows.values()), dtype=object)
-        self._row_numbers = np.array(list(rows)[1:])
-        frame = cells.iloc[1:].reset_index(drop=True)
-        frame.columns = [str(cell) for cell in cells.iloc[0]]
-        return frame
+        return {i: cells for i, cells in rows.items() if i > self.how.skip_lines}
+
+    @contextmanager
+    def _book_told(self) -> Iterator[None]:
+        """Turn whatever the library meets in a damaged book into a ValueError."""
+        try:
+            yield
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # its readers check nothing: any operation may fail first
+            raise ValueError(f"{self.source.name} {DAMAGED}") from error
+
+    def header(self, columns: Sequence[str]) -> Header:
+        """Return the names of all columns."""
+        first = islice(self._rows.items(), self.how.header + MOST_TITLES)
+        lines = [Line(number, [str(cell) for cell in cells]) for number, cells in first]
+        self._header = Header.of(lines, self.how, self.source.name)
+        return self._header
+
+    @cached_property
+    def _below(self) -> np.ndarray:
+        """Numbers of the rows below the header."""
+        return np.array(list(self._rows)[self.how.header :], dtype=np.int64)
+
+    def frame(self, places: Sequence[int], as_texts: Collection[int] = ()) -> Any:
+        """Return some columns with the cells as they are."""
+        import pandas as pd
+
+        if not len(self._below):
+            raise ValueError(f"{self.source.name} has a header but no rows")
+        rows = [self._rows[i] for i in self._below.tolist()]
+        cells = {i: pd.Series([row[i] for row in rows], dtype=object) for i in places}
+        return pd.DataFrame(cells)
+
+    def lines(self, rows: Collection[int]) -> list[str]:
+        """Name rows as Excel does."""
+        return [f"row {self._below[row]}" for row in sorted(rows)]
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return how pandas numbers rows, which counts empty ones below the header."""
+        above = self.how.skip_lines
+        if self.how.header:
+            above = list(self._rows)[self.how.header - 1]
+        return self._below[rows] - above - 1
+
+    def copy(self, rows: Collection[int], to: IO[str]) -> None:
+        """Write the names of columns and some rows as comma-separated values."""
+        names = self.header(()).names
+        frame = self.frame(range(len(names))).iloc[sorted(rows)]
+        frame.to_csv(to, header=names, index=False, lineterminator="\n")
 
 
 def _cells_of(sheet: Iterable[Sequence[Any]]) -> tuple[dict[int, list[Any]], bool]:
@@ -174,49 +197,3 @@ def _value_of(cell: Any) -> Any:
     if value is None or cell.data_type == "e":
         return ""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _numbers_or_dates(name: str, series: Any) -> Column | None:
-    """Convert columns that pandas recognises as numbers or dates; None for all others."""
-    import pandas as pd
-
-    if series.dtype == object:
-        there = series[~(series.isna() | (series == ""))]
-        kinds = {type(value) for value in there}
-        if kinds <= {int, float}:
-            return Column(
-                name, "numbers", pd.to_numeric(series.where(series != "")).to_numpy(float)
-            )
-        if kinds <= {Decimal}:
-            return Column(name, "numbers", series.to_numpy(np.float64, na_value=np.nan))
-        return None
-    if pd.api.types.is_timedelta64_dtype(series.dtype):
-        raise ValueError(f"column {name!r} holds durations: write them as numbers, such as seconds")
-    if pd.api.types.is_datetime64_any_dtype(series.dtype):
-        moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz else series
-        values = moments.to_numpy("datetime64[us]")
-        days = values.astype(np.int64) / (SECONDS_PER_DAY * 1e6)
-        return Column(name, "dates", np.where(np.isnat(values), np.nan, days))
-    if pd.api.types.is_numeric_dtype(series.dtype):
-        values = series.to_numpy(np.float64, na_value=np.nan)
-        truth = pd.api.types.is_bool_dtype(series.dtype)
-        return Column(name, "numbers", values, is_boolean=truth)
-    return None
-
-
-def _column_of_objects(
-    name: str, series: Any, how: TableFormat, as_texts: bool, verbatim: bool
-) -> Column:
-    """Find out what other cells are by how they are written."""
-    codes, objects = series.factorize(use_na_sentinel=True)
-    texts = [*map(str, objects), ""]
-    codes = np.where(codes < 0, len(objects), codes)
-    return column_of_texts(
-        name,
-        codes,
-        texts,
-        decimal=how.decimal,
-        pattern=how.dates,
-        as_texts=as_texts,
-        verbatim=verbatim,
-    )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from typing import Literal
-
-import numpy as np
 
 # Texts that stand for a missing value in tables; an empty cell is one too.
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "-", "<na>", "nat"}
@@ -30,11 +28,12 @@ _EVIDENCE: dict[Decimal, re.Pattern[str]] = {
 }
 # A number may have one sign of a currency on either side, or one of a share behind it.
 _WITH_UNIT = re.compile(r"(?P<sign>[+-]?)[$€£¥₹]?\s*(?P<number>[+-]?[\d.,][^$€£¥₹%]*?)\s*[$€£¥₹%]?")
-_THREE_DIGITS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_THREE_DIGITS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+WHICH_DECIMAL = "say --decimal comma or point"
 
 
 class UnclearError(ValueError):
-    """A text can be read as two different numbers."""
+    """A text can be read in two ways."""
 
 
 def _bare(cell: str) -> str:
@@ -54,35 +53,63 @@ def is_percent(text: str) -> bool:
     return text.rstrip().endswith("%") or is_missing(text)
 
 
-def decimal_of(cells: Iterable[str]) -> Decimal | None:
-    """Decimal mark that the numbers among some cells can only have been written with."""
-    marks: set[Decimal] = set()
-    for cell in cells:
-        marks.update(mark for mark, form in _EVIDENCE.items() if form.fullmatch(_bare(cell)))
-    return marks.pop() if len(marks) == 1 else None
+def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
+    """Return the decimal mark of most numbers, and whether others have the other mark.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        How many cells have each text. Those that can be read with either mark do not count.
+
+    Raises
+    ------
+    UnclearError
+        If as many numbers have one mark as the other.
+    """
+    seen: dict[Decimal, dict[str, int]] = {"point": {}, "comma": {}}
+    for cell, n in counts.items():
+        for mark, form in _EVIDENCE.items():
+            if form.fullmatch(_bare(cell)):
+                seen[mark][cell] = n
+    n_point, n_comma = (sum(cells.values()) for cells in seen.values())
+    if n_point and n_point == n_comma:
+        point, comma = (next(iter(cells)) for cells in seen.values())
+        raise UnclearError(
+            f"{comma!r} has a decimal comma and {point!r} a decimal point: {WHICH_DECIMAL}"
+        )
+    if not n_point and not n_comma:
+        return None, False
+    return "point" if n_point > n_comma else "comma", bool(n_point and n_comma)
 
 
-def number_of(cell: str, decimal: Decimal | None) -> float:
+def number_of(cell: str, decimal: Decimal | None, mixed: bool = False) -> float:
     """Convert a cell; NaN where the value is missing.
+
+    Parameters
+    ----------
+    cell : str
+        What is written.
+    decimal : {"point", "comma"} or None
+        The decimal mark; None where nothing tells.
+    mixed : bool, default=False
+        Whether some cells of the column have the other mark, so that 1,234 may be meant either way.
 
     Raises
     ------
     ValueError
-        If the cell is not a number, or is ambiguous. The caller's message names the cell first.
+        If the cell is not a number; an UnclearError if it may be two. The message begins with it.
     """
-    text = _bare(cell)
+    mark, text = decimal or "point", _bare(cell)
     if text.lower() in MISSING:
         return math.nan
     if "_" in text:
         raise ValueError(f"{text!r} is not a number")
-    if decimal is None and _THREE_DIGITS.fullmatch(text):
-        whole, part = text.split(",")
-        raise UnclearError(
-            f"{text!r} may be {whole}.{part} or {whole}{part}: say --decimal comma or point"
-        )
-    mark = decimal or "point"
+    other = "." if mark == "comma" else ","
+    if (decimal is None or mixed) and _THREE_DIGITS.fullmatch(text) and other in text:
+        whole, part = text.split(other)
+        raise UnclearError(f"{text!r} may be {whole}.{part} or {whole}{part}: {WHICH_DECIMAL}")
     if _GROUPS[mark].fullmatch(text):
-        text = re.sub(r"[ \u00a0\u202f'’.]" if mark == "comma" else r"[ \u00a0\u202f'’,]", "", text)
+        text = re.sub(rf"[ \u00a0\u202f'’{other}]", "", text)
     elif mark == "comma" and "." in text:
         raise ValueError(f"{text!r} is not a number with a decimal comma")
     if mark == "comma":
@@ -91,19 +118,3 @@ def number_of(cell: str, decimal: Decimal | None) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"{cell.strip()!r} is not a number") from None
-
-
-def numbers_of(cells: Sequence[str], decimal: Decimal | None) -> np.ndarray | None:
-    """Convert cells to numbers (n,), NaN for missing ones; None if some are not numbers."""
-    try:
-        if decimal != "comma":
-            return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        if not any("." in cell for cell in cells):
-            commas = (cell.replace(",", ".") for cell in cells)
-            return np.fromiter(map(float, commas), dtype=np.float64, count=len(cells))
-    except ValueError:
-        pass
-    try:
-        return np.array([number_of(cell, decimal) for cell in cells])
-    except ValueError:
-        return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skgpb._install import install_command
+
 
 def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Load scikit-learn's photograph of a dahlia, with nothing to download.
@@ -29,7 +31,7 @@ def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     except ImportError as error:
         raise ImportError(
             "reading the photograph needs Pillow, which comes with matplotlib: "
-            "pip install skgpb[plot]"
+            f"{install_command('plot')}"
         ) from error
     rows, columns = np.indices(image.shape[:2], dtype=np.float64)
     places = np.column_stack([columns.ravel(), rows.ravel()])

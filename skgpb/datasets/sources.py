@@ -7,9 +7,7 @@ import gzip
 import io
 import lzma
 import os
-import shutil
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,8 +17,6 @@ from typing import IO, Any
 
 from skgpb.datasets.credentials import NOT_REPEATED, without_addresses
 
-# Standard input of at most this many bytes is kept in memory, else in a temporary file.
-IN_MEMORY = 2**26
 HEAD = 2**16
 PACKED: dict[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -70,7 +66,8 @@ class Source:
         self.name: str = "standard input" if str(path) == STDIN else str(path)
         if without_addresses(self.name) != self.name and not os.path.exists(path):
             raise ValueError(f"there is no file of the name that was given {NOT_REPEATED}")
-        self._path, self._kept = path, None
+        self._path = path
+        self._kept: IO[bytes] | None = None
         if str(path) == STDIN or not os.path.isfile(path):
             self._kept = self._keep()
         with self.raw() as raw:
@@ -84,13 +81,9 @@ class Source:
             self._look_into_zip()
 
     def _keep(self) -> IO[bytes]:
-        kept = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
         if str(self._path) != STDIN:
-            with open(self._path, "rb") as file:
-                shutil.copyfileobj(file, kept)
-        elif sys.stdin is not None:
-            shutil.copyfileobj(sys.stdin.buffer, kept)
-        return kept
+            return io.BytesIO(Path(self._path).read_bytes())
+        return io.BytesIO(sys.stdin.buffer.read() if sys.stdin is not None else b"")
 
     def _look_into_zip(self) -> None:
         with self.damage_told(), self.raw() as raw, zipfile.ZipFile(raw) as archive:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from skgpb.datasets.columns import CellError, Column
-from skgpb.datasets.format import TableFormat
-from skgpb.datasets.frame_table import FrameTable
+from skgpb._install import install_command
+from skgpb.datasets.columns import CellError, Column, column_of
+from skgpb.datasets.format import Header, TableError, TableFormat
+from skgpb.datasets.frame_table import ExcelTable, ParquetTable
+from skgpb.datasets.numbers import Decimal, UnclearError, decimal_of
 from skgpb.datasets.sources import Source
 from skgpb.datasets.text_table import TextTable
+
+KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "text": (TextTable, ("pandas",)),
+    "parquet": (ParquetTable, ("pandas", "pyarrow")),
+    "excel": (ExcelTable, ("pandas", "openpyxl")),
+}
+# Number of cells that tell which decimal mark a column has.
+TELLING = 10_000
+# Number of cells that cannot be read, besides the first one, that a message shows.
+OTHERS_SHOWN = 3
 
 
 class TableFile:
@@ -21,7 +35,7 @@ class TableFile:
     ----------
     path : str or Path
         Separated values, whose separator, decimal mark, encoding and compression (gz, bz2, xz,
-        zip) are found out, or Parquet or Excel, which need pandas. "-" is standard input.
+        zip) are found out, or Parquet or Excel. "-" is standard input.
     how : TableFormat, default=None
         Format options that are given instead of detected.
 
@@ -49,13 +63,26 @@ class TableFile:
     """
 
     def __init__(self, path: str | Path, how: TableFormat | None = None) -> None:
-        source, how = Source(path), how or TableFormat()
+        source, self._how = Source(path), how or TableFormat()
         self.name: str = source.name
-        kind = TextTable if source.kind == "text" else FrameTable
-        self._table: TextTable | FrameTable = kind(source, how)
+        kind, libraries = KINDS[source.kind]
+        try:
+            for library in libraries:
+                __import__(library)
+        except ImportError:
+            raise ImportError(
+                f"reading {self.name} needs {' and '.join(libraries)}: {install_command('tables')}"
+            ) from None
+        self._table: TextTable | ParquetTable | ExcelTable = kind(source, self._how)
 
     def read(
-        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
+        self,
+        columns: Sequence[str],
+        texts: Collection[str] = (),
+        verbatim: Collection[str] = (),
+        *,
+        numbers: Collection[str] = (),
+        keep_unreadable: bool = False,
     ) -> list[Column]:
         """Read columns.
 
@@ -68,6 +95,11 @@ class TableFile:
         verbatim : collection of str, default=()
             Names of columns that are texts as they are: only an empty cell is missing, and a text
             such as ``NA`` or ``-`` is one.
+        numbers : collection of str, default=()
+            Names of columns that are numbers even if most of their cells cannot be read.
+        keep_unreadable : bool, default=False
+            Whether cells that are unlike most others of their column are left to the caller, in
+            ``unreadable`` of the column, instead of raising an error.
 
         Returns
         -------
@@ -77,24 +109,103 @@ class TableFile:
         Raises
         ------
         ValueError
-            If a column does not exist or exists twice, a row has too many cells or too few,
-            or a cell is unlike most others of its column. The message names the column, and the
-            line of a text, the row as Excel numbers it, or the row of Parquet, counted from 0.
+            If a column does not exist, a row has too many cells or too few, or a cell is unlike
+            most others of its column. The message names the column, and the line of a text, the
+            row as Excel numbers it, or the row of Parquet, counted from 0.
         """
+        header = self._table.header(columns)
+        placed = list(zip(columns, header.places(columns), strict=True))
+        places = [place for _, place in placed]
+        always = {place for name, place in placed if name in {*texts, *verbatim}}
         try:
-            return self._table.read(columns, texts, verbatim)
+            frame = self._table.frame(places, always)
+            marks = [self._mark(name, i, frame[i], i in always, header) for name, i in placed]
+            if "comma" in dict(marks) and isinstance(self._table, TextTable):
+                # pandas has read 1.234 as a number with a point.
+                frame = self._table.frame(places, always, ",")
+                marks = [self._mark(name, i, frame[i], i in always, header) for name, i in placed]
+            # One mark that is certain tells of columns in which it is not.
+            certain = {mark for mark, _ in marks if mark is not None}
+            common = certain.pop() if len(certain) == 1 else None
+            found = [
+                column_of(
+                    name,
+                    frame[place],
+                    mark=mark or common,
+                    mixed=mixed,
+                    pattern=self._how.dates,
+                    as_texts=name in texts,
+                    verbatim=name in verbatim,
+                    as_numbers=name in numbers,
+                )
+                for (name, place), (mark, mixed) in zip(placed, marks, strict=True)
+            ]
         except CellError as error:
-            raise ValueError(self.said(error)) from None
+            raise TableError(self.said(error), error.option) from None
+        for column in [] if keep_unreadable else found:
+            if wrong := self.unreadable(column):
+                raise ValueError(wrong)
+        return found
+
+    def _mark(
+        self, name: str, place: int, series: Any, is_text: bool, header: Header
+    ) -> tuple[Decimal | None, bool]:
+        """Return the decimal mark of a column, and whether some cells have the other one."""
+        if self._how.decimal is not None or is_text:
+            return self._how.decimal, False
+        cells = series.dropna().head(TELLING)
+        if series.dtype.kind == "f":  # of which pandas does not tell how they were written
+            below = header.lines[header.n_lines :]
+            counts = Counter(line.cells[place] for line in below if len(line.cells) > place)
+        else:
+            counts = Counter(cells.astype(str))
+        try:
+            return decimal_of(counts)
+        except UnclearError as error:
+            raise CellError(cells.index[0], name, str(error)) from None
+
+    def unreadable(self, column: Column, rows: np.ndarray | None = None) -> str:
+        """Say which cells of a column cannot be read; an empty text if all can.
+
+        Parameters
+        ----------
+        column : Column
+            A column that was read.
+        rows : ndarray of shape (n_rows,) of bool, default=None
+            The rows that matter, None for all.
+
+        Returns
+        -------
+        said : str
+        """
+        wrong = [row for row in sorted(column.unreadable) if rows is None or rows[row]]
+        if not wrong:
+            return ""
+        first, *others = zip(wrong, self._table.lines(wrong[: 1 + OTHERS_SHOWN]), strict=False)
+        said = f"{first[1]}, column {column.name!r}: {column.unreadable[first[0]].reason}"
+        if not others:
+            return said
+        also = ", ".join(f"{column.unreadable[row].text!r} in {place}" for row, place in others)
+        more = len(wrong) - 1 - len(others)
+        also += f" and {more:,} more" if more else ""
+        return f"{said}; {len(wrong):,} such cells, also {also}"
 
     def names(self, likely: Sequence[str]) -> list[str]:
-        """Return the names of all columns.
+        """Return the names of all columns, of equal ones the second as ``name.1``.
 
         Parameters
         ----------
         likely : sequence of str
             Some that there should be, by which the separator is found.
         """
-        return self._table.names(likely)
+        header = self._table.header(likely)
+        header.check_titles(likely)
+        return header.names
+
+    def repeated(self, columns: Sequence[str]) -> list[tuple[str, int]]:
+        """Return which columns are the first of several with the same name, and of how many."""
+        names = [" ".join(parts) for parts in self._table.header(columns).parts]
+        return [(name, names.count(name)) for name in columns if names.count(name) > 1]
 
     def said(self, error: CellError) -> str:
         """Return a message with the place and the reason of an error."""
@@ -102,7 +213,21 @@ class TableFile:
 
     def place(self, row: int) -> str:
         """Name a row, counted from 0 without the header and blank lines, as people see it."""
-        return self._table.place(row)
+        return self._table.lines([row])[0]
+
+    def row_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers of rows in a data frame of pandas, which counts empty rows of Excel.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,) of int
+            As they were read.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n,) of int
+        """
+        return self._table.numbers(rows)
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
         """Write the header and some rows, as text as they are, to a file in UTF-8.
@@ -114,7 +239,9 @@ class TableFile:
         to : str or Path
             The file to write.
         """
-        self._table.copy_rows(rows, to)
+        self._table.header(())
+        with open(to, "w", newline="", encoding="utf-8") as file:
+            self._table.copy(rows, file)
 
 
 def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
@@ -153,7 +280,7 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
            [4. , 3. ]])
     """
     table = TableFile(path)
-    found = table.read(columns)
+    found = table.read(columns, numbers=columns)
     try:
         for column in found:
             column.check_numbers()

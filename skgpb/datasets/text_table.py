@@ -1,20 +1,18 @@
-"""A table of separated values: what separates them, and how its numbers are written."""
+"""A table of separated values."""
 
 from __future__ import annotations
 
 import csv
 import io
-import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from statistics import mode
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from skgpb.datasets.columns import Column, column_of_texts
-from skgpb.datasets.format import TableFormat, places_of, separator_of, without_unit
-from skgpb.datasets.numbers import Decimal, decimal_of, is_percent, numbers_of
+from skgpb.datasets.format import MOST_TITLES, Header, Line, TableFormat, separator_of, without_unit
+from skgpb.datasets.numbers import MISSING
 from skgpb.datasets.sources import Source
 
 if TYPE_CHECKING:
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
 
 # Separators that are tried, in that order where they do equally well.
 SEPARATORS = ",;\t| "
-# Number of characters inspected before reading, and of rows converted at once.
-SAMPLE, ROWS_AT_ONCE = 2**16, 2**15
+# Number of characters inspected before reading.
+SAMPLE = 2**16
 # Lines above the header that begin with # are comments.
 MOST_COMMENTS = 1000
-# Maximum number of lines before the header, when the reader looks for it.
-MOST_TITLES = 20
+# pandas tells upper from lower case.
+NO_VALUE = {"NaN", "NaT", *(f(text) for text in MISSING for f in (str.lower, str.upper, str.title))}
 
 
 class TextTable:
@@ -50,18 +48,17 @@ class TextTable:
         fitting = [each for each in encodings if self._decodes(each)]
         if not fitting:
             raise ValueError(f"{source.name} is not text in {encodings[0].upper()}")
-        self._encoding = fitting[0]
-        with source.text(self._encoding) as file:
-            first = file.readline(SAMPLE).strip()
-            comments = 0
+        self._encoding, self._skipped = fitting[0], how.skip_lines
+        self._header: Header | None = None
+        with self._text() as file:
+            first, comments = file.readline(SAMPLE).strip(), 0
             while first.startswith("#") and comments < MOST_COMMENTS:
-                comments += 1
-                first = file.readline(SAMPLE).strip()
+                first, comments = file.readline(SAMPLE).strip(), comments + 1
         # Excel's own way to name the separator is a first line such as "sep=;".
-        self._skipped = int(first.lower().startswith("sep=") and len(first) == len("sep=;"))
-        given = first[-1] if self._skipped else how.separator
-        self._skipped += comments
-        self._separator = None if given is None else separator_of(given)
+        is_named = first.lower().startswith("sep=") and len(first) == len("sep=;")
+        given = first[-1] if is_named else how.separator
+        self._skipped += comments + is_named
+        self._separator = "" if given is None else separator_of(given)
 
     def _decodes(self, encoding: str) -> bool:
         """Return whether an encoding fits: what does not fit may be anywhere in the text."""
@@ -75,45 +72,6 @@ class TextTable:
             return False
         return True
 
-    def _sniffed(self, columns: Sequence[str]) -> dict[str, Decimal | None]:
-        """Find the separator, by which the header has most of the columns, and decimal marks."""
-        with self._text() as file:
-            sample = file.read(SAMPLE)
-        best: tuple[tuple[int, bool, float, int], str, list[str], list[list[str]]] | None = None
-        for separator in SEPARATORS if self._separator is None else [self._separator]:
-            header, rows = _parsed(sample, separator)
-            alike = sum(len(row) == len(header) for row in rows) / max(1, len(rows))
-            # A unit may have a space, or whatever else could separate.
-            without_units = set(map(without_unit, header))
-            known = sum(without_unit(column) in without_units for column in columns)
-            score = known, len(header) > 1 and alike > 0.5, alike, len(header)
-            if best is None or score > best[0]:
-                best = score, separator, header, rows
-        assert best is not None
-        _, self._separator, header, rows = best
-        if columns and not set(columns) & set(header):
-            self._check_title(columns, sample, header)
-        if self.how.decimal is not None:
-            return dict.fromkeys(columns, self.how.decimal)
-        marks: dict[str, Decimal | None] = {}
-        for column in columns:
-            place = header.index(column) if column in header else len(header)
-            marks[column] = decimal_of(row[place] for row in rows if len(row) > place)
-        # One mark that is certain tells of columns in which it is not.
-        certain = {mark for mark in marks.values() if mark is not None}
-        common = certain.pop() if len(certain) == 1 else None
-        return {column: mark or common for column, mark in marks.items()}
-
-    def _check_title(self, columns: Sequence[str], sample: str, header: Sequence[str]) -> None:
-        """Raise ValueError if other lines precede the header."""
-        for separator in SEPARATORS:
-            for row in _parsed(sample, separator)[1][:MOST_TITLES]:
-                if set(columns) <= {cell.strip() for cell in row}:
-                    raise ValueError(
-                        f"{self.source.name} has lines above its header, the first of which begins "
-                        f"with {header[0]!r}: take them out, or let each begin with #"
-                    )
-
     @contextmanager
     def _text(self) -> Iterator[IO[str]]:
         with self.source.text(self._encoding) as file:
@@ -121,118 +79,121 @@ class TextTable:
                 file.readline()
             yield file
 
+    def header(self, columns: Sequence[str]) -> Header:
+        """Return the names of all columns; those that there should be tell the separator."""
+        with self._text() as file:
+            sample = file.read(SAMPLE)
+        known = set(map(without_unit, columns))
+        best: list[Line] = []
+        best_score: tuple[int, bool, float, int] | None = None
+        for separator in self._separator or SEPARATORS:
+            lines = self._sampled(sample, separator)
+            # A unit may have a space, or whatever else could separate.
+            named = [
+                len(known & set(map(without_unit, line.cells))) for line in lines[:MOST_TITLES]
+            ]
+            widths = [len(line.cells) for line in lines] or [0]
+            place = named.index(max(named)) if any(named) else 0
+            if columns and not any(named):  # there may be titles above the header
+                place = widths.index(mode(widths))
+            n_cells, *others = widths[place:]
+            alike = others.count(n_cells) / max(1, len(others))
+            score = max(named, default=0), n_cells > 1 and alike > 0.5, alike, n_cells
+            if best_score is None or score > best_score:
+                best, best_score, self._separator = lines, score, separator
+        self._header = Header.of(best, self.how, self.source.name)
+        return self._header
+
+    def _sampled(self, sample: str, separator: str) -> list[Line]:
+        """Return the first lines of a table; the last one of a sample may be cut."""
+        file = io.StringIO(sample, newline="")
+        try:
+            lines = list(self._numbered(_reader(file, separator)))
+        except csv.Error:
+            return []
+        return lines if len(sample) < SAMPLE else lines[:-1]
+
+    def _numbered(self, reader: _Reader) -> Iterator[Line]:
+        """Lines of cells, without blank ones."""
+        for cells in reader:
+            if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip())):
+                yield Line(reader.line_num + self._skipped, cells)
+
     @contextmanager
-    def _lines(self) -> Iterator[tuple[Iterator[list[str]], _Reader]]:
-        """Rows of cells, header first, without those in which every cell is empty."""
-        assert self._separator is not None
+    def _rows(self) -> Iterator[tuple[Iterator[Line], IO[str]]]:
+        """The rows below the header, and the text of which they are read line by line."""
+        from pandas.errors import ParserError
+
+        assert self._header is not None
         try:
             with self._text() as file:
-                reader = _reader(file, self._separator)
-                yield filter(any, reader), reader
-        except csv.Error as error:
+                lines = self._numbered(_reader(file, self._separator))
+                for _ in range(self._header.n_lines):
+                    next(lines)
+                yield lines, file
+        except (csv.Error, ParserError) as error:
             name = self.source.name
             raise ValueError(f"{name} is not a table of separated values: {error}") from None
 
-    def names(self, likely: Sequence[str]) -> list[str]:
-        """Return the names of all columns; ``likely`` names help to find the header."""
-        self._sniffed(likely)
-        with self._lines() as (lines, _):
-            return [name.strip() for name in next(lines, [])]
+    def frame(self, places: Sequence[int], as_texts: Collection[int], decimal: str = ".") -> Any:
+        """Read some columns with pandas; in texts no value is missing."""
+        import pandas as pd
 
-    def read(
-        self, columns: Sequence[str], texts: Collection[str] = (), verbatim: Collection[str] = ()
-    ) -> list[Column]:
-        """Read columns; those named in ``texts`` or ``verbatim`` are always read as texts."""
-        decimals = self._sniffed(columns)
-        always = {*texts, *verbatim}
-        parts = [_Part(name, decimals[name], name in always) for name in columns]
-        self._fill(parts)
-        if any(part.mixed for part in parts):
-            # Earlier rows were read as numbers, but as texts "01" and "1" differ.
-            parts = [_Part(part.name, part.decimal, part.is_text) for part in parts]
-            self._fill(parts)
-        found = [
-            part.column(self.how.dates, part.name in texts, part.name in verbatim) for part in parts
-        ]
-        for column in found:
-            column.check_range()
-        return found
+        assert self._header is not None
+        n_columns, n_rows = len(self._header.names), 0
+        with self._rows() as (rows, _):
+            for i, (number, cells) in enumerate(rows, 1):
+                if cells == [""]:  # a line of quotes
+                    continue
+                # pandas would fill a row that is too short, which often is a part of another one.
+                if len(cells) != n_columns:
+                    given = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
+                    raise ValueError(f"line {number} has {given}, the header has {n_columns}")
+                n_rows = i
+        if not n_rows:
+            raise ValueError(f"{self.source.name} has a header but no rows")
+        # Later versions read exactly by default, and warn of the option.
+        old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+        exactly: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
+        no_value: Any = {i: sorted(NO_VALUE) for i in places if i not in as_texts}
+        with self._rows() as (_, file):
+            frame: Any = pd.read_csv(
+                file,
+                sep=r"\s+" if self._separator == " " else self._separator,
+                header=None,
+                names=range(n_columns),
+                index_col=False,
+                usecols=sorted(set(places)),
+                dtype=dict.fromkeys(as_texts, str),
+                na_values=no_value,
+                keep_default_na=False,
+                decimal=decimal,
+                low_memory=False,
+                nrows=n_rows,
+                **exactly,
+            )
+        if len(frame) != n_rows:
+            raise ValueError(f"{self.source.name} is not a table: its quotes do not go in pairs")
+        return frame
 
-    def _fill(self, parts: Sequence[_Part]) -> None:
-        with self._lines() as (lines, _):
-            header = [name.strip() for name in next(lines, [])]
-            places = places_of(header, [part.name for part in parts], self.source.name)
-            start = 0
-            while rows := list(itertools.islice(lines, ROWS_AT_ONCE)):
-                for i, row in enumerate(rows if set(map(len, rows)) != {len(header)} else ()):
-                    if len(row) != len(header):
-                        raise ValueError(
-                            f"{self.place(start + i)} has {len(row)} cells, the header has "
-                            f"{len(header)}"
-                        )
-                for part, place in zip(parts, places, strict=True):
-                    part.add([row[place] for row in rows])
-                start += len(rows)
-            if not start:
-                raise ValueError(f"{self.source.name} has a header but no rows")
+    def lines(self, rows: Collection[int]) -> list[str]:
+        """Name the lines of the file in which rows, counted from 0, end; in their order."""
+        with self._rows() as (lines, _):
+            wanted = set(rows)
+            return [f"line {line.number}" for i, line in enumerate(lines) if i in wanted]
 
-    def place(self, row: int) -> str:
-        """Name the line of the file in which a row, counted from 0, ends."""
-        with self._lines() as (lines, reader):
-            next(itertools.islice(lines, row + 1, None))
-            return f"line {reader.line_num + self._skipped}"
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return how pandas numbers rows."""
+        return rows
 
-    def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
-        """Write the header and some rows to a file in UTF-8."""
-        if self._separator is None:
-            self._sniffed(())
+    def copy(self, rows: Collection[int], to: IO[str]) -> None:
+        """Write the names of columns and some rows."""
+        assert self._header is not None
         wanted = set(rows)
-        with self._lines() as (lines, _), open(to, "w", newline="", encoding="utf-8") as copy:
-            assert self._separator is not None
-            writer = csv.writer(copy, delimiter=self._separator, lineterminator="\n")
-            writer.writerow(next(lines))
-            writer.writerows(cells for i, cells in enumerate(lines) if i in wanted)
-
-
-class _Part:
-    """A column while it is read: numbers as long as that is all there is."""
-
-    def __init__(self, name: str, decimal: Decimal | None, is_text: bool) -> None:
-        self.name, self.decimal, self.is_text = name, decimal, is_text
-        self.mixed, self._percent = False, True
-        self._numbers: list[np.ndarray] = []
-        self._codes: list[np.ndarray] = []
-        self._code_of: dict[str, int] = {}
-
-    def add(self, cells: list[str]) -> None:
-        """Take the cells of more rows."""
-        if not self.is_text:
-            numbers = numbers_of(cells, self.decimal)
-            if numbers is not None:
-                self._numbers.append(numbers)
-                self._percent = self._percent and all(map(is_percent, cells))
-                return
-            self.is_text, self.mixed = True, bool(self._numbers)
-        if not self.mixed:
-            code_of = self._code_of
-            codes = (code_of.setdefault(cell, len(code_of)) for cell in cells)
-            self._codes.append(np.fromiter(codes, dtype=np.int32, count=len(cells)))
-
-    def column(self, pattern: str | None, as_texts: bool, verbatim: bool) -> Column:
-        """Return what was read."""
-        if not self.is_text:
-            numbers = np.concatenate(self._numbers)
-            percent = self._percent and not np.isnan(numbers).all()
-            return Column(self.name, "numbers", numbers, is_percent=percent)
-        return column_of_texts(
-            self.name,
-            np.concatenate(self._codes),
-            list(self._code_of),
-            decimal=self.decimal,
-            pattern=pattern,
-            as_texts=as_texts,
-            verbatim=verbatim,
-        )
+        writer = csv.writer(to, delimiter=self._separator, lineterminator="\n")
+        writer.writerow(self._header.names)
+        with self._rows() as (lines, _):
+            writer.writerows(line.cells for i, line in enumerate(lines) if i in wanted)
 
 
 def _reader(file: Iterable[str], separator: str) -> _Reader:
@@ -241,14 +202,3 @@ def _reader(file: Iterable[str], separator: str) -> _Reader:
     # Columns that are aligned by spaces have several between cells, and some at the ends.
     lines = (line.strip() + "\n" for line in file)
     return csv.reader(lines, delimiter=separator, skipinitialspace=True)
-
-
-def _parsed(sample: str, separator: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the beginning of a table; its last line may be cut, and is left out."""
-    whole = len(sample) < SAMPLE
-    try:
-        rows = [row for row in _reader(io.StringIO(sample, newline=""), separator) if any(row)]
-    except csv.Error:
-        return [], []
-    header = [name.strip() for name in rows[0]] if rows else []
-    return header, rows[1:] if whole else rows[1:-1]

@@ -17,7 +17,7 @@ from skgpb.domains.candidates import Incumbents, Room, spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery, Query, readable
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.domains.value_ranges import representatives_within
 from skgpb.utils import check_inside
 
@@ -532,6 +532,21 @@ class ArmSet:
     def arm_in(self, room: Room, place: np.ndarray) -> Arm:
         """Return the query that lies at a place (n_free,) of a room."""
         return self.placed_arm(room.rows_at(place[np.newaxis])[0])
+
+    def query_of_box(self, box: np.ndarray) -> Arm:
+        """Return the query about the average over a box (2 d,), where rows describe boxes."""
+        assert self.describes_boxes
+        lower, upper = np.split(box, 2)
+        for i, (_, axis) in enumerate([] if self.space is None else self.space.axes):
+            # One of several values is at its middle, not a cell around it.
+            if isinstance(axis, SeparateAxis) and len(set(axis.run(lower[i], upper[i]))) == 1:
+                lower[i] = upper[i] = 0.5 * (lower[i] + upper[i])
+        return self.placed_arm(np.concatenate([lower, upper]))
+
+    @property
+    def describes_boxes(self) -> bool:
+        """True if a query is the average over a box, of one function."""
+        return self.layout.boxes and self.layout.tail is None
 
     def placed_arm(self, plain: np.ndarray) -> Arm:
         """Return the query of a row without a context, in the present one; it has no number."""

@@ -156,10 +156,7 @@ def runs_around(axis: SeparateAxis, u: np.ndarray, k: int) -> np.ndarray:
     first, last = axis.run(0.0, 1.0)
     numbers = np.array([axis.run(x, x)[0] for x in u.tolist()], dtype=np.intp)
     begins = np.clip(numbers - (k - 1) // 2, first, last + 1 - k)
-    ends = [
-        (axis.edge(n) if n > first else 0.0, axis.edge(n + k) if n + k <= last else 1.0)
-        for n in begins.tolist()
-    ]
+    ends = [axis.ends_of_run(n, n + k - 1) for n in begins.tolist()]
     return np.array(ends).reshape(-1, 2)
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 # Characters of a constraint, parentheses within each other, constraints of a box.
 LONGEST, DEEPEST, MOST_CONSTRAINTS = 1000, 20, 100
@@ -211,8 +212,11 @@ class _Reader:
             return self._wrong(f"it ends too early: {_FORM}")
         word = re.match(r"\w+", rest)
         shown = word.group() if word else rest[0]
-        among = ", ".join(sorted(self.names))
-        return self._wrong(f"{shown!r} is neither a number nor one of the sides {among}")
+        beginning = [name for name in self.names if name.casefold().startswith(shown.casefold())]
+        alike = beginning or get_close_matches(shown, self.names, n=1)
+        names = ", ".join(sorted(self.names))
+        hint = f"did you mean {alike[0]!r}?" if alike else f"the sides are {names}"
+        return self._wrong(f"there is no side named {shown!r}; {hint}")
 
     def _wrong(self, why: str) -> ValueError:
         return ValueError(f"constraint {self.text.strip()!r}: {why}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from copy import copy
 from itertools import pairwise
 from math import log2, prod
@@ -20,8 +21,8 @@ import numpy as np
 
 from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.space import SAME, ParameterSpace
 from skgpb.domains.value_ranges import DEFAULT_POINTS, capped, points_per_side
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
@@ -441,6 +442,33 @@ class BoxPartition(Partition):
     def rows_of_box(self, box: np.ndarray) -> np.ndarray:
         """Descriptor rows of the average over any box (2 d,)."""
         return box[None]
+
+    def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
+        """Descriptor rows of what a query observes."""
+        if isinstance(query, Region) and query.counts == self.n_representatives:
+            return self.rows_of(query.points) if self.at_center else self.rows_of_box(query.box)
+        return super().block_of(query)
+
+    def query_of_box(self, box: np.ndarray) -> Cell | Region:
+        """Return the query about the average over a box (2 d,): a cell where there is one."""
+        (lower, upper), K = np.split(box, 2), self.tree.n_children
+        unit = np.ptp(np.stack(np.split(self.tree.box(0, 1)[0], 2)), axis=0)
+        rounding = SAME * np.where(unit > 0.0, unit, 1.0)
+        children = [self.cell_at(0, 0)]
+        for depth in range(1, self.max_depth + 3):
+            for cell in children:
+                beyond = np.concatenate([lower - cell.lower, cell.upper - upper])
+                if (beyond >= -np.tile(rounding, 2)).all():
+                    break
+            else:
+                break  # it is larger than what is left
+            if (beyond <= np.tile(rounding, 2)).all():
+                return cell
+            children = []
+            for index in range(K * cell.index, K * cell.index + K):
+                with suppress(ValueError):  # fewer settings than K
+                    children.append(self.cell_at(depth, index))
+        return Region(lower, upper, self.n_representatives).named(self.space)
 
     def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
         """Descriptor rows of a node where the first coordinates are given."""

@@ -137,6 +137,12 @@ class SeparateAxis(ListedAxis):
     def edge(self, number: int) -> float:
         """Coordinate at which those that stand for the value of a number begin."""
 
+    def ends_of_run(self, first: int, last: int) -> tuple[float, float]:
+        """Coordinates between which those of the values first..last are."""
+        least, most = self.run(0.0, 1.0)
+        low = self.edge(first) if first > least else 0.0
+        return low, self.edge(last + 1) if last < most else 1.0
+
 
 #: Accepted forms of a named side, for messages.
 SIDES = (
@@ -928,6 +934,18 @@ class ParameterSpace:
             axis, a, b = self.axes[i][1], lower[i], upper[i]
             sides[name] = axis.value(a) if a == b else axis.values_between(a, b)
         return {name: sides[name] for name in self._orders[which]}
+
+    def box_between(self, first: Mapping[str, Any], last: Mapping[str, Any]) -> np.ndarray:
+        """Return the box (2 d,) of the values from those of one setting to those of another.
+
+        It is the box of which :meth:`ranges` says the values, and raises as :meth:`point` does.
+        """
+        lower, upper = self.point(first), self.point(last)
+        for i, (_, axis) in enumerate(self.axes):
+            if isinstance(axis, SeparateAxis):
+                numbers = (axis.run(each[i], each[i])[0] for each in (lower, upper))
+                lower[i], upper[i] = axis.ends_of_run(*numbers)
+        return np.concatenate([lower, upper])
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""

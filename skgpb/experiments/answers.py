@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from skgpb.experiments.sides import number
+from skgpb.experiments.texts import with_point
 from skgpb.feedback import from_counts
 
 _COUNTS = re.compile(r"\s*(\S+)\s+of\s+(\S+)\s*")
+# Blanks, semicolons, or commas before blanks are between several measurements.
+_BETWEEN = re.compile(r"\s*;\s*|,\s+|\s+")
+# 1 234 may be one number, or two.
+_IN_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\s\d{3})+(\.\d+)?")
 
 
-def read_answer(given: Any, noise: Any) -> tuple[float, float | None]:
-    """Return an answer, and the variance of its noise where that is another than usual.
+class Answer(NamedTuple):
+    """An answer, the variance of its noise where that is another than usual, and how it came about.
+
+    ``measurements`` are the single ones that it is the mean of; empty where it is one itself.
+    """
+
+    value: float
+    alpha: float | None
+    measurements: tuple[float, ...] = ()
+
+
+def read_answer(given: Any, noise: Any, what: str = "the answer") -> Answer:
+    """Return the answer that somebody typed or sent.
 
     Parameters
     ----------
-    given : str or number
-        The answer. A text such as "12 of 300" is a proportion, whose noise follows.
+    given : str, number or sequence of numbers
+        The answer. A text such as "12 of 300" is a proportion, whose noise follows. Several
+        numbers, in a list or a text such as "14.7 15.3", are measurements of one run: their mean is
+        the answer, and its noise their standard error. Where all are equal, which says nothing of
+        it, the noise is as usual.
     noise : str, number or None
         Standard deviation of the noise; None where nothing is said of it.
+    what : str, default="the answer"
+        Name of it, for messages.
 
     Raises
     ------
@@ -27,13 +51,51 @@ def read_answer(given: Any, noise: Any) -> tuple[float, float | None]:
         If the answer or its noise is invalid.
     """
     counts = _COUNTS.fullmatch(given) if isinstance(given, str) else None
-    if counts is None:
-        return number(given, "the answer"), variance_of(noise)
+    if counts is not None:
+        _check_no_noise(given, noise, "counts")
+        successes, trials = (number(part, f"a count in {what}") for part in counts.groups())
+        # Not the angle: what is shown, recommended and drawn is then a proportion.
+        return Answer(*from_counts(successes, trials, stabilize=False))
+    values = _several(given, what)
+    if len(values) == 1:
+        return Answer(number(values[0], what), variance_of(noise))
+    _check_no_noise(given, noise, "measurements")
+    numbers = [number(value, f"a measurement in {what}") for value in values]
+    variance = float(np.var(numbers, ddof=1)) / len(numbers)
+    return Answer(float(np.mean(numbers)), variance or None, tuple(numbers))
+
+
+def written_measurements(values: Sequence[float]) -> str:
+    """Write several measurements in the way that :func:`read_answer` reads."""
+    return "; ".join(map(repr, values))
+
+
+def read_cell(text: str) -> Answer:
+    """Return the answer in a cell of a table, whose numbers may have decimal commas."""
+    return read_answer(re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text), None)
+
+
+def _several(given: Any, what: str) -> list[Any]:
+    """Return the measurements that were given; one of them where there is a single one."""
+    if isinstance(given, str):
+        text = given.strip()
+        if _IN_THOUSANDS.fullmatch(text):
+            one, several = "".join(text.split()), "; ".join(text.split())
+            raise ValueError(
+                f"{what} may be one number or several measurements, got {text!r}: write {one}, or "
+                f"{several}"
+            )
+        return _BETWEEN.split(text.strip("; "))
+    if isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1):
+        if not len(given):
+            raise ValueError(f"{what} must be a number, or several, got none")
+        return list(given)
+    return [given]
+
+
+def _check_no_noise(given: Any, noise: Any, source: str) -> None:
     if noise is not None:
-        raise ValueError(f"the noise of {given!r} follows from its counts, got {noise!r} as well")
-    successes, trials = (number(part, "a count in the answer") for part in counts.groups())
-    # Not the angle: what is shown, recommended and drawn is then a proportion.
-    return from_counts(successes, trials, stabilize=False)
+        raise ValueError(f"the noise of {given!r} follows from its {source}, got {noise!r} as well")
 
 
 def variance_of(noise: Any) -> float | None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from math import sqrt
+from math import nan, sqrt
 from operator import itemgetter
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skgpb.domains import Box, PointsQuery
+from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import read_answer, variance_of
+from skgpb.experiments.answers import Answer, read_answer, variance_of
+from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
 from skgpb.experiments.kept import KeptRun
 from skgpb.experiments.records import Record, today
-from skgpb.experiments.sides import Side
+from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
@@ -164,21 +166,30 @@ class Experiment(KeptRun):
         left_out: list[str] = []
         records: dict[int, Record] = {}
         numbers: list[Any] = []
+        lost: dict[int, Region] = {}
         if data is not None:
             past = read_answers(
-                data, every, answer or None, space=optimizer.space_, skip_outside=skip_outside
+                data,
+                every,
+                answer or None,
+                space=optimizer.space_,
+                regions=regions,
+                skip_outside=skip_outside,
             )
             left_out = past.left_out
-            optimizer, rows = _with_past(optimizer, past.rows)
+            optimizer, rows, regions_lost = _with_past(optimizer, past.rows)
             numbers = [row.number for row in rows]
             if None in numbers or len(set(numbers)) < len(numbers):
                 numbers = list(range(1, len(rows) + 1))
             records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
+            n_events = len(rows) - len(regions_lost)
+            lost = dict(zip(numbers[n_events:], regions_lost, strict=True))
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._numbers, self._last, self._lost = numbers, max(numbers, default=0), {}
-        self._records = records
+        self._last, self._lost = max(numbers, default=0), lost
+        self._numbers = [number for number in numbers if number not in lost]
+        self._records, self._changes = records, []
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
         with FileLock(self.path):
@@ -229,7 +240,7 @@ class Experiment(KeptRun):
 
     def tell(
         self,
-        answer: float | str,
+        answer: float | str | Sequence[float],
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
@@ -243,9 +254,11 @@ class Experiment(KeptRun):
 
         Parameters
         ----------
-        answer : float or str
+        answer : float, str or sequence of float
             The answer. A text such as ``"12 of 300"`` is a proportion, whose noise follows
-            from the counts.
+            from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
+            of this one run: the answer is their mean, and its noise their standard error, which is
+            itself uncertain below about five of them. Where all are equal its noise is as usual.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
             asked, ``at`` a setting of one's own.
@@ -267,14 +280,21 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha = read_answer(answer, noise)
-        record = Record(date=today())
+        value, alpha, measurements = read_answer(answer, noise)
+        record = Record(date=today(), measurements=list(measurements))
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, at, value, alpha, record)
 
     def fail(
-        self, query: int | None = None, *, at: Mapping[str, Any] | None = None
+        self,
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
         """Report that there is no answer, because the evaluation failed.
 
@@ -286,16 +306,28 @@ class Experiment(KeptRun):
             As for :meth:`tell`.
         at : dict, default=None
             As for :meth:`tell`.
+        note, operator, date, measured
+            As for :meth:`tell`.
 
         Returns
         -------
         entry : dict
             As in :meth:`history`.
         """
+        record = Record(date=today())
+        record.write(note, operator, date, measured)
         with self._changing():
-            return self._take(query, at, None, None, Record(date=today()))
+            return self._take(query, at, None, None, record)
 
-    def skip(self, query: int | None = None, *, note: str | None = None) -> dict[str, Any]:
+    def skip(
+        self,
+        query: int | None = None,
+        *,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+    ) -> dict[str, Any]:
         """Leave a query out, for a reason that says nothing of its setting.
 
         It is no failure, and nothing is learned from it. It may be suggested again some answers
@@ -307,6 +339,8 @@ class Experiment(KeptRun):
             As for :meth:`tell`.
         note : str, default=None
             Why.
+        operator, date, measured
+            As for :meth:`tell`.
 
         Returns
         -------
@@ -314,7 +348,7 @@ class Experiment(KeptRun):
             As in :meth:`history`, with the status "skipped".
         """
         record = Record(date=today(), skipped=True)
-        record.write(note)
+        record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, None, None, None, record)
 
@@ -353,6 +387,7 @@ class Experiment(KeptRun):
         operator: str | None = None,
         date: str | None = None,
         measured: Mapping[str, float | str] | None = None,
+        by: str | None = None,
     ) -> dict[str, Any]:
         """Write notes on a query into the notebook; the model does not use them.
 
@@ -364,6 +399,8 @@ class Experiment(KeptRun):
             As for :meth:`tell`; None for what they were.
         measured : dict, default=None
             As for :meth:`tell`. Names that are not in it stay; an empty text takes one out.
+        by : str, default=None
+            Who writes, for :meth:`changes`, which keep what is replaced.
 
         Returns
         -------
@@ -372,14 +409,18 @@ class Experiment(KeptRun):
         """
         with self._changing():
             entry = self._entry(query)
+            before = entry.as_dict()
             entry.record.write(note, operator, date, measured)
             self._records[entry.number] = entry.record
+            self._note_changes(before, entry.as_dict(), by)
             return entry.as_dict()
 
     def change(
         self,
         sides: Iterable[Side | str] | Mapping[str, Any] = (),
         constraints: str | Iterable[str] | None = None,
+        *,
+        by: str | None = None,
     ) -> None:
         """Go on with other limits, or another value in a list.
 
@@ -392,10 +433,12 @@ class Experiment(KeptRun):
             As in :meth:`create`, those that change. All that was told must be within them.
         constraints : str or list of str, default=None
             The constraints from now on; None for those there were.
+        by : str, default=None
+            Who changes them, for :meth:`changes`.
         """
         changed = {side.name: side.settable() for side in _sides_of(sides)}
         with self._changing():
-            if isinstance(self._optimizer, GPOOOptimizer):
+            if self._has_regions:
                 raise ValueError("the limits of an experiment over regions cannot be changed")
             if not self._optimizer.domain_.stands_for_box:
                 raise ValueError("the limits of this kind of search cannot be changed")
@@ -415,7 +458,21 @@ class Experiment(KeptRun):
             other.set_params(bounds=_bounds_of(every, list(constraints))).start()
             events = self._events_within(other)
             self._check_pending(other.space_)
+            before = self._limits()
             self._repeat(events, -1, other)
+            self._changes += differences(None, before, self._limits(), check_by(by))
+
+    def _limits(self) -> dict[str, Any]:
+        """Return the sides by their names, and the constraints, as texts."""
+        sides = {side.name: str(side) for side in self._sides}
+        return {**sides, "constraints": "; ".join(self._constraints)}
+
+    def _note_changes(
+        self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
+    ) -> None:
+        """Keep what an entry was before it was changed, or taken back for None."""
+        new = {} if after is None else of_entry(after)
+        self._changes += differences(before["query"], of_entry(before), new, check_by(by))
 
     def _check_pending(self, space: ParameterSpace) -> None:
         """Raise ValueError if what is pending violates a constraint that was not there before."""
@@ -501,7 +558,10 @@ class Experiment(KeptRun):
             with self._reading():
                 sides, space, known = self._sides, self._optimizer.space_, self._described()
                 name = answer or self._labels["answer"] or None
-            past = read_answers(path, sides, name, space=space, skip_outside=skip_outside)
+                regions = self._has_regions
+            past = read_answers(
+                path, sides, name, space=space, regions=regions, skip_outside=skip_outside
+            )
             with self._changing():
                 if self._described() == known:
                     return self._take_rows(past)
@@ -516,7 +576,7 @@ class Experiment(KeptRun):
         if not rows:
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer.events_)
-        self._optimizer.tell(*_told(rows))
+        self._optimizer.tell(*_told(self._optimizer, rows))
         self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
@@ -528,57 +588,112 @@ class Experiment(KeptRun):
         return [self._entry(entry.number).as_dict() for entry in told]
 
     def correct(
-        self, query: int, answer: float | str | None, *, noise: float | None = None
+        self,
+        query: int,
+        answer: float | str | Sequence[float] | EllipsisType | None = ...,
+        *,
+        at: Mapping[str, Any] | None = None,
+        noise: float | None = None,
+        by: str | None = None,
     ) -> dict[str, Any]:
-        """Replace an earlier answer, or a failure, as if the right one had been told.
+        """Replace an earlier answer, a failure or a setting, as if the right one had been told.
 
         Parameters
         ----------
         query : int
             Number of the query.
-        answer : float, str or None
-            The right answer; None if the evaluation failed.
+        answer : float, str, sequence of float or None
+            The right answer, as for :meth:`tell`; None if the evaluation failed. Left out, it stays
+            as it is.
+        at : dict, default=None
+            The setting that it was really measured at, as for :meth:`tell`; None if that is right.
         noise : float, default=None
             Standard deviation of the noise in this answer; None for what it was.
+        by : str, default=None
+            Who corrects it, for :meth:`changes`, which keep what it was.
 
         Returns
         -------
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha = (None, None) if answer is None else read_answer(answer, noise)
+        if answer is ... and at is None:
+            raise ValueError("nothing is corrected: give the right answer, or the setting as at")
+        told = None if answer is ... or answer is None else read_answer(answer, noise)
+        if told is None and noise is not None:
+            raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
         with self._changing():
             entry = self._entry(query)
-            events = self._optimizer.events_
             if entry.status == "pending":
                 raise ValueError(f"query {query} has no answer yet: tell it")
+            before, events = entry.as_dict(), self._optimizer.events_
             if entry.status == "given":
-                if value is None:
-                    raise ValueError(
-                        f"query {query} is of the past data: it has an answer, which can be "
-                        "corrected to another number only"
-                    )
-                kind, X, y = events[0]
-                y = np.array(y, dtype=np.float64)
-                y[entry.row] = value
-                events[0] = kind, X, y
-                changed = 0
+                changed = self._correct_given(entry, answer, told, at, events)
             else:
                 changed = entry.ended
                 kind, asked, *rest = events[changed]
-                if value is None:
-                    events[changed] = "fail", asked, "told as failed"
-                else:
-                    known = rest[1] if kind == "tell" else None
-                    events[changed] = "tell", asked, value, known if alpha is None else alpha
-            entry.record.skipped = False
+                if at is not None:
+                    asked = self._query_at(at)
+                    if entry.began != entry.ended:  # it was not what was asked
+                        events[entry.began], entry.began = None, entry.ended
+                if answer is None:
+                    kind, rest = "fail", ["told as failed"]
+                elif told is not None:
+                    own = rest[1] if kind == "tell" and not entry.record.measurements else nan
+                    kind, rest = "tell", [told.value, own if told.alpha is None else told.alpha]
+                events[changed] = kind, asked, *rest
+            record = entry.record
+            if answer is not ...:
+                record.skipped = False
+                record.measurements = [] if told is None else list(told.measurements)
+            self._records[query] = record
             self._repeat(events, changed)
-            return self._entry(query).as_dict()
+            after = self._entry(query).as_dict()
+            self._note_changes(before, after, by)
+            return after
 
-    def undo(self) -> dict[str, Any]:
+    def _correct_given(
+        self,
+        entry: Entry,
+        answer: Any,
+        told: Answer | None,
+        at: Mapping[str, Any] | None,
+        events: list[Any],
+    ) -> int:
+        """Correct an answer of the past among the events; the place of what has changed."""
+        if answer is None:
+            raise ValueError(
+                f"query {entry.number} is of the past data: it has an answer, which can be "
+                "corrected to another number only"
+            )
+        kind, X, y = events[0]
+        X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
+        if told is not None:
+            if told.alpha is not None:
+                raise ValueError(
+                    f"query {entry.number} is of the past data, which have no noise of their own: "
+                    "correct it to one number"
+                )
+            y[entry.row] = told.value
+        if at is not None:
+            X[entry.row] = self._optimizer.space_.point(self._setting(at))
+        events[0] = kind, X, y
+        return 0
+
+    def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
+        """Return what is told of a setting that was not asked."""
+        space = self._optimizer.space_
+        return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
+
+    def undo(self, *, by: str | None = None) -> dict[str, Any]:
         """Undo the last answer or failure.
 
         Its query is pending again; what was told of another setting than was asked is gone.
+
+        Parameters
+        ----------
+        by : str, default=None
+            Who takes it back, for :meth:`changes`, which keep what it was.
 
         Returns
         -------
@@ -594,7 +709,22 @@ class Experiment(KeptRun):
             events[entry.ended] = None
             self._records.pop(entry.number, None)
             self._repeat(events, entry.ended)
+            left = [each.as_dict() for each in self._entries if each.number == entry.number]
+            self._note_changes(entry.as_dict(), left[0] if left else None, by)
             return entry.as_dict()
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Return what was corrected, taken back or written anew, in order.
+
+        Returns
+        -------
+        changes : list of dicts
+            ``query``, a number, or None for limits and constraints; ``what``, a key of
+            :meth:`history`, or the name of a side; ``before`` and ``after``, None for nothing;
+            ``when``, such as "2026-01-31T16:05:00"; and ``by``, a text.
+        """
+        with self._reading():
+            return [change.as_dict() for change in self._changes]
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -609,7 +739,8 @@ class Experiment(KeptRun):
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
             None; ``noise``, the standard deviation told with it or None; ``reason``, why it
             failed, or None; ``note``, ``operator`` and ``date``, texts; ``measured``, a dict of
-            what else was measured.
+            what else was measured; ``measurements``, those that the answer is the mean of, a list,
+            empty for a single one.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
@@ -674,7 +805,8 @@ class Experiment(KeptRun):
         """
         with self._reading():
             n = sum(entry.answer is not None for entry in self._entries)
-            return verdict(self.gap(confidence), n, len(self._sides), within, confidence)
+            gap, unit = self.gap(confidence), self._labels["unit"]
+            return verdict(gap, n, len(self._sides), within, confidence, unit)
 
     def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
         """Predict the answer at a setting.
@@ -688,21 +820,18 @@ class Experiment(KeptRun):
         -------
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
-            ``interval_95``; ``noise``, the standard deviation of the noise in an answer; and
-            ``possible``, whether the constraints allow the setting.
+            ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
+            ``possible``, whether the constraints allow the setting; and ``violates``, those
+            that it breaks.
         """
         with self._reading():
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
-            if isinstance(self._optimizer, GPOOOptimizer):
-                setting = {side.name: side.value(at[side.name]) for side in self._sides}
-            else:
-                setting = self._setting(at)
-            return expected(self._optimizer, setting)
+            return expected(self._optimizer, self._setting(at))
 
     def surprise(
         self,
-        answer: float | str,
+        answer: float | str | Sequence[float],
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
@@ -722,10 +851,10 @@ class Experiment(KeptRun):
         -------
         expected : [low, high] or None
         """
-        value, _ = read_answer(answer, None)
+        value, *_ = read_answer(answer, None)
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
-            if not answers or isinstance(self._optimizer, GPOOOptimizer):
+            if not answers or self._has_regions:
                 return None
             setting = self._setting(at) if at is not None else self._entry_of(query).query.params
             return surprise(answers, expected(self._optimizer, dict(setting)), value)
@@ -776,7 +905,7 @@ class Experiment(KeptRun):
                 **self._labels,
                 "goal": optimizer._own.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
-                "regions": isinstance(optimizer, GPOOOptimizer),
+                "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
                 "n_answered": states.count("answered"),
@@ -837,18 +966,20 @@ class Experiment(KeptRun):
         record: Record,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
-        more = []
+        more, asked = [], dict[str, Any]()
         if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
-                target: Any = self._lost.pop(entry.number).points
+                target: Any = self._lost.pop(entry.number)
                 more = [entry.number]
             else:
                 target = entry.query
         else:
             target = self._setting(at)
             if query is not None:
-                more = [self._withdraw(self._pending_entry(query))]
+                entry = self._pending_entry(query)
+                asked = {"params": entry.as_dict()["params"]}
+                more = [self._withdraw(entry)]
         n = len(self._optimizer.events_)
         self._optimizer.tell(target, value, alpha)
         self._count(*more)
@@ -858,7 +989,10 @@ class Experiment(KeptRun):
             record = before.followed_by(record)
         self._records[number] = record
         self._count()
-        return self._entry(number).as_dict()
+        told = self._entry(number).as_dict()
+        # That something else was asked is kept as well.
+        self._changes += differences(number, asked, told, record.operator)
+        return told
 
     def _withdraw(self, entry: Entry) -> int:
         """Delete a query, and return its number, which becomes free."""
@@ -906,25 +1040,55 @@ class Experiment(KeptRun):
         return {side.name: side.value(at[side.name]) for side in self._sides}
 
 
-def _told(rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return what ``tell`` takes: settings, answers, None for a failure, and noise variances."""
-    return [row.setting for row in rows], [row.answer for row in rows], [row.alpha for row in rows]
+def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what ``tell`` takes: queries, answers, None for a failure, and noise variances."""
+    queries = [_query_of(optimizer, row.setting) for row in rows]
+    return queries, [row.answer for row in rows], [row.alpha for row in rows]
 
 
-def _with_past(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[Any, list[PastAnswer]]:
-    """Return an optimizer with all that is in a table, and the rows in the order of its events."""
+def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
+    """Return the setting, or the query about the region, that a row of a table is about."""
+    is_region = any(isinstance(value, Ends) for value in setting.values())
+    of_regions = isinstance(optimizer, GPOOOptimizer)
+    if not is_region and not (of_regions and optimizer.space_.n_settings < np.inf):
+        return setting
+    ends = {n: v if isinstance(v, Ends) else Ends(v, v) for n, v in setting.items()}
+    first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
+    return optimizer.domain_.query_of_box(optimizer.space_.box_between(first, last))
+
+
+def _with_past(
+    optimizer: Any, rows: Sequence[PastAnswer]
+) -> tuple[Any, list[PastAnswer], list[Region]]:
+    """Return an optimizer with all that is in a table, and the rows in the order of its events.
+
+    The last rows are pending ones that a tree would not ask, whose regions are returned as well.
+    """
     given = [row for row in rows if row.status == "given"]
     told = [row for row in rows if row.status not in ("given", "pending")]
-    pending = [row for row in rows if row.status == "pending"]
     if given:
-        optimizer.fit(*_told(given)[:2])
+        optimizer.fit([row.setting for row in given], [row.answer for row in given])
     if told:
-        optimizer.tell(*_told(told))
-    if pending:
-        space, place = optimizer.space_, optimizer.domain_.placed_arm
-        asked = [("ask", place(space.point(row.setting)).named(space)) for row in pending]
-        optimizer = optimizer.repeated([*optimizer.events_, *asked])
-    return optimizer, [*given, *told, *pending]
+        optimizer.tell(*_told(optimizer, told))
+    space = optimizer.space_
+    asked: list[tuple[PastAnswer, Any]] = []
+    lost: list[tuple[PastAnswer, Any]] = []
+    for row in rows:
+        if row.status != "pending":
+            continue
+        query = _query_of(optimizer, row.setting)
+        if isinstance(query, dict):
+            point = space.point(query)
+            if isinstance(optimizer, GPOOOptimizer):
+                query = Region(point, point, (1,) * len(point)).named(space)
+            else:
+                query = optimizer.domain_.placed_arm(point).named(space)
+        (lost if isinstance(query, Region) else asked).append((row, query))
+    if asked:
+        events = [("ask", query) for _, query in asked]
+        optimizer = optimizer.repeated([*optimizer.events_, *events])
+    pending = [row for row, _ in (*asked, *lost)]
+    return optimizer, [*given, *told, *pending], [region for _, region in lost]
 
 
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:

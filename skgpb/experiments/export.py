@@ -7,14 +7,22 @@ import io
 from pathlib import Path
 from typing import Any
 
+from skgpb._install import install_command
+from skgpb.experiments.answers import written_measurements
 from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
-from skgpb.experiments.sides import Side, shown
-from skgpb.experiments.table import BOOK, ERROR, NUMBER, STATUS, WRITTEN, booked, marked
+from skgpb.experiments.sides import Side
+from skgpb.experiments.table import (
+    BOOK,
+    ERROR,
+    MEASUREMENTS,
+    NUMBER,
+    STATUS,
+    WRITTEN,
+    booked,
+    marked,
+)
 from skgpb.experiments.texts import protected
-
-# Digits of the ends of a region in a cell.
-EXACT = 15
 
 
 def rows_of(experiment: Experiment) -> list[list[Any]]:
@@ -32,7 +40,8 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
     header = [book[NUMBER], *names, answer, book[ERROR], book[STATUS]]
     unclear = {name for name in measured if name in taken or name.startswith((words, BOOK))}
     header += [words + name if name in unclear else name for name in measured]
-    header += [book[name] for name in WRITTEN]
+    several = any(entry["measurements"] for entry in history)
+    header += [book[MEASUREMENTS]] * several + [book[name] for name in WRITTEN]
     rows = [
         [
             entry["query"],
@@ -41,6 +50,7 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
             entry["noise"],
             entry["status"],
             *(entry["measured"].get(name) for name in measured),
+            *[written_measurements(entry["measurements"])] * several,
             *(entry[name] for name in WRITTEN),
         ]
         for entry in history
@@ -48,12 +58,14 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
     return [header, *rows]
 
 
-def _value(side: Side, value: Any, of_region: bool) -> Any:
-    """Return the value of a side as a number or a text."""
-    if of_region:
-        return shown(value, EXACT) if isinstance(value, list) else value
+def _value(side: Side, value: Any, with_regions: bool) -> Any:
+    """Return the value of a side, or the values of a region, as a number or a text."""
+    if with_regions and isinstance(value, str):
+        return side.written([value])  # not to be taken for several
     if value is None or isinstance(value, (bool, list)):  # as Side.value reads it
-        return next(str(each) for each in side.bounds if jsonable(each) == value)
+        levels = side.bounds if side.kind == "choice" else []
+        same = [str(each) for each in levels if jsonable(each) == value]
+        return same[0] if same or not isinstance(value, list) else side.written(value)
     return value
 
 
@@ -115,8 +127,8 @@ def as_excel(experiment: Experiment) -> bytes:
         from openpyxl import Workbook
     except ImportError as error:
         raise ImportError(
-            "an Excel file needs openpyxl, which is not installed: pip install skgpb[app], or "
-            "write .csv"
+            "an Excel file needs openpyxl, which is not installed: "
+            f"{install_command('tables')}, or write .csv"
         ) from error
     book = Workbook()
     sheet = book.active

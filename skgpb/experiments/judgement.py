@@ -24,14 +24,16 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
     """Return the prediction of the answer at a setting."""
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
     feasible = optimizer.space_.feasible
-    possible = feasible is None or bool(feasible.keeps(optimizer.space_.point(setting)[None])[0])
+    point = optimizer.space_.point(setting)
+    violated = [] if feasible is None else feasible.violated(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
         "mean": mean,
         "std": std,
         "interval_95": [mean - BAND * std, mean + BAND * std],
         "noise": sqrt(optimizer.alpha_),
-        "possible": possible,
+        "possible": not violated,
+        "violates": violated,
     }
 
 
@@ -73,7 +75,12 @@ def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def verdict(
-    gap: float | None, n_answers: int, n_sides: int, within: float | None, confidence: float
+    gap: float | None,
+    n_answers: int,
+    n_sides: int,
+    within: float | None,
+    confidence: float,
+    unit: str = "",
 ) -> dict[str, Any]:
     """Return whether one may stop, in numbers and in sentences.
 
@@ -86,35 +93,35 @@ def verdict(
         Largest difference that does not matter to the user.
     confidence : float
         Confidence of the gap.
+    unit : str, default=""
+        Unit of the answers.
     """
     least = first_where_learned(n_sides)
     out: dict[str, Any] = {"gap": gap, "n_answers": n_answers, "least_answers": least}
     if gap is None:
-        return {**out, "enough": False, "why": "There is no answer yet."}
+        return {**out, "enough": False, "why": "There is no result yet."}
     enough = within is not None and gap <= within and n_answers >= least
+    # A difference between percentages is no percentage.
+    unit = f" {'points' if unit == '%' else unit}" if unit else ""
     said = [
-        f"No other setting is better than the recommended one by more than {gap:.3g}, with "
-        f"{100.0 * confidence:g} % probability."
+        f"Another setting could still be better by up to {gap:.3g}{unit} "
+        f"({100.0 * confidence:g} % sure)."
     ]
+    results = f"{n_answers} result{'' if n_answers == 1 else 's'}"
+    settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
     if n_answers < FEW:
-        said.append(
-            f"That rests on {n_answers} answer{'' if n_answers == 1 else 's'}: below {FEW} it is "
-            "mostly what the program assumes, and not yet what was measured."
-        )
+        said.append(f"With {results} this is mostly an assumption of the program.")
     elif n_answers < least:
-        said.append(
-            f"That treats what was learned from {n_answers} answers as certain: rely on it from "
-            f"{least} answers on."
-        )
+        said.append(f"With {results} this is a rough guess.")
     else:
-        said.append(
-            f"That rests on {n_answers} answers, and treats what was learned from them as certain."
-        )
+        said.append(f"This takes what {results} showed of the scatter as certain.")
+    if n_answers < least:
+        said.append(f"With {settings}, rely on it from about {least} results on.")
     if within is not None:
         if enough:
-            said.append(f"That is within {within:g}: you may stop.")
+            said.append(f"That is within {within:g}{unit}: you may stop.")
         elif n_answers < least:
             said.append("So go on.")
         else:
-            said.append(f"That is more than {within:g}: go on.")
+            said.append(f"That is more than {within:g}{unit}: go on.")
     return {**out, "enough": enough, "why": " ".join(said)}

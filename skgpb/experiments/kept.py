@@ -14,6 +14,7 @@ import numpy as np
 
 from skgpb.domains import Box, Region
 from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side
@@ -52,12 +53,14 @@ class KeptRun:
     # Numbers of the entries that the events of the run make, in their order; the last one given.
     _numbers: list[int]
     _last: int
-    # Queries that a tree would not ask after a correction, by their numbers.
+    # Pending queries that a tree would not ask, by their numbers.
     _lost: dict[int, Region]
     # Rows of tables that were left out, and why.
     _left_out: list[str]
     # Notes on queries, by the numbers of the queries.
     _records: dict[int, Record]
+    # What was changed, in order.
+    _changes: list[Change]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self._threads, self._seen = Path(path), StateLock(), None
@@ -129,6 +132,7 @@ class KeptRun:
         self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): Record.of(each) for number, each in kept.items()}
+        self._changes = [Change.of(each) for each in notes.get("changes", [])]
         self._lost = {}
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
@@ -150,9 +154,16 @@ class KeptRun:
             "lost": lost,
             "left_out": self._left_out,
             "records": {number: each for number, each in kept.items() if each},
+            "changes": [each.as_dict() for each in self._changes],
         }
         self._optimizer.save(self.path, notes=notes)
         self._seen = self._signature()
+
+    @property
+    def _has_regions(self) -> bool:
+        """True if answers are averages over regions."""
+        optimizer = self._optimizer
+        return isinstance(optimizer, GPOOOptimizer) or optimizer.domain_.describes_boxes
 
     # -- entries ----------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ class Record:
         Date of the answer, as YYYY-MM-DD; empty if unknown.
     measured : dict
         Further measurements: numbers or texts by the names of their columns.
+    measurements : list of float
+        What the answer is the mean of, if it is one of several measurements of the same run.
     skipped : bool
         Whether it was left out for reasons that say nothing of the setting.
     """
@@ -34,12 +36,14 @@ class Record:
     operator: str = ""
     date: str = ""
     measured: dict[str, float | str] = field(default_factory=dict)
+    measurements: list[float] = field(default_factory=list)
     skipped: bool = False
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Record:
         """Return the record that a file holds."""
-        out = cls(skipped=bool(kept.get("skipped", False)))
+        measurements = list(map(float, kept.get("measurements", [])))
+        out = cls(measurements=measurements, skipped=bool(kept.get("skipped", False)))
         out.write(**{name: kept[name] for name in ("note", "operator", "date") if name in kept})
         measured = kept.get("measured", {})
         # A name that is not taken any more is no reason to lose a notebook.
@@ -78,7 +82,7 @@ class Record:
 
     def followed_by(self, other: Record) -> Record:
         """Return the record of what was written on before its answer was told."""
-        out = replace(self, date=other.date, skipped=other.skipped)
+        out = replace(self, date=other.date, measurements=other.measurements, skipped=other.skipped)
         note = "; ".join(filter(None, [self.note, other.note]))
         out.write(note, other.operator or None, measured=other.measured)
         return out
@@ -90,6 +94,7 @@ class Record:
             "operator": self.operator,
             "date": self.date,
             "measured": dict(self.measured),
+            "measurements": list(self.measurements),
         }
 
     def kept(self) -> dict[str, Any]:

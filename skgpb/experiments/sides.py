@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from skgpb._warnings import warn
 from skgpb.domains import Steps
 from skgpb.domains.space import refuse_set
-from skgpb.experiments.texts import check_name, is_quoted, quoted, split_list, split_pair, unquoted
+from skgpb.experiments.texts import (
+    check_name,
+    is_quoted,
+    quoted,
+    split_list,
+    split_pair,
+    unquoted,
+    with_point,
+)
 from skgpb.utils import Real
 
 # Accepted forms of a side, for messages.
@@ -22,6 +30,13 @@ MOST_VALUES = 10_000
 ROUNDING = 1e-12
 # The beginning of a name in chemistry, such as 1,4-dioxane or N,N-dimethylformamide.
 LOCANTS = re.compile(r"(?<![^,])(?:(?:\d+|[NOPS])'*,)+(?:\d+|[NOPS])'*-(?=[^\W\d]|[(\[])[^,]*")
+
+
+class Ends(NamedTuple):
+    """The first and the last value of a region along a side."""
+
+    first: Any
+    last: Any
 
 
 @dataclass(frozen=True)
@@ -153,6 +168,8 @@ class Side:
             if low != int(low) or high != int(high):
                 raise ValueError(f"{name}: int needs whole numbers, got {low:g}:{high:g}")
             return cls(name, "integer", stats.randint(int(low), int(high) + 1))
+        if scale.count(",") == 1 and _reads(scale.replace(",", ".")):
+            raise ValueError(f"{name}: write the step with a point: {scale.replace(',', '.')}")
         step = number(scale, f"{name}: what follows the range must be log, int, any or a step")
         if not 0 < step <= high - low or (high - low) / step > MOST_VALUES:
             raise ValueError(
@@ -336,7 +353,7 @@ class Side:
             if type(value) is type(given) and value == given:
                 return value
         text = str(given).strip()
-        for each in (text, unquoted(text)):
+        for each in (text, unquoted(text).strip()):
             for value in self.bounds:
                 if str(value).strip() == each:
                     return value
@@ -345,6 +362,43 @@ class Side:
             if not isinstance(meant, str) and _is_number(value) and value == meant:
                 return value
         raise ValueError(f"{self.name} must be {self}, got {text!r}")
+
+    def written(self, values: Sequence[Any]) -> str:
+        """Write the values of a region along this side, so that :meth:`region` reads the same."""
+        if self.is_ordered:
+            return " to ".join(dict.fromkeys(map(exact, (values[0], values[-1]))))
+        return list_of(values)
+
+    def region(self, given: str) -> Ends:
+        """Return the values of a region that a text stands for.
+
+        Parameters
+        ----------
+        given : str
+            "20 to 90", or "A, B" for a list of values that are not ordered.
+
+        Returns
+        -------
+        ends : Ends
+
+        Raises
+        ------
+        ValueError
+            If a value is not one of this side, or some of the list between two are left out.
+        """
+        if self.is_ordered:
+            low, separator, high = given.partition(" to ")
+            ends = Ends(self.value(with_point(low)), self.value(with_point(high or low)))
+            if ends.first > ends.last or (separator and not high):
+                raise ValueError(f"{self.name} must be LOW to HIGH, got {given!r}")
+            return ends
+        places = [self.bounds.index(self.value(each)) for each in split_list(given)]
+        if places != list(range(places[0], places[-1] + 1)):
+            raise ValueError(
+                f"{self.name} must be values that follow each other in its list, {self}, got "
+                f"{given!r}"
+            )
+        return Ends(*(self.bounds[places[i]] for i in (0, -1)))
 
 
 def values_in(name: str, text: str) -> list[Any]:
@@ -446,6 +500,22 @@ def shown(value: Any, digits: int = 6) -> str:
         ends = [shown(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def rounded(value: float, std: float) -> str:
+    """Write an estimate with the digits that are meaningful, given its standard deviation.
+
+    Parameters
+    ----------
+    value, std : float
+
+    Returns
+    -------
+    text : str
+    """
+    if not 0.0 < std < math.inf:
+        return shown(value)
+    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
 
 
 def exact(value: Any) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
+from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,14 +20,15 @@ from skgpb.datasets.dates import dates_of, iso_date
 from skgpb.datasets.format import places_of, without_unit
 from skgpb.datasets.numbers import is_missing
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import variance_of
+from skgpb.experiments.answers import Answer, read_cell, variance_of
 from skgpb.experiments.records import LONGEST, Record
-from skgpb.experiments.sides import Side
+from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.texts import unprotected, with_point
 
 # Columns of a notebook that was exported, and those with what was written for each query.
-NUMBER, ERROR, STATUS = "number", "standard error", "status"
+NUMBER, ERROR, STATUS, MEASUREMENTS = "number", "standard error", "status", "measurements"
 WRITTEN = ("note", "operator", "date")
+BOOKED = (NUMBER, ERROR, STATUS, MEASUREMENTS, *WRITTEN)
 # Words before the names of columns that are called like another one.
 BOOK, MEASURED = "notebook ", "measured "
 # What became of queries without an answer.
@@ -46,7 +50,7 @@ class PastAnswer:
     Attributes
     ----------
     setting : dict
-        Values by the names of the sides.
+        Values by the names of the sides; their :class:`Ends` along sides of a region.
     answer : float or None
         None where there is none: see ``status``.
     status : {"given", "answered", "failed", "skipped", "pending"}
@@ -66,6 +70,11 @@ class PastAnswer:
     number: int | None
     record: Record
 
+    @property
+    def is_region(self) -> bool:
+        """True if the answer is an average over several settings."""
+        return any(isinstance(value, Ends) for value in self.setting.values())
+
 
 class PastAnswers(NamedTuple):
     """Rows of a table, and what was said of each that was left out."""
@@ -77,7 +86,7 @@ class PastAnswers(NamedTuple):
 def booked(taken: Collection[str]) -> dict[str, str]:
     """Return what the columns of a notebook are called beside others that have these names."""
     names = {}
-    for name in (NUMBER, ERROR, STATUS, *WRITTEN):
+    for name in BOOKED:
         column = name
         while column in taken or BOOK + column in taken:
             column = BOOK + column
@@ -99,6 +108,7 @@ def read_answers(
     answer: str | None = None,
     *,
     space: ParameterSpace,
+    regions: bool = False,
     skip_outside: bool = False,
 ) -> PastAnswers:
     """Read settings and the answers they had.
@@ -115,6 +125,8 @@ def read_answers(
     space : ParameterSpace
         The sides and their constraints. Rows that violate one were measured all the same: they are
         taken, with a note and a warning that name it.
+    regions : bool, default=False
+        Whether answers may be averages over regions, "20 to 90" or "A, B" along a side.
     skip_outside : bool, default=False
         Whether rows with a value that is missing or not on its side are left out, with a warning
         that names them.
@@ -139,7 +151,7 @@ def read_answers(
         If rows are left out, or violate a constraint.
     """
     try:
-        return _read(TableFile(Path(path)), sides, answer, space, skip_outside)
+        return _read(TableFile(Path(path)), sides, answer, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -152,6 +164,7 @@ def _read(
     sides: Sequence[Side],
     answer: str | None,
     space: ParameterSpace,
+    regions: bool,
     skip_outside: bool,
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
@@ -160,24 +173,25 @@ def _read(
     texts = [
         column
         for column, side in zip(header.sides, sides, strict=True)
-        if side.kind == "choice" and not side.is_ordered
+        if regions or (side.kind == "choice" and not side.is_ordered)
     ]
     wanted = [*header.sides, header.answer, *header.book.values(), *header.measured]
     verbatim = [*texts, *header.texts, *header.measured]
     found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
-    answers, settings = found[header.answer], [found[column] for column in header.sides]
+    settings = [found[column] for column in header.sides]
     try:
-        for column in (answers, *(found[name] for name in header.numbers)):
-            if not column.missing.all():
-                column.check_numbers()
-        there = ~answers.missing
+        for name in header.numbers:
+            if not found[name].missing.all():
+                found[name].check_numbers()
+        answers = _answers_in(table, found[header.answer])
+        there = np.array([answer is not None for answer in answers], dtype=bool)
         if header.book:
             states = _texts_of(found[header.book[STATUS]])
             there |= np.isin(states, UNANSWERED)
         rows = np.flatnonzero(there)
         if not len(rows):
             raise ValueError(
-                f"{table.name} has no row with an answer in the column {answers.name!r}"
+                f"{table.name} has no row with an answer in the column {header.answer!r}"
             )
         for column in settings:
             if column.kind != "texts":
@@ -189,11 +203,13 @@ def _read(
     for row in rows.tolist():
         try:
             values = [
-                _value_of(side, column, row, bool(header.book))
+                _value_of(side, column, row, bool(header.book), regions)
                 for side, column in zip(sides, settings, strict=True)
             ]
             setting = dict(zip(names, values, strict=True))
-            past[row] = header.past_answer(found, row, setting)
+            past[row] = header.past_answer(found, row, setting, answers[row])
+            if past[row].is_region and past[row].status == "given":
+                past[row].status = "answered"  # data of the past are about single settings
         except CellError as error:
             outside.append(error)
     if outside:
@@ -284,30 +300,41 @@ class _Header:
     @property
     def texts(self) -> list[str]:
         """Columns of a notebook that hold texts."""
-        return [self.book[name] for name in (STATUS, *WRITTEN) if name in self.book]
+        return [self.book[name] for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in self.book]
 
     def past_answer(
-        self, found: dict[str, Column], row: int, setting: dict[str, Any]
+        self,
+        found: dict[str, Column],
+        row: int,
+        setting: dict[str, Any],
+        told: Answer | None,
     ) -> PastAnswer:
         """Return what a row says."""
-        answer, number, alpha = _number_in(found[self.answer], row), None, None
-        status, record = "given", Record()
+        answer, alpha, measurements = (None, None, ()) if told is None else told
+        number, status = None, "given" if alpha is None else "answered"
+        record = Record(measurements=list(measurements))
         if self.book:
             columns = {name: found[column] for name, column in self.book.items()}
-            cells = {n: _text_in(columns[n], row) for n in (STATUS, *WRITTEN) if n in columns}
+            known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]
+            cells = {name: _text_in(columns[name], row) for name in known}
             said, number = cells[STATUS], _number_in(columns[NUMBER], row)
             error = _number_in(columns[ERROR], row) if ERROR in columns else None
             if answer is None:
                 status, error = said, None
             elif said != "given" or error is not None:
                 status = "answered"
+            if answer is not None and not measurements and cells.get(MEASUREMENTS):
+                with suppress(ValueError):
+                    mean, _, values = read_cell(unprotected(cells[MEASUREMENTS]))
+                    # They are those of an answer that nobody has changed since.
+                    record.measurements = list(values) if isclose(mean, answer) else []
             texts = {column: _text_in(found[column], row) for column in self.measured}
             measured = {
                 self.measured[column]: unprotected(with_point(text))
                 for column, text in texts.items()
             }
             try:
-                alpha = variance_of(error)
+                alpha = alpha if error is None else variance_of(error)
                 note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
                 record.write(note, operator, _date_in(date), measured)
             except ValueError as wrong:
@@ -322,7 +349,7 @@ class _Header:
 def _booked_in(header: Sequence[str]) -> dict[str, str]:
     """Return the columns of a notebook in a header; empty if it is none."""
     names = {}
-    for name in (NUMBER, ERROR, STATUS, *WRITTEN):
+    for name in BOOKED:
         column = name
         while BOOK + column in header:
             column = BOOK + column
@@ -349,6 +376,25 @@ def _date_in(text: str) -> str:
 def _number_in(column: Column, row: int) -> float | None:
     value = float(column.values[row])
     return None if np.isnan(value) or column.labels else value
+
+
+def _answers_in(table: TableFile, column: Column) -> list[Answer | None]:
+    """Return the answer in each row; there may be several measurements, or counts, in a cell."""
+    try:
+        if not column.missing.all():
+            column.check_numbers()
+    except CellError:
+        (texts,) = table.read([column.name], (), [column.name])
+        try:
+            return [
+                None if is_missing(text) else read_cell(text)
+                for text in (unprotected(each) for each in _texts_of(texts))
+            ]
+        except ValueError:
+            pass
+        raise
+    numbers = (_number_in(column, row) for row in range(len(column.values)))
+    return [None if value is None else Answer(value, None) for value in numbers]
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
@@ -388,22 +434,38 @@ def _column(header: list[str], name: str) -> str:
     return alike[0] if len(alike) == 1 else name
 
 
-def _value_of(side: Side, column: Column, row: int, exported: bool) -> Any:
-    """Return the value of a side in a row; texts that were exported may have a mark."""
+def _value_of(side: Side, column: Column, row: int, exported: bool, regions: bool) -> Any:
+    """Return the value of a side in a row, or its ends; texts that were exported may be marked."""
     value = column.values[row]
     if np.isnan(value):
         raise CellError(row, side.name, "the value is missing")
+    text = column.labels[int(value)] if column.labels else ""
+    # A number among texts may have a decimal comma.
+    marked = [unprotected(text), with_point(text)]
+    given: list[Any] = marked if exported else [text, unprotected(text)]
+    readings: list[Callable[[Any], Any]] = [side.value]
     if not column.labels:
-        given: list[Any] = [float(value)]
-    else:
-        text = column.labels[int(value)]
-        # A number among texts may have a decimal comma.
-        given = [unprotected(text), with_point(text)] if exported else [text, unprotected(text)]
-    for each in given:
+        given = [float(value)]
+    elif regions and side.is_ordered:
+        readings = [side.region]
+    elif regions:
+        # What was exported has quotes where a value looks like several.
+        readings = [side.region, side.value] if exported else [side.value, side.region]
+    reason = ""
+    for read, each in product(readings, given):
         try:
-            return side.value(each)
+            found = read(each)
         except ValueError as error:
             reason = str(error)
+        else:
+            return found.first if isinstance(found, Ends) and found.first == found.last else found
     if column.labels and is_missing(text):
         reason = "the value is missing"
+    elif column.labels and not regions:
+        with suppress(ValueError):
+            side.region(text)
+            reason += (
+                ": averages over regions are for an experiment with --regions on the command "
+                "line, or regions=True in Python"
+            )
     raise CellError(row, side.name, reason)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
+from skgpb._install import install_command
 from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.space import Axis, Choice, ParameterSpace
 from skgpb.optimizers.ei import EIOptimizer
@@ -37,7 +38,8 @@ try:
     from optuna.trial import TrialState
 except ImportError as _error:
     raise ImportError(
-        "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
+        "skgpb.integrations.optuna needs Optuna, which is not installed: "
+        f"{install_command('optuna')}"
     ) from _error
 
 # Number of search spaces for which learned hyperparameters are kept.

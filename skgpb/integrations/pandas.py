@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb._install import install_command
 from skgpb.domains.space import equal
 from skgpb.utils import Real
 
@@ -15,7 +16,8 @@ try:
     import pandas as pd
 except ImportError as _error:
     raise ImportError(
-        "skgpb.integrations.pandas needs pandas, which is not installed: pip install skgpb[pandas]"
+        "skgpb.integrations.pandas needs pandas, which is not installed: "
+        f"{install_command('pandas')}"
     ) from _error
 
 

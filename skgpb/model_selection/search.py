@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
 from itertools import count
@@ -29,7 +29,7 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
-from skgpb.progress import logger, progress_bar
+from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
     LARGEST_REWARD,
@@ -289,9 +289,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         # would be more lines than there are settings.
         verbose, self.verbose = self.verbose, 0
         try:
-            with (
-                closing(progress_bar(n_iter, "setting")) if self.progress else nullcontext() as bar
-            ):
+            shown = tqdm_class()(total=n_iter, unit="setting") if self.progress else nullcontext()
+            with shown as bar:
                 scores.bar = bar
                 self._search(engine, scores, rng)
         except KeyboardInterrupt:

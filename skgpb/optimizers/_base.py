@@ -24,7 +24,7 @@ from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RegressorMixin, RuleOfChoice, Seed
 from skgpb._warnings import Message, holds_warnings, warn
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import (
     AllPendingError,
@@ -737,10 +737,11 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The evaluated query: from :meth:`ask` (in any order, also after pickling), or
-            points, if the reward is the average of f over them. If the sides have names, a dict
-            with a value for each of them, the ``params`` of a query, or, if all sides are numbers,
-            rows of numbers in their order, in the user's units. With n rewards, n of
+            The evaluated query: from :meth:`ask` (in any order, also after pickling), a region
+            from ``recommend(side=...)``, or points, if the reward is the average of f over them. If
+            the sides have names, a dict with a value for each of them, the ``params`` of a query,
+            or, if all sides are numbers, rows of numbers in their order, in the user's units. With
+            n rewards, n of
             these: a list, the rows of an array (n, d), or a table with a column for each side. So
             a run takes existing data, before it begins or later; see also :meth:`fit`.
         reward : float or None, or array-like of shape (n,) for n queries
@@ -904,7 +905,8 @@ class BaseBanditOptimizer(
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
-            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+            Whether to show a progress bar, with the last and the best answer and the time left
+            (needs tqdm: ``pip install skgpb[progress]``).
         n_jobs : int, default=None
             Queries evaluated side by side. Without an executor they are asked for and evaluated
             in batches through joblib, whose backend the caller chooses with
@@ -936,9 +938,9 @@ class BaseBanditOptimizer(
             ``budget``, ``max_cost`` and ``contexts`` are then those of all, from the first query
             on, and ``nfev``, ``nfail`` and ``cost`` of the result as well.
         verbose : int, default=0
-            1 prints one line of progress, with the last and the best answer and the time left, 2
-            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
-            any case, at level INFO, and failures as warnings.
+            1 prints ten lines of progress, with the last and the best answer and the time, 2 a line
+            for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in any case,
+            at level INFO, and failures as warnings.
         stop : Stop or callable, default=None
             Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
             optimizer that returns True if the run is to end after an answer.
@@ -1239,7 +1241,7 @@ class BaseBanditOptimizer(
         self._filled = int(snapshot["filled"])
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
-        if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
+        if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):
             return self._checked_list(query, reward, alpha)
         if not isinstance(reward, float):
             rows = rows_told(query, reward, self._reward_ndim, self._rows_asked)
@@ -1262,9 +1264,17 @@ class BaseBanditOptimizer(
 
     def _as_query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
+        told = None
+        if isinstance(points, PointsQuery):
+            arguments = (getattr(points, name) for name in points.arguments)
+            told = self._named(type(points)(*arguments))
+            points = in_coordinates(told.points)
         query = query_at(points, self.space_, self.n_features_in_, self._record.pending)
         if isinstance(query, Query):
             return query
+        if isinstance(told, Region):  # it says more than its points
+            check_inside(np.stack([told.lower, told.upper]), self.bounds_)
+            return told
         return self._named(PointsQuery(check_inside(query, self.bounds_)))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:

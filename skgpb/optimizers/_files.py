@@ -11,7 +11,7 @@ import numpy as np
 
 from skgpb._version import __version__
 from skgpb._warnings import warn
-from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Steps
+from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
 from skgpb.domains.layout import Layout
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
@@ -90,7 +90,7 @@ def read_run(
                 "own has to be imported before its run is loaded"
             )
         cls = known[document["class"]]
-        kinds: list[type] = [PointsQuery, Box, Steps]
+        kinds: list[type] = [PointsQuery, Region, Box, Steps]
         for each in (cls._query_type, Arm, Cells, Districts, Layout):
             kinds += _with_subclasses(each)
         reader = Reader(arrays, kinds, _with_subclasses(every))

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from skgpb.domains.query import Query
+from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
 from skgpb.optimizers._run import Event, RunRecord
@@ -295,7 +295,7 @@ def is_derived(name: str) -> bool:
 
 def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
     """Check the answers of an earlier run."""
-    if isinstance(query, optimizer._query_type):
+    if isinstance(query, (optimizer._query_type, PointsQuery)):
         try:
             return optimizer._checked(query, reward, alpha)
         except ValueError:

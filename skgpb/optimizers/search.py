@@ -413,7 +413,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         """Name the rule of recommendation that is best known."""
         if not (self._informed and self._can_be_seen):
             return "posterior"
-        if self._model.is_exact or self._model.is_disputed:
+        if self._model.is_exact:
             return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
         if self._model.explains_too_little and best_alone(self.domain_, self._model) is not None:
             return "independent"
@@ -456,8 +456,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
             the best answer, "independent" by the mean of each query's own answers, which counts the
             more the more answers there are. If the queries are the targets None stands for "seen"
             if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
-            themselves. The recommendation is then never worse than the best answer. If they seemed
-            to be exact and no longer do, this holds until a repeated query decides. None stands for
+            themselves. The recommendation is then never worse than the best answer. None stands for
             "independent" if kernel and noise are learned and predict each answer from all others no
             better than by their mean, or if answers to the same query show that most of this noise
             is variation of f. Otherwise None stands for "posterior".

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from skgpb._install import install_command
 from skgpb.domains import ContextPartition, Steps
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
@@ -23,6 +24,8 @@ RECOMMENDED = "#d55e00"
 QUANTILE_95 = 1.96
 # A side of more values than this has ticks at some of them.
 MOST_TICKS = 12
+# Letters of the name of a value, and letters that fit below a panel; with more, names are turned.
+LONGEST_LABEL, SIDE_BY_SIDE = 18, 40
 # A side whose ends have at least this ratio has ticks at powers of ten; the smallest tick distance.
 DECADES, APART = 100.0, 0.1
 # Number of panels in a row.
@@ -162,6 +165,11 @@ def plain(value: Any) -> str:
     return readable(value, 3) if isinstance(value, (float, tuple)) else str(value)
 
 
+def shorten(text: str, longest: int) -> str:
+    """Return a text, or the beginning of one that is too long."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
     """Write the coordinates of a point as values of the sides."""
     values = point.tolist()
@@ -181,7 +189,11 @@ def label_ticks(axis: Any, side: Axis) -> None:
         return  # coordinates are the values
     if is_short(side):
         middles = side.middles()
-        axis.set_ticks(middles, labels=[plain(side.value(u)) for u in middles])
+        labels = [shorten(plain(side.value(u)), LONGEST_LABEL) for u in middles]
+        style: dict[str, Any] = {}
+        if axis.axis_name == "x" and max(map(len, labels)) * len(labels) > SIDE_BY_SIDE:
+            style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
+        axis.set_ticks(middles, labels=labels, **style)
         return
     if isinstance(side, Quantile | Steps):
         axis.set_ticks(_round_places(side))
@@ -242,7 +254,7 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "drawing needs matplotlib, which is not installed: pip install skgpb[plot]"
+            f"drawing needs matplotlib, which is not installed: {install_command('plot')}"
         ) from error
     return plt.subplots(layout="constrained", **subplots)[1]
 

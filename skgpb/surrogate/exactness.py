@@ -92,7 +92,7 @@ def exact_model(
     of_noise: Prior,
     limits: np.ndarray,
     optimizer: Callable | str | None,
-    chance: float = 1.0,
+    agree: bool = False,
 ) -> ExactModel | None:
     """Return the model of exact answers, or None if there is evidence of noise.
 
@@ -111,13 +111,11 @@ def exact_model(
         Limits of the latter.
     optimizer : "fmin_l_bfgs_b" or callable
         Finds the most probable hyperparameters.
-    chance : float, default=1.0
-        That repeated answers agree although they have noise, see :func:`chance_to_agree`.
+    agree : bool, default=False
+        Whether repeated answers say that there is none, see :func:`repeats_agree`.
     """
     if len(samples.y) < FEWEST or _differ(samples):
         return None
-    if chance < 1.0:
-        samples = _first_answers(samples)
     kernels = {nu: of_smoothness(kernel, nu) for nu in SMOOTHNESS}
     without = replace(samples, alpha=np.full(len(samples.y), NOISE_LIMITS[0]), share=1.0)
     best, found = -inf, None
@@ -127,10 +125,10 @@ def exact_model(
         value = density(theta)[0]
         if value > best:
             best, found = value, ExactModel(nu, theta)
-    if not chance:
+    if agree:
         return found
     # The density of the prior itself: one parameter more has its price.
-    least = best - log(ODDS) + log(of_noise.spread[0] * sqrt(2.0 * pi)) - log(chance)
+    least = best - log(ODDS) + log(of_noise.spread[0] * sqrt(2.0 * pi))
     start = prior.center, float(of_noise.center[0])
     for each in kernels.values():
         density = objective(each, samples, of_noise)
@@ -147,38 +145,27 @@ def _differ(samples: ScaledSamples) -> bool:
     return bool(merged.square > REPEATS * more)
 
 
-def _first_answers(samples: ScaledSamples) -> ScaledSamples:
-    """Return the first answer to each query, of answers without noise in common."""
-    _, first = np.unique(samples.functional, return_index=True)
-    share = np.broadcast_to(samples.share, samples.y.shape)[first]
-    return ScaledSamples(samples.functional[first], samples.y[first], samples.alpha[first], share)
+def repeats_agree(samples: ScaledSamples) -> bool:
+    """Return whether repeated queries say that answers have no noise.
 
-
-def chance_to_agree(samples: ScaledSamples) -> float:
-    """Return the chance that answers with noise to repeated queries agree as these answers do.
-
-    It is 1 if no query was repeated, or if answers to one query differ. If the answers to different
-    queries all differ, it counts as 0. Otherwise, as with counts and grades, an answer agrees with
-    another by chance as often as it agrees with the answers to all queries.
+    That is so if answers to one query are equal, and answers to different queries are not. Counts
+    and grades may agree by chance.
 
     Examples
     --------
     >>> import numpy as np
     >>> numbers, nan = np.array([0, 1, 2, 1]), np.full(4, np.nan)
-    >>> chance_to_agree(ScaledSamples(numbers, np.array([0.3, 1.2, 0.7, 1.2]), nan))
-    0.0
-    >>> chance_to_agree(ScaledSamples(numbers, np.array([0.3, 1.2, 0.7, 1.3]), nan))
-    1.0
-    >>> chance_to_agree(ScaledSamples(numbers, np.array([1.0, 4.0, 1.0, 4.0]), nan))
-    0.3333333333333333
+    >>> repeats_agree(ScaledSamples(numbers, np.array([0.3, 1.2, 0.7, 1.2]), nan))
+    True
+    >>> repeats_agree(ScaledSamples(numbers, np.array([0.3, 1.2, 0.7, 1.3]), nan))
+    False
+    >>> repeats_agree(ScaledSamples(numbers, np.array([1.0, 4.0, 1.0, 4.0]), nan))
+    False
     """
     order = np.argsort(samples.functional, kind="stable")
     y, number = samples.y[order], samples.functional[order]
     again, equal = number[1:] == number[:-1], AGREE * float(np.ptp(y))
     if not again.any() or (np.abs(np.diff(y))[again] > equal).any():
-        return 1.0
-    distinct = y[np.append(True, ~again)]
-    if (np.diff(np.sort(distinct)) > equal).all():
-        return 0.0
-    repeated = y[1:][again]
-    return float(np.prod(np.mean(np.abs(distinct - repeated[:, np.newaxis]) <= equal, axis=1)))
+        return False
+    distinct = np.sort(y[np.append(True, ~again)])
+    return bool((np.diff(distinct) > equal).all())

@@ -30,13 +30,12 @@ from skgpb.surrogate.criticism import (
 )
 from skgpb.surrogate.exactness import (
     EXACT,
-    ODDS,
     REPEATS,
     SMOOTHNESS,
-    chance_to_agree,
     exact_model,
     is_of_matern,
     of_smoothness,
+    repeats_agree,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
@@ -63,9 +62,8 @@ from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
 SAMPLE = ("functional", "reward", "alpha", "share")
 # Smoothness of a kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
-# The best answer is asked for again, to see if answers are exact, after so many answers. If answers
-# agree by chance it is asked for several times, but one answer in so many is the most.
-ENOUGH, ONE_IN = 16, 8
+# The best answer is asked for again, to see if answers are exact, after so many answers.
+ENOUGH = 16
 # Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
 DIFFER = 1e-3
 
@@ -224,8 +222,6 @@ class Learned:
         That of the Matérn kernel, where it was chosen.
     wild : dict
         Numbers of the wild answers, and what their noise variances are multiplied by.
-    disputed : bool
-        Whether fewer answers seemed to be exact, and no repeated query has shown that they are not.
     """
 
     center: float
@@ -234,7 +230,6 @@ class Learned:
     noise: float
     smoothness: float | None = None
     wild: Mapping[int, float] = field(default_factory=dict)
-    disputed: bool = False
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Learned:
@@ -244,7 +239,7 @@ class Learned:
         if "smoothness" in values and out.smoothness not in SMOOTHNESS:
             raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {values}")
         finite = numbers.dtype.kind in "fi" and np.isfinite(numbers).all()
-        if not (finite and out.scale > 0 <= out.noise and isinstance(out.disputed, bool)):
+        if not (finite and out.scale > 0 <= out.noise):
             raise ValueError(f"these units and hyperparameters cannot be learned: {values}")
         return out
 
@@ -255,8 +250,6 @@ class Learned:
             out["smoothness"] = self.smoothness
         if self.wild:
             out["wild"] = list(self.wild.items())
-        if self.disputed:
-            out["disputed"] = True
         return out
 
 
@@ -549,17 +542,17 @@ class Model:
                 self.schedule.learn_soon()
         again = learns_noise and number < len(gp.observed) - 1
         may_be_exact = again and self.prior is not None and self.noise > EXACT
-        if may_be_exact and self._chance_to_agree <= 1.0 / ODDS:
+        if may_be_exact and self._repeats_agree:
             self.schedule.learn_soon()
         return before
 
     @property
-    def _chance_to_agree(self) -> float:
-        """Chance that repeated answers with noise agree as these do; 1 where some do not."""
+    def _repeats_agree(self) -> bool:
+        """Whether repeated queries say that answers, whose noise is to be learned, have none."""
         if self.process.posterior.repeat_terms()[0] > DIFFER:
-            return 1.0
+            return False
         answers = self.samples.scaled(0.0, 1.0)
-        return chance_to_agree(answers) if answers.unknown.all() else 1.0
+        return bool(answers.unknown.all()) and repeats_agree(answers)
 
     def observe_rows(
         self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, asked: bool = True
@@ -718,11 +711,10 @@ class Model:
             return Likelihood(covariance, samples, prior, noise)
 
         optimizer = self.options.optimizer
-        chance = chance_to_agree(scaled)
-        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, chance)
+        agree = repeats_agree(scaled)
+        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, agree)
         if exact is None:
-            disputed = self.is_exact or self.is_disputed
-            return replace(found, smoothness=SMOOTHEST, disputed=disputed)
+            return replace(found, smoothness=SMOOTHEST)
         return replace(found, **vars(exact))
 
     def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Learned:
@@ -804,22 +796,13 @@ class Model:
         if not len(targets):
             return False
         more = int(counts.sum()) - len(counts)
-        if more and self._chance_to_agree <= 1.0 / ODDS:
+        if more and self._repeats_agree:
             return True
         least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
         believed = np.delete(posterior.noises() * counts, list(self.wild_queries()))
         if not len(believed) or (believed > least).any():
             return False
         return posterior.repeat_terms()[0] <= REPEATS * more
-
-    @property
-    def is_disputed(self) -> bool:
-        """True if fewer answers seemed to be exact, and no repeated query has shown otherwise.
-
-        The next answer to the best query decides; until then the best answer is believed.
-        """
-        seemed = self.found is not None and self.found.disputed
-        return seemed and self.process.posterior.repeat_terms()[0] <= DIFFER
 
     @property
     def is_noisy(self) -> bool:
@@ -832,19 +815,14 @@ class Model:
     def is_undecided(self) -> bool:
         """True if one more answer to the best query would tell noise from roughness of f.
 
-        That is so if noise was learned from some answers of which no two are to one query. If
-        different queries have equal answers, as counts and grades have, one agreement may be due
-        to chance and does not decide.
+        That is so if noise was learned from some answers of which no two are to one query.
         """
-        samples, n = self.samples, self.n_answers
-        n_repeats = n - len(self.process.observed)
         return (
             self.prior is not None
             and self.schedule.learned_at >= ENOUGH
-            and 0 <= ONE_IN * n_repeats < n
+            and self.n_answers == len(self.process.observed)
             and self.noise > EXACT
-            and (not n_repeats or 1.0 / ODDS < self._chance_to_agree < 1.0)
-            and all(map(isnan, samples.alpha))
+            and all(map(isnan, self.samples.alpha))
         )
 
     @property

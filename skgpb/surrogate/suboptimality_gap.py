@@ -30,6 +30,8 @@ MOST_RIVALS = 10_000
 NEGLIGIBLE = 1e-6
 # Steps by which a number is found that has a probability.
 BISECTIONS = 60
+# Up to so many rivals, all covariances are computed at once and not column by column (8 MB).
+AT_ONCE = 1000
 # Numbers that are drawn at once (32 MB).
 BLOCK = 2**22
 
@@ -85,6 +87,10 @@ class SuboptimalityGap:
         def columns(some: np.ndarray) -> Callable[[int], np.ndarray]:
             chosen = Functionals.of([functionals[i] for i in some.tolist()], gp.n_columns)
             known, beside = V[some], shared[some]
+            if len(some) <= AT_ONCE:
+                C = gp.covariance(chosen, chosen) - known @ known.T
+                C = (C + own[-1] - beside - beside[:, np.newaxis]) * scale**2
+                return lambda i: C[:, i]
 
             def column(i: int) -> np.ndarray:
                 c = gp.covariance(chosen, chosen.one(i))[:, 0] - known @ known[i]

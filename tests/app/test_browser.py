@@ -192,10 +192,10 @@ class Browser(Person):
             self.choose("Kind", kind, box)
             for label, text in zip(labels, texts, strict=True):
                 self.type(label, text, box)
-        self.type("What settings must be together", CONSTRAINT)
+        self.type("Rules between settings", CONSTRAINT)
         self.type("Its name", "loss")
         self.choose("Look for the", "smallest result")
-        self.type("Number that fixes all random choices", str(SEED))
+        self.type("Random seed (leave empty)", str(SEED))
         if data is not None:
             self.labelled("Or a file, Excel or CSV").send_keys(str(data))
         self.press("Start")
@@ -236,7 +236,7 @@ class Browser(Person):
         return self.asked()
 
     def widen(self, side, high):
-        self.press("Change the limits, a list or what must be together")
+        self.press("Change limits, choices or rules")
         box = self.driver.find_element("xpath", f"//fieldset[legend='{side}']")
         self.type("Largest value", high, box)
         self.press("Go on with these")
@@ -412,6 +412,40 @@ def test_two_windows_and_the_command_line_lose_nothing(driver, run):
         person.press("Save")
         assert "write 1.5" in person.find(".error").text
     assert [entry["answer"] for entry in run.history()] == [1.5, 2.5, 0.25, 0.5]
+
+
+def test_what_is_printed_is_whole(driver, run):
+    """On paper nothing can be scrolled: the notebook has all columns, and a page a picture."""
+    words = "the stirrer stopped for some minutes before somebody noticed it; "
+    run.annotate(1, note=8 * words, measured={"colour after an hour": "light red"})
+    run.correct(2, 1.25, by="Ada Lovelace")
+    person = Person(driver)
+    try:
+        with Served(run.path) as served:
+            person.open(served.address)
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+            size = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            assert driver.execute_script("return document.documentElement.scrollWidth") <= 718
+            tables = driver.execute_script(
+                "return [...document.querySelectorAll('table')].map("
+                "t => t.getBoundingClientRect().right - document.documentElement.clientWidth)"
+            )
+            assert len(tables) == 2 and max(tables) <= 0
+            heights = [image.size["height"] for image in person.all("figure img")]
+            assert heights and max(heights) <= 20 / 2.54 * 96 + 1
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_links_are_large_enough_for_a_finger(driver, run):
+    person = Person(driver)
+    with Served(run.path) as served:
+        person.open(served.address)
+        sizes = [link.size for link in person.all("main a") if link.is_displayed()]
+        assert len(sizes) > 8
+        assert all(min(size["width"], size["height"]) >= 24 for size in sizes)
 
 
 def test_a_keyboard_is_enough(driver, run):

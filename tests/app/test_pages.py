@@ -16,8 +16,10 @@ import pytest
 from scipy import stats
 
 from skgpb import GPUCBOptimizer
+from skgpb._install import install_command
 from skgpb.domains import Steps
 from skgpb.experiments import Experiment
+from skgpb.experiments.sides import rounded
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
 
@@ -28,7 +30,7 @@ from matplotlib.figure import Figure
 
 from skgpb.app.pages import make_app
 from skgpb.app.pictures import progress
-from skgpb.app.views import rounded
+from skgpb.app.views import is_number
 from skgpb.cli.experiment_picture import draw_experiment
 
 SIDES = ["temperature (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
@@ -200,6 +202,58 @@ def test_what_was_taken_back_elsewhere_is_typed_again_where_it_is_asked(run, pat
     assert window.status == 409 and "taken back" in text
     assert re.search(r'id="tell-3-value"[^>]*value="0.75"', text)
     assert entries(run)[2] == (3, "pending", None)
+
+
+def test_settings_are_corrected_and_what_was_is_shown(run, path):
+    window = Window(path)
+    window.open()
+    assert "is saved" in window.send("/tell/4", "value", value="14.7; 15.3")
+    assert run.history()[3]["measurements"] == [14.7, 15.3]
+    assert "mean of 14.7, 15.3" in window.text
+    window.open("/correct/4")
+    text = window.send("/correct/4", "value", side0="200", side2="B", by="Ada")
+    assert window.status == 422 and "must be 20 to 90" in text and 'value="Ada"' in text
+    window.send("/correct/4", "value", side0="55.5", side2="B", by="Ada", note="a typing error")
+    entry = run.history()[3]
+    assert (entry["params"]["temperature (°C)"], entry["params"]["catalyst"]) == (55.5, "B")
+    assert (entry["answer"], entry["note"]) == (15.0, "a typing error")
+    window.open("/correct/4")
+    window.send("/correct/4", "value", value="16", by="Bob <b>")
+    for page in (window.open(), window.open("/report.html")):
+        shown = " ".join(re.sub("<[^>]*>", " ", page[page.index("What was changed") :]).split())
+        assert "55.5" in shown and "Ada" in shown and "Bob &lt;b&gt;" in shown
+        assert "result 15 16" in shown and "14.7; 15.3 nothing" in shown
+
+
+def test_what_is_wrong_is_said_in_the_words_of_the_page(path):
+    window = Window(path)
+    window.open()
+    assert "Rules between settings" in window.text and "Random seed" in window.text
+    typed = NEW | {"step0": "0,5", "constraints": "water <= 50"}
+    assert "Heat: write the step with a point: 0.5." in window.send("/new", **typed)
+    typed |= {"step0": "0.5", "constraints": "haet <= 50"}
+    text = html.unescape(window.send("/new", **typed))
+    assert "The rule 'haet <= 50': there is no setting named 'haet'; did you mean 'heat'?" in text
+    window.send("/new", **typed | {"constraints": "heat <= 50"})
+    assert "Enter a first result to get a recommendation." in window.open()
+    assert "Experiments 1 to 3 are suggested." in window.send("/ask", count="3")
+    assert "said=" not in window.open("/?said=several&number=%3Cb%3E") and "<b>" not in window.text
+    text = window.send("/tell/1", "value", value="14.7 x")
+    assert "A measurement in result must be a number, got &#39;x&#39;." in text
+    assert "result must be a number" not in window.send("/tell/1", "value", value="14.7")
+    text = html.unescape(window.open("/expect?side0=60&side1=A"))
+    assert "These settings break a rule: heat <= 50." in text
+    assert "Repeat this experiment to see how much results scatter." in window.open("/correct/1")
+
+
+def test_what_was_typed_as_a_number_is_never_broken(path):
+    names = ["1,4-dioxane as it is", "2.5", "B"]
+    run = Experiment.create(path, {"solvent": names, "salt": "1e-6:1e-4:log"})
+    run.tell(1.0, at={"solvent": names[0], "salt": 1e-5})
+    page = Window(path).open()
+    assert "<dd>1,4-dioxane as it is</dd>" in page or "<dd>B</dd>" in page or "2.5</dd>" in page
+    assert is_number("-5 to 1e-05") and is_number("0.000141") and is_number("2.5")
+    assert not any(map(is_number, [names[0], "B", "12 of 300", "2,2'-bipyridine", ""]))
 
 
 def test_only_what_was_seen_is_taken_back(run, path):
@@ -537,7 +591,7 @@ def test_flask_that_is_missing_is_said(tmp_path):
     command = [sys.executable, "-c", script]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 2
-    assert "pip install skgpb[app]" in ended.stderr and ended.stderr.count("\n") == 1
+    assert install_command("app") in ended.stderr and ended.stderr.count("\n") == 1
 
 
 def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
@@ -584,7 +638,7 @@ def test_a_page_of_the_notebook(run, path):
     window.send("/ask", count="1")
     assert "Experiment 6 is skipped" in window.send("/tell/6", "skip", note="no time")
     assert "1 skipped" in window.text
-    assert "mostly what the program assumes" in window.open("/?within=0.1")
+    assert "mostly an assumption of the program" in window.open("/?within=0.1")
     assert "So go on." in window.text
 
 

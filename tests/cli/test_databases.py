@@ -16,6 +16,7 @@ duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
+from skgpb._install import install_command  # noqa: E402
 from skgpb.cli import main  # noqa: E402
 
 COLUMNS = ["--features", "hour", "town", "--target", "price"]
@@ -332,7 +333,7 @@ def test_without_ibis_it_says_what_to_install(database, capsys, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ibis", None)
     err = refused(capsys, "--sql", "sales.parquet", *COLUMNS)
-    assert "needs ibis, which is not installed: pip install skgpb[sql]" in err
+    assert f"needs ibis, which is not installed: {install_command('sql')}" in err
 
 
 PAGE = Path(__file__).resolve().parents[2] / "doc" / "user_guide" / "command_line.rst"

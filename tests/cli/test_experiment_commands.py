@@ -122,14 +122,14 @@ def test_best_says_whether_one_may_stop(path, call, tmp_path, capsys):
     tell(8)
     found, line = said(1e6)
     assert not found["enough"] and found["gap"] == Experiment(path).gap() > 0.0
-    assert "below 10 it is mostly what the program assumes" in line and line.endswith("So go on.")
+    assert "With 8 results this is mostly an assumption" in line and line.endswith("So go on.")
     tell(52)
     found, line = said(1e6)
     assert found["enough"] and line.endswith("That is within 1e+06: you may stop.")
-    assert line.startswith("No other setting is better than the recommended one by more than ")
+    assert line.startswith("Another setting could still be better by up to ")
     sure, line = said(1e-9, "--confidence", 0.99)
     assert not sure["enough"] and sure["gap"] > found["gap"]
-    assert "with 99 % probability" in line and line.endswith("That is more than 1e-09: go on.")
+    assert "(99 % sure)" in line and line.endswith("That is more than 1e-09: go on.")
 
 
 def test_two_programs_that_tell_at_once_lose_nothing(path, call):
@@ -145,7 +145,7 @@ def test_two_programs_that_tell_at_once_lose_nothing(path, call):
 
 def test_keys_of_every_object(path, call, tmp_path):
     entry = {"query", "params", "status", "answer", "noise", "reason"}
-    entry |= {"note", "operator", "date", "measured"}
+    entry |= {"note", "operator", "date", "measured", "measurements"}
     asked = call("ask", path, "-n", 2)
     assert set(asked) == {"queries", "pending"} and set(asked["queries"][0]) == entry
     told = call("tell", path, "-1.5e-3", "--query", 2, "--noise", 0.25)
@@ -162,6 +162,51 @@ def test_keys_of_every_object(path, call, tmp_path):
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         "constraints",
     }
+
+
+def test_settings_are_corrected_and_the_history_says_what_was(path, call, capsys):
+    at = ("temperature=50", "salt=0.01", "catalyst=B")
+    told = call("tell", path, "14.7 15.3", "--at", *at, "--note", "two")["told"][0]
+    assert (told["answer"], told["measurements"]) == (15.0, [14.7, 15.3])
+    other = ("temperature=60", "salt=0.01", "catalyst=B")
+    told = call("tell", path, "--correct", "--query", 1, "--at", *other, "--by", "Ada")["told"][0]
+    assert (told["answer"], told["params"]["temperature"]) == (15.0, 60.0)
+    call("tell", path, "16", "--correct", "--query", 1, "--by", "Ada", "--note", "one")
+    changes = call("history", path, "--changes")["changes"]
+    assert [(each["what"], each["before"]) for each in changes] == [
+        ("params", told["params"] | {"temperature": 50.0}),
+        ("answer", 15.0),
+        ("noise", pytest.approx(0.3)),
+        ("measurements", [14.7, 15.3]),
+        ("note", "two"),
+    ]
+    assert {each["by"] for each in changes} == {"Ada"}
+    assert call("history", path)["history"] == call("show", path)["history"]
+    assert main(["history", str(path), "--changes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [re.split(" {2,}", line)[1:] for line in lines] == [
+        ["query", "what", "before", "after", "by"],
+        ["1", "settings", "temperature = 50", "temperature = 60", "Ada"],
+        ["1", "result", "15", "16", "Ada"],
+        ["1", "noise", "0.3", "nothing", "Ada"],
+        ["1", "measurements", "14.7; 15.3", "nothing", "Ada"],
+        ["1", "note", "two", "one", "Ada"],
+    ]
+    assert main(["history", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "1      60           0.01  B         16",
+        "query 1: one",
+    ]
+    assert "an ANSWER, --failed or --at" in refused(capsys, "tell", path, 1, "--correct")
+
+
+@pytest.mark.parametrize("outcome", [["1.5"], ["--failed"], ["--skip"]])
+def test_what_is_written_with_an_answer_is_no_change(path, call, outcome):
+    call("ask", path)
+    written = ["--note", "a", "--operator", "Ada", "--date", "2025-12-31", "--measured", "pH=7"]
+    told = call("tell", path, *outcome, *written)["told"][0]
+    assert (told["note"], told["operator"], told["date"]) == ("a", "Ada", "2025-12-31")
+    assert told["measured"] == {"pH": 7.0} and call("history", path, "--changes")["changes"] == []
 
 
 @pytest.mark.parametrize(
@@ -194,7 +239,9 @@ def test_people_read_what_they_need(path, capsys):
     assert main(["show", str(path)]) == 0
     assert "  salt         0.0001 to 0.1, on a log scale\n" in capsys.readouterr().out
     assert main(["best", str(path)]) == 0
-    assert "with 95 % probability between" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(r"answer there: expected \S+ \(95 %: \S+ to \S+\)\n", out)
+    assert re.search(r"repeated answers scatter by \S+ \(standard deviation\)\n", out)
     assert main(["undo", str(path)]) == 0
     assert "query 2: 0.5 is taken back" in capsys.readouterr().out
 

@@ -103,7 +103,7 @@ WIDTHS = [0.0, 1e-8, 1e-5, 1e-3, 0.02, 0.039, 0.041, 0.1, 0.2, 0.3, 0.5, 0.51, 1
 
 @pytest.mark.parametrize("u", WIDTHS)
 def test_integrals_equal_quadrature_at_every_width(u):
-    for v in WIDTHS:
+    for v in WIDTHS[: WIDTHS.index(u) + 1]:
         for z in (0.0, 1e-6, 0.3, 1.0, 5.0, abs(u - v) / 2, (u + v) / 2, (u + v) / 2 + 0.5):
             a, b = np.array([[z - u / 2, z + u / 2]]), np.array([[-v / 2, v / 2]])
             # sides of the boxes after rounding
@@ -111,11 +111,16 @@ def test_integrals_equal_quadrature_at_every_width(u):
             z_ = 0.5 * (a[0, 0] + a[0, 1])
             cells = GaussianCells([1.0], [[1.0]])
             K, gradient = cells.cross_gradient(a, b, np.zeros((1, 1)), np.ones((1, 1, 1)))
-            assert_allclose(K[0, 0], interval_twin(u_, v_, z_, 0), rtol=0, atol=1e-13)
+            value = interval_twin(u_, v_, z_, 0)
+            assert_allclose(K[0, 0], value, rtol=0, atol=1e-13)
             slope = -0.5 * interval_twin(u_, v_, z_, 1)
             assert_allclose(gradient[0, 0, 0], slope, rtol=0, atol=1e-13)
             assert_array_equal(cells.cross(a, b), K)
-            assert_allclose(cells.cross(b, a), K, rtol=0, atol=1e-14)
+            # The narrower one may come first.
+            K, gradient = cells.cross_gradient(b, a, np.zeros((1, 1)), np.ones((1, 1, 1)))
+            assert_allclose(K[0, 0], value, rtol=0, atol=1e-13)
+            assert_allclose(gradient[0, 0, 0], slope, rtol=0, atol=1e-13)
+            assert_array_equal(cells.cross(b, a), K)
 
 
 @pytest.mark.parametrize("length_scale", [1e-4, 0.3, 1e5])

@@ -75,7 +75,7 @@ def test_averages_equal_double_loops(counts, kind, seed):
     weights = rng.uniform(0.2, 1.0, len(powers))
     of = (weights, powers, kinds, precisions, shapes)
     cells = RadialCells(*of, counts)
-    A, B = boxes_of_all_sorts(rng, d), boxes_of_all_sorts(rng, d, n=8)
+    A, B = boxes_of_all_sorts(rng, d, n=6), boxes_of_all_sorts(rng, d, n=4)
     expected = np.array([[twin(*of, counts, a, b) for b in B] for a in A])
     assert_allclose(cells.cross(A, B), expected, rtol=0, atol=1e-12)
     assert_allclose(cells.gram(A), [[twin(*of, counts, a, b) for b in A] for a in A], atol=1e-12)
@@ -89,7 +89,7 @@ def test_derivatives_are_those_of_double_loops(counts, kind):
     rng, d = np.random.default_rng(kind), len(counts)
     kinds, powers, weights = [kind, 5], [[2, 0], [1, 1]], np.array([0.7, 0.4])
     shapes, precisions = np.array([1.3, 0.8]), rng.uniform(0.5, 3.0, (2, d))
-    A = boxes_of_all_sorts(rng, d, n=8)
+    A = boxes_of_all_sorts(rng, d, n=4)
     p = 2 + 2 * d + 2
     by_weight, by_precision = np.eye(2, p), np.eye(p)[2 : 2 + 2 * d].reshape(2, d, p)
     by_shape = np.eye(p)[2 + 2 * d :]

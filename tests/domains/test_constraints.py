@@ -199,7 +199,7 @@ def test_what_cannot_be_set_is_refused():
 WRONG = {
     "A * B <= 3": "multiplies sides",
     "1 / A <= 3": "divides by a side",
-    "A + D <= 1": "'D' is neither a number nor one of the sides",
+    "A + D <= 1": "there is no side named 'D'; the sides are",
     "A + B": "no <=, >= or =",
     "A < 3": "write <= for <",
     "2,5*A <= 3": "a point, not a comma",
@@ -207,12 +207,22 @@ WRONG = {
     "(A <= 3": "not closed",
     "A <=": "ends too early",
     "1 <= 2": "no side is left",
-    "__import__('os') <= 3": "'__import__' is neither",
+    "__import__('os') <= 3": "no side named '__import__'",
     "cat <= 3": "cat is not a number",
     "1e999 * A <= 1": "too large",
     "(" * 30 + "A" + ")" * 30 + " <= 3": "parentheses are within each other",
     "A" + " + A" * 500 + " <= 3": "at most 1000 characters",
 }
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("acid", "acid (%)"), ("watr", "water"), ("Water", "water")]
+)
+def test_a_name_that_is_mistyped_is_recognised(typed, meant):
+    sides = {"acid (%)": (0, 100), "water": (0, 100)}
+    says = re.escape(f"there is no side named {typed!r}; did you mean {meant!r}?")
+    with pytest.raises(ValueError, match=says):
+        GPUCBOptimizer(bounds=Box(sides, [f"{typed} <= 50"])).start()
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -350,7 +350,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason"),
-        *("note", "operator", "date", "measured"),
+        *("note", "operator", "date", "measured", "measurements"),
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"),
@@ -718,11 +718,12 @@ def test_what_is_far_beyond_is_asked_about(run):
 
 
 def test_whether_to_stop_is_said_with_what_it_rests_on(run):
-    assert run.may_stop(1.0)["why"] == "There is no answer yet."
+    assert run.may_stop(1.0)["why"] == "There is no result yet."
     play(run, 4)
     found = run.may_stop(1e6)
     assert not found["enough"] and found["gap"] == run.gap()
-    assert "below 10 it is mostly what the program assumes" in found["why"]
+    assert found["why"].startswith("Another setting could still be better by up to ")
+    assert "With 4 results this is mostly an assumption of the program." in found["why"]
 
 
 @pytest.mark.parametrize(

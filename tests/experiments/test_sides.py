@@ -92,3 +92,21 @@ def test_what_is_at_an_end_but_for_rounding_is_at_the_end():
     assert side.value(0.1 + 0.2) == 0.3 and side.value(-1e-16) == 0.0
     with pytest.raises(ValueError, match=r"x must be 0 to 0\.3, got 0\.3000001"):
         side.value(0.3000001)
+
+
+@pytest.mark.parametrize(
+    ("side", "values", "written"),
+    [
+        ((-5, 3.5), (-5, 0.1 + 0.2), "-5 to 0.30000000000000004"),
+        ("1e-4:0.1:log", (0.0001, 0.0031622776601683794), "0.0001 to 0.0031622776601683794"),
+        ("1:9:int", [2, 3, 4], "2 to 4"),
+        ([0.5, 1, 2], [1, 2], "1 to 2"),
+        (["A", "b, c", "7", 8, "x to y"], ["b, c", "7", 8], '"b, c", "7", 8'),
+        ([None, True, (1, 2)], [True, (1, 2)], 'True, "(1, 2)"'),
+        (["A", "B"], ["B"], "B"),
+    ],
+)
+def test_regions_along_a_side_are_read_as_they_are_written(side, values, written):
+    side = Side.of("x", side)
+    assert side.written(values) == written
+    assert side.region(written) == (values[0], values[-1])

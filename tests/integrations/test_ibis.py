@@ -282,7 +282,7 @@ def test_averages_of_a_sample_vary_as_much_as_they_say(name, n_rows):
     exact, by_level = table.totals(boxes), table.marginals(boxes[:1])[0]
     assert exact.noise is None and by_level["s"].noise is None
     found, said = [], []
-    n_draws = 200
+    n_draws = 100
     last = None
     # DuckDB draws nearly the same blocks for seeds that are near each other.
     for seed in np.random.default_rng(1).integers(1, 2**31, n_draws).tolist():

@@ -218,10 +218,13 @@ def test_a_bar_counts_the_settings(monkeypatch):
         def update(self, n):
             self.n += n
 
-        def close(self):
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
             self.closed = True
 
-    monkeypatch.setattr("skgpb.model_selection.search.progress_bar", Bar)
+    monkeypatch.setattr("skgpb.model_selection.search.tqdm_class", lambda: Bar)
     search(n_iter=5, batch_size=2, progress=True).fit(X, Y)
     assert [(bar.total, bar.unit, bar.n, bar.closed) for bar in bars] == [(5, "setting", 5, True)]
     search(n_iter=2).fit(X, Y)

@@ -1,8 +1,6 @@
 """CMETS: Algorithm 1's tree, its repair, costs, noises and windows by depth."""
 
 import itertools
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -255,6 +253,9 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
             self.total, self.unit, self.n, self.seen, self.closed = total, unit, 0, [], False
             bars.append(self)
 
+        def set_postfix_str(self, text, refresh):
+            self.text = text
+
         def update(self, n):
             self.n += n
             self.seen.append(self.n)
@@ -263,9 +264,7 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
             self.closed = True
 
     bars, spent = [], []
-    tqdm = SimpleNamespace(auto=SimpleNamespace(tqdm=Bar))
-    monkeypatch.setitem(sys.modules, "tqdm", tqdm)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm.auto)
+    monkeypatch.setattr("skgpb.progress.tqdm_class", lambda: Bar)
     optimizer = CMETSOptimizer(bounds=[(0, 1)], cost=lambda depth: 0.7 + depth, random_state=0)
     result = optimizer.run(
         lambda query: float(np.sin(3 * query.center[0])),
@@ -278,6 +277,8 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
     assert len(bar.seen) == result.nfev
     np.testing.assert_allclose(bar.seen, np.minimum(spent, 4), rtol=1e-12)
     assert bar.seen[-1] == 4
+    rewards = result.history["reward"]
+    assert bar.text == f"last {rewards[-1]:.6g}  best {rewards.max():.6g}"
 
 
 def test_where_all_cells_are_silent_the_least_known_is_asked():

@@ -1,13 +1,16 @@
 """GPOO beyond the paper: what its extensions promise."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import loguniform
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from skgpb import GPOOOptimizer, StoOOOptimizer
+from skgpb.domains import Region
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
@@ -64,7 +67,9 @@ def gain(expansion, rule, seed):
     return (y[opt.recommend(rule).members].mean() - y.mean()) / (best - y.mean())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in (1, 2))]
+)
 def test_nothing_has_to_be_said_to_find_the_best_rows_of_a_table(seed):
     found = gain(None, None, seed)
     assert found > 0.95
@@ -415,3 +420,42 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
         assert opt.domain_.node_of(other) == chosen[0]
         changed += chosen[0] != chosen[1]
     assert changed > 0  # else nothing was seen of it
+
+
+@pytest.mark.parametrize("feedback", ["average", "integral", "center"])
+@pytest.mark.parametrize(
+    "bounds",
+    [[(0, 10), (1, 2)], {"x": (0, 10), "y": (1, 2)}, {"x": loguniform(1, 10), "n": range(1, 9)}],
+)
+def test_a_region_of_any_size_is_told_as_it_is_recommended(tmp_path, bounds, feedback):
+    opt = GPOOOptimizer(bounds=bounds, feedback=feedback, alpha=0.01, random_state=0).start()
+    for i in range(4):
+        opt.tell(opt.ask(), i / 4)
+    side = {"x": 0.3, "n": 3} if "n" in bounds else 0.3
+    region = opt.recommend(side=side)
+    before, std = opt.predict_query([region], return_std=True)
+    opt.tell([pickle.loads(pickle.dumps(region)), opt.ask()], [before[0] + 1.0, 0.5])
+    told = [event[1] for event in opt.events_ if event[0] == "tell"][4]
+    assert told == region and told.params == region.params and repr(told) == repr(region)
+    after, left = opt.predict_query([region], return_std=True)
+    assert left < 0.9 * std and after > before + 0.1
+    opt.save(tmp_path / "run")
+    again = GPOOOptimizer.load(tmp_path / "run")
+    assert [event[1] for event in again.events_ if event[0] == "tell"][4] == told
+    assert again.ask() == opt.ask()
+
+
+@pytest.mark.parametrize("bounds", [{"x": (0, 10)}, {"x": (0, 10), "n": range(1, 9)}])
+def test_a_box_is_the_cell_that_has_its_corners_or_a_region(bounds):
+    opt = GPOOOptimizer(bounds=bounds, alpha=0.01, random_state=0).start()
+    domain, space = opt.domain_, opt.space_
+    for depth in range(0, 6):
+        for index in {0, 1 % 2**depth, 2**depth - 1}:
+            cell = domain.cell_at(depth, index)
+            ends = {n: (v[0], v[-1]) for n, v in cell.params.items()}
+            first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
+            assert domain.query_of_box(space.box_between(first, last)) == cell
+    box = space.bounds.T.ravel().copy()
+    box[0] += 0.01
+    region = domain.query_of_box(box)
+    assert isinstance(region, Region) and region.params["x"] == (0.01, 10.0)

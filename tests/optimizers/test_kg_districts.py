@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from reference.kg import NaiveKG
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from skgpb import IDSOptimizer, KGOptimizer, TargetsOptimizer
+from skgpb import KGOptimizer
 from skgpb.domains import Cells, Districts
 from skgpb.kernels import CellAverage, WeightedSum
 
@@ -85,9 +85,8 @@ def test_round_by_round_it_does_what_the_definition_says(name):
         assert mean[optimizer.recommend().index] >= mean.max() - 1e-8
 
 
-@pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer, TargetsOptimizer])
-def test_a_kernel_is_learned_and_the_best_is_found(cls):
-    optimizer = cls(queries=COUNTIES, targets=WARDS, random_state=0)
+def test_a_kernel_is_learned_and_the_best_is_found():
+    optimizer = KGOptimizer(queries=COUNTIES, targets=WARDS, random_state=0)
     result = optimizer.run(answer, budget=15)
     kernel = optimizer.surrogate_.kernel_
     assert isinstance(kernel, WeightedSum)
@@ -97,7 +96,7 @@ def test_a_kernel_is_learned_and_the_best_is_found(cls):
     found = optimizer.predict_query([optimizer.domain_.arm(i) for i in range(5)])
     np.testing.assert_allclose(found, values, atol=0.05)
     assert result.x.name in WARDS.labels
-    groups = cls(queries=SETS["groups and rows"][0], targets=TOWNS, random_state=0)
+    groups = KGOptimizer(queries=SETS["groups and rows"][0], targets=TOWNS, random_state=0)
     best = groups.run(answer, budget=25).x
     every = f(TOWNS)
     assert every[best.index] > np.quantile(every, 0.9)

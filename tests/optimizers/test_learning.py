@@ -149,8 +149,8 @@ def test_parameters_that_change_in_mid_run_do_not_corrupt_it(name, before, after
 def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch):
     """All starts give the same result, with fewer evaluations over all answers."""
     rng = np.random.default_rng(3)
-    points = rng.random((420, 2))
-    values = np.sin(5.0 * points).sum(axis=1) + 0.1 * rng.normal(size=420)
+    points = rng.random((210, 2))
+    values = np.sin(5.0 * points).sum(axis=1) + 0.1 * rng.normal(size=210)
     sizes, evaluate = [], Likelihood.__call__
 
     def spy(self, x):
@@ -159,13 +159,13 @@ def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch
 
     monkeypatch.setattr(Likelihood, "__call__", spy)
     searches = {}
-    for share in (200, 420):
+    for share in (100, 210):
         monkeypatch.setattr(skgpb.surrogate.model, "SHARE", share)
         sizes.clear()
         optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
         optimizer.fit(points, values)
-        searches[share] = sizes.count(420), sizes.count(200), optimizer.surrogate_.kernel_.theta
-    (few, tried, theta), (many, _, expected) = searches[200], searches[420]
+        searches[share] = sizes.count(210), sizes.count(100), optimizer.surrogate_.kernel_.theta
+    (few, tried, theta), (many, _, expected) = searches[100], searches[210]
     assert few < 0.6 * many
     assert tried > 0
     # Searches stop where a step gains less than a millionth.

@@ -53,9 +53,14 @@ class TestOnesOwnTree(OptimizerContract):
 
 
 @pytest.mark.parametrize(
-    "domain", [{"bounds": BOUNDS}, {"pool": POOL}, {"bounds": BOUNDS, "n_children": 3}]
+    ("domain", "learned"),
+    [
+        ({"bounds": BOUNDS}, False),
+        ({"pool": POOL}, False),
+        ({"bounds": BOUNDS, "n_children": 3}, False),
+        ({"bounds": BOUNDS}, True),
+    ],
 )
-@pytest.mark.parametrize("learned", [False, True])
 def test_the_rule_of_gpoo_asks_what_gpoo_asks(domain, learned):
     how = {"kernel": None if learned else RBF([0.5, 0.8]), "alpha": None if learned else 0.01}
     how |= domain | {"random_state": 0, "diameter": (3.0, 0.6), "beta": 4.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -191,3 +192,29 @@ def test_the_legend_of_panels_of_ones_own_covers_no_data(laboratory):
     figure.canvas.draw()
     legend = display.ax_.get_legend().get_window_extent()
     assert display.ax_.bbox.y1 <= legend.y0 < legend.y1 <= figure.bbox.y1
+
+
+@pytest.mark.parametrize(
+    ("names", "turned"),
+    [
+        (["A", "B", "none"], False),
+        (["1,4-dioxane as a solvent", "toluene, dry"], False),
+        (["1,4-dioxane as a solvent", "toluene, dry", "water"], True),
+        ([f"CC(=O)O{i}" for i in range(12)], True),
+    ],
+)
+def test_names_of_values_do_not_lie_on_each_other(names, turned):
+    opt = GPUCBOptimizer(bounds={"solvent": names}, random_state=0)
+    opt.run(lambda query: float(len(query.params["solvent"])), 3)
+    display = SliceDisplay.from_optimizer(opt)
+    display.figure_.set_size_inches(5.2, 2.5)
+    display.figure_.canvas.draw()
+    labels = display.axes_[0].get_xticklabels()
+    assert [label.get_rotation() > 0 for label in labels] == [turned] * len(names)
+    assert all(len(label.get_text()) <= 18 for label in labels)
+    boxes = [label.get_window_extent() for label in labels]
+    if turned:  # lines of text that are parallel: their ends are apart by more than their height
+        ends = [box.x1 for box in boxes]
+        assert (np.diff(ends) * np.sin(np.radians(40)) > labels[0].get_fontsize()).all()
+    else:
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

@@ -103,13 +103,12 @@ def test_a_snapshot_is_a_model_that_goes_on_alike():
 
 
 def test_learned_values_come_back_from_a_log():
-    found = Learned(1.0, 2.0, np.array([0.5, -1.0]), 0.1, 1.5, {3: 1e12}, True)
+    found = Learned(1.0, 2.0, np.array([0.5, -1.0]), 0.1, 1.5, {3: 1e12})
     again = Learned.of(found.values())
     assert again.values() == found.values()
-    assert again.disputed
     plain = Learned(1.0, 2.0, np.array([0.5]), 0.1).values()
     assert plain.keys() == {"center", "scale", "theta", "noise"}
-    wrongs = {"scale": 0.0}, {"noise": -1.0}, {"theta": [np.nan]}, {"disputed": "yes"}
+    wrongs = {"scale": 0.0}, {"noise": -1.0}, {"theta": [np.nan]}
     for wrong in (*wrongs, {"smoothness": 2.0}):
         with pytest.raises(ValueError, match=r"learned|smoothness"):
             Learned.of(found.values() | wrong)

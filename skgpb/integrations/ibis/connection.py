@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
+from skgpb._install import install_command
 from skgpb.datasets.credentials import check_address, repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
 
@@ -26,7 +27,7 @@ try:
     from ibis.expr.operations import DatabaseTable
 except ImportError as _error:
     raise ImportError(
-        "skgpb.integrations.ibis needs ibis, which is not installed: pip install skgpb[sql]"
+        f"skgpb.integrations.ibis needs ibis, which is not installed: {install_command('sql')}"
     ) from _error
 
 # The SQL in which queries are written.
