@@ -76,24 +76,25 @@ extensions = [
         extra_link_args=link_args,
         libraries=libraries,
     )
-    for path in sorted(CORE.glob("*.pyx"))
+    for path in sorted(CORE.glob("*.pyx"), key=lambda path: path.stat().st_size, reverse=True)
 ]
 
 # What Cython needs for memoryviews is in one module and not in each, which halves what they take;
 # up to Cython 3.1 it is in each as well.
 SHARED = "skgpb._core._shared"
-extensions.append(
+extensions.insert(
+    0,
     Extension(
         SHARED,
         [f"{SHARED.replace('.', '/')}.c"],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         libraries=libraries,
-    )
+    ),
 )
 
-# All processors compile, each another module. Processes that do not begin as copies of this one
-# would run this file again.
+# All processors compile, each another module, the longest ones first. Processes that do not begin
+# as copies of this one would run this file again.
 n_processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 options["build_ext"] = {"parallel": n_processors}
 

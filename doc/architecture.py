@@ -40,7 +40,16 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
 CELLAR = [
     *("utils", "exceptions", "locks", "file_lock", "progress", "roots", "persistence", "guarantee"),
     *("feedback", "objectives", "metrics", "inspection", "datasets", "tables", "testing"),
-    *("__main__", "_documentation", "_for_mypy", "_names", "_typing", "_version", "_warnings"),
+    *(
+        "__main__",
+        "_documentation",
+        "_for_mypy",
+        "_install",
+        "_names",
+        "_typing",
+        "_version",
+        "_warnings",
+    ),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12
 # Height of a line of what is in a room, and width of a letter of it.

@@ -414,14 +414,12 @@ class Pages:
             record = read_record(form)
             form.check()
             if form.text("outcome") == "skip":
-                experiment.skip(number)
-                experiment.annotate(number, **record)
+                experiment.skip(number, **record)
                 return "skipped", number
             value, noise = read_outcome(form, outcome_of(experiment.status()))
             at = read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
-                experiment.fail(number, at=at)
-                experiment.annotate(number, **record)
+                experiment.fail(number, at=at, **record)
                 return "failed", number
             check_surprise(form, experiment.surprise(value, number, at=at))
             experiment.tell(value, number, at=at, noise=noise, **record)

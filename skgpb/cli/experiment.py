@@ -314,29 +314,35 @@ def _tell(arguments: argparse.Namespace) -> Said:
     _check_what_is_told(arguments)
     experiment = Experiment(arguments.run_file)
     at = None if arguments.at is None else _pairs(arguments.at)
+    record = _record(arguments)
     if arguments.data is not None:
         told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
     elif arguments.correct:
         answer = ... if arguments.answer is None else arguments.answer
+        by = _by(arguments)
         told = [
             experiment.correct(
                 arguments.query,
                 None if arguments.failed else answer,
                 at=at,
                 noise=arguments.noise,
-                by=_by(arguments),
+                by=by,
             )
         ]
+        if record:
+            told = [experiment.annotate(arguments.query, **record, by=by)]
     elif arguments.skip:
-        told = [experiment.skip(arguments.query)]
+        told = [experiment.skip(arguments.query, **record)]
     elif arguments.failed:
-        told = [experiment.fail(arguments.query, at=at)]
+        told = [experiment.fail(arguments.query, at=at, **record)]
     else:
         expected = None
         with suppress(ValueError):  # the call of tell reports what is wrong
             expected = experiment.surprise(arguments.answer, arguments.query, at=at)
         told = [
-            experiment.tell(arguments.answer, arguments.query, at=at, noise=arguments.noise),
+            experiment.tell(
+                arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
+            )
         ]
         if expected is not None:
             low, high = (shown(value, 3) for value in expected)
@@ -346,10 +352,6 @@ def _tell(arguments: argparse.Namespace) -> Said:
                 UserWarning,
                 stacklevel=2,
             )
-    record = _record(arguments)
-    if record:
-        by = _by(arguments)
-        told = [experiment.annotate(entry["query"], **record, by=by) for entry in told]
     lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
     return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
 

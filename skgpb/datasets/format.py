@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from skgpb.datasets.numbers import Decimal, is_missing, is_number
+from skgpb.datasets.numbers import Decimal
 
 # Maximum number of column names in a message.
 NAMES_SHOWN = 12
@@ -18,7 +18,7 @@ _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 # Maximum number of lines among which a header is looked for.
 MOST_TITLES = 20
-_YEAR = re.compile(r"[12]\d{3}")
+_NUMBER = re.compile(r"(?![12]\d{3}$)[-+$€£]?[\d.,]*\d ?[%$€£]?")
 
 
 class TableError(ValueError):
@@ -130,8 +130,8 @@ class Header:
 
     def _likely(self, columns: Sequence[str]) -> tuple[int, int] | None:
         """Return where a header with some columns begins, and how many lines it has."""
-        for start in range(min(len(self.lines), MOST_TITLES)):
-            for n in (1, 2):
+        for n in (1, 2):
+            for start in range(min(len(self.lines), MOST_TITLES)):
                 names = Header.of(self.lines[start:], TableFormat(header=n), self.table).names
                 if (start, n) != (0, self.n_lines) and set(columns) <= set(names):
                     return start, n
@@ -139,7 +139,7 @@ class Header:
 
     def _titles(self, start: int, n_lines: int = 1) -> TableError:
         """Return an error that says where the header is likely to be."""
-        first = next(cell for cell in self.lines[0].cells if cell).strip()
+        first = next((cell.strip() for cell in self.lines[0].cells if cell.strip()), "")
         numbers = " and ".join(str(line.number) for line in self.lines[start : start + n_lines])
         above = f"lines above its header, the first of which begins with {first!r}"
         skip = f"--skip-lines {self.lines[start - 1].number}" if start else ""
@@ -189,8 +189,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 def _has_values(cells: Sequence[str]) -> bool:
     """Return whether a line holds numbers, which names of columns seldom are, except for years."""
-    named = (cell for cell in cells if not is_missing(cell) and not _YEAR.fullmatch(cell.strip()))
-    return any(map(is_number, named))
+    return any(_NUMBER.fullmatch(cell.strip()) for cell in cells)
 
 
 def without_unit(name: str) -> str:

@@ -11,7 +11,6 @@ from typing import Literal
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "-", "<na>", "nat"}
 
 Decimal = Literal["point", "comma"]
-_PLAIN = {"point": re.compile(r"[+-]?\d+\.?\d*"), "comma": re.compile(r"[+-]?\d+,?\d*")}
 _GROUPS = {
     "point": re.compile(r"[+-]?\d{1,3}(?:([ \u00a0\u202f'’,])\d{3})(?:\1\d{3})*(?:\.\d*)?"),
     "comma": re.compile(r"[+-]?\d{1,3}(?:([ \u00a0\u202f'’.])\d{3})(?:\1\d{3})*(?:,\d*)?"),
@@ -52,17 +51,6 @@ def is_missing(text: str) -> bool:
 def is_percent(text: str) -> bool:
     """Return whether a cell has a percent sign, or no value."""
     return text.rstrip().endswith("%") or is_missing(text)
-
-
-def is_number(text: str) -> bool:
-    """Return whether a cell is a number, whichever its decimal mark, or has no value."""
-    try:
-        number_of(text, None)
-    except UnclearError:
-        return True
-    except ValueError:
-        return _EVIDENCE["comma"].fullmatch(_bare(text)) is not None
-    return True
 
 
 def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
@@ -111,10 +99,7 @@ def number_of(cell: str, decimal: Decimal | None, mixed: bool = False) -> float:
     ValueError
         If the cell is not a number; an UnclearError if it may be two. The message begins with it.
     """
-    mark = decimal or "point"
-    if _PLAIN[mark].fullmatch(cell) and not mixed:
-        return float(cell.replace(",", "."))
-    text = _bare(cell)
+    mark, text = decimal or "point", _bare(cell)
     if text.lower() in MISSING:
         return math.nan
     if "_" in text:

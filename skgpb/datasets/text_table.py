@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from statistics import mode
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,12 +88,17 @@ class TextTable:
         best_score: tuple[int, bool, float, int] | None = None
         for separator in self._separator or SEPARATORS:
             lines = self._sampled(sample, separator)
-            widths = Counter(len(line.cells) for line in lines)
-            width, n_alike = widths.most_common(1)[0] if lines else (0, 0)
             # A unit may have a space, or whatever else could separate.
-            named = (known & set(map(without_unit, line.cells)) for line in lines[:MOST_TITLES])
-            alike = n_alike / max(1, len(lines))
-            score = max(map(len, named), default=0), width > 1 and alike > 0.5, alike, width
+            named = [
+                len(known & set(map(without_unit, line.cells))) for line in lines[:MOST_TITLES]
+            ]
+            widths = [len(line.cells) for line in lines] or [0]
+            place = named.index(max(named)) if any(named) else 0
+            if columns and not any(named):  # there may be titles above the header
+                place = widths.index(mode(widths))
+            n_cells, *others = widths[place:]
+            alike = others.count(n_cells) / max(1, len(others))
+            score = max(named, default=0), n_cells > 1 and alike > 0.5, alike, n_cells
             if best_score is None or score > best_score:
                 best, best_score, self._separator = lines, score, separator
         self._header = Header.of(best, self.how, self.source.name)
@@ -117,19 +122,15 @@ class TextTable:
     @contextmanager
     def _rows(self) -> Iterator[tuple[Iterator[Line], IO[str]]]:
         """The rows below the header, and the text of which they are read line by line."""
-        with self._told(), self._text() as file:
-            lines = self._numbered(_reader(file, self._separator))
-            assert self._header is not None
-            for _ in range(self._header.n_lines):
-                next(lines)
-            yield lines, file
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
         from pandas.errors import ParserError
 
+        assert self._header is not None
         try:
-            yield
+            with self._text() as file:
+                lines = self._numbered(_reader(file, self._separator))
+                for _ in range(self._header.n_lines):
+                    next(lines)
+                yield lines, file
         except (csv.Error, ParserError) as error:
             name = self.source.name
             raise ValueError(f"{name} is not a table of separated values: {error}") from None

@@ -287,7 +287,14 @@ class Experiment(KeptRun):
             return self._take(query, at, value, alpha, record)
 
     def fail(
-        self, query: int | None = None, *, at: Mapping[str, Any] | None = None
+        self,
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
         """Report that there is no answer, because the evaluation failed.
 
@@ -299,16 +306,28 @@ class Experiment(KeptRun):
             As for :meth:`tell`.
         at : dict, default=None
             As for :meth:`tell`.
+        note, operator, date, measured
+            As for :meth:`tell`.
 
         Returns
         -------
         entry : dict
             As in :meth:`history`.
         """
+        record = Record(date=today())
+        record.write(note, operator, date, measured)
         with self._changing():
-            return self._take(query, at, None, None, Record(date=today()))
+            return self._take(query, at, None, None, record)
 
-    def skip(self, query: int | None = None, *, note: str | None = None) -> dict[str, Any]:
+    def skip(
+        self,
+        query: int | None = None,
+        *,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+    ) -> dict[str, Any]:
         """Leave a query out, for a reason that says nothing of its setting.
 
         It is no failure, and nothing is learned from it. It may be suggested again some answers
@@ -320,6 +339,8 @@ class Experiment(KeptRun):
             As for :meth:`tell`.
         note : str, default=None
             Why.
+        operator, date, measured
+            As for :meth:`tell`.
 
         Returns
         -------
@@ -327,7 +348,7 @@ class Experiment(KeptRun):
             As in :meth:`history`, with the status "skipped".
         """
         record = Record(date=today(), skipped=True)
-        record.write(note)
+        record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, None, None, None, record)
 

@@ -200,6 +200,15 @@ def test_settings_are_corrected_and_the_history_says_what_was(path, call, capsys
     assert "an ANSWER, --failed or --at" in refused(capsys, "tell", path, 1, "--correct")
 
 
+@pytest.mark.parametrize("outcome", [["1.5"], ["--failed"], ["--skip"]])
+def test_what_is_written_with_an_answer_is_no_change(path, call, outcome):
+    call("ask", path)
+    written = ["--note", "a", "--operator", "Ada", "--date", "2025-12-31", "--measured", "pH=7"]
+    told = call("tell", path, *outcome, *written)["told"][0]
+    assert (told["note"], told["operator"], told["date"]) == ("a", "Ada", "2025-12-31")
+    assert told["measured"] == {"pH": 7.0} and call("history", path, "--changes")["changes"] == []
+
+
 @pytest.mark.parametrize(
     ("called", "program"),
     [

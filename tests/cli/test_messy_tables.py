@@ -308,3 +308,19 @@ def test_what_may_be_either_is_asked_about(tmp_path):
     path.write_text("a;b\n" + "1.230;1,234\n" * 3)
     with pytest.raises(ValueError, match=r"'1,234' may be 1\.234 or 1234: say --decimal"):
         TableFile(path).read(["a", "b"])
+
+
+@pytest.mark.parametrize("cells", [["1,5", "2,5"], ["1 500,5", "2"], ["3 000", "50%"]])
+def test_one_column_is_not_split_at_its_numbers(tmp_path, cells):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["x", *cells, ""]))
+    table = TableFile(path)
+    assert table.names([]) == ["x"]
+    assert len(table.read(["x"])[0].values) == 2
+
+
+def test_a_header_of_nothing_has_no_title(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(",\nx,y\n1,2\n")
+    with pytest.raises(ValueError, match="the header is likely line 2"):
+        TableFile(path).read(["x", "y"])

@@ -383,6 +383,7 @@ def bump(points):
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPZoomingOptimizer, GPUCBOptimizer])
 def test_the_best_cell_of_a_size_lies_anywhere(cls):
     settings = {"max_depth": 4} if cls is GPOOOptimizer else {}
+    settings |= {"kernel": RBF(0.15), "alpha": 1e-4}
     optimizer = made(cls, bounds=[(0, 1), (0, 1)], **settings)
     optimizer.run(lambda query: bump(query.points), 40)
     before = pickle.dumps(optimizer.history_), optimizer.ask()
