@@ -36,8 +36,8 @@ class SoftmaxUCB(BaseUCBOptimizer):
         uncertainty = posterior.reduction(weights / weights.sum())
         return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
-    def theory_beta(self, t, n_arms):
-        return union_bound_beta(t, n_arms, self.guarantee_.failure_probability)
+    def exploration(self, posterior):
+        return union_bound_beta(posterior.t, posterior.n_arms, failure_probability=0.1)
 
 
 # %%

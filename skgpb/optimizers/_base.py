@@ -260,8 +260,8 @@ class BaseBanditOptimizer(
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
 
-    # Seed of everything random in a run, or of each of its parts.
-    _seed: Any
+    # Seed of everything random in a run, or of each of its parts; None where nothing is random.
+    _seed: Any = None
 
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
@@ -373,8 +373,8 @@ class BaseBanditOptimizer(
 
     def _domain(self) -> np.ndarray | None:
         """Return bounds (d, 2) from the parameters, or None without a domain."""
-        if self.space_ is not None:
-            return self.space_.bounds
+        if self._space is not None:
+            return self._space.bounds
         return None if self._own.bounds is None else check_bounds(self._own.bounds)
 
     @property
@@ -389,7 +389,7 @@ class BaseBanditOptimizer(
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
         self._given = SimpleNamespace(**given)
-        self.space_: ParameterSpace | None = self._make_space()
+        self._space: ParameterSpace | None = self._make_space()
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -1133,68 +1133,40 @@ class BaseBanditOptimizer(
 
     @property
     @reading_log
-    def events_(self) -> list[Event]:
+    def _events(self) -> list[Event]:
         """Everything that happened since the start, in its order.
 
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
         if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)``,
         ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
-        ``count``, and in the place of one about no row, ``("rows", query, count)``. See
-        :meth:`repeated`.
+        ``count``, and in the place of one about no row, ``("rows", query, count)``.
         """
         check_is_fitted(self, "bounds_")
         return list(self._log.events)
 
     @locked
-    def repeated(self, events: Sequence[Event]) -> Self:
-        """Return the run that this one would be, had these events happened.
+    def _repeated(self, events: Sequence[Event]) -> Self:
+        """Return the run that this one would be, had these events happened; it does not change.
 
-        So an answer is corrected or taken back after others have followed it.
-
-        Parameters
-        ----------
-        events : sequence of tuples
-            Events of :attr:`events_` after a change. If an event of learning is left out, as it has
-            to be after the first change, hyperparameters are learned anew at that time.
-
-        Returns
-        -------
-        optimizer : instance of the same class
-            With the same parameters and the same seed. This one is not changed.
-
-        Examples
-        --------
-        >>> from skgpb import GPUCBOptimizer
-        >>> opt = GPUCBOptimizer(arms=[[0.0], [0.5], [1.0]], random_state=0)
-        >>> for answer in (1.0, 25.0):
-        ...     _ = opt.tell(opt.ask(), answer)
-        >>> told = [event for event in opt.events_ if event[0] in ("ask", "tell")]
-        >>> told[3] = ("tell", told[3][1], 2.5, None)  # the comma was forgotten
-        >>> opt.repeated(told).history_["reward"]
-        array([1. , 2.5])
+        So an answer is corrected or taken back after others have followed it. If an event of
+        learning is left out, as it has to be after the first change, hyperparameters are learned
+        anew at that time.
         """
         names = getattr(self, "feature_names_in_", None)
         # When an answer was told is known as long as none before it was left out.
         told, before = (
-            [each for each in log if each[0] in ("tell", "fail")] for log in (events, self.events_)
+            [each for each in log if each[0] in ("tell", "fail")] for log in (events, self._events)
         )
         alike = [one is other for one, other in zip(told, before, strict=False)]
         replay = Replay(
             list(events),
-            self.seed_,
+            self._seed,
             names=None if names is None else list(names),
             times=self._record.times[: (*alike, False).index(False)],
         )
         parameters = {name: own_copy(value) for name, value in self._record.parameters.items()}
         twin, _ = rebuilt(type(self), parameters, replay)
         return twin
-
-    @property
-    @locked
-    def seed_(self) -> Any:
-        """Seed of all random numbers of this run; None if there are none."""
-        check_is_fitted(self, "bounds_")
-        return getattr(self, "_seed", None)
 
     # -- rebuilding a run -----------------------------------------------------------------------
 
@@ -1269,7 +1241,7 @@ class BaseBanditOptimizer(
             arguments = (getattr(points, name) for name in points.arguments)
             told = self._named(type(points)(*arguments))
             points = in_coordinates(told.points)
-        query = query_at(points, self.space_, self.n_features_in_, self._record.pending)
+        query = query_at(points, self._space, self.n_features_in_, self._record.pending)
         if isinstance(query, Query):
             return query
         if isinstance(told, Region):  # it says more than its points

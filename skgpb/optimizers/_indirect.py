@@ -153,7 +153,7 @@ class BaseIndirectOptimizer(
 
     def _make_targets(self) -> PointTargets:
         """Return the targets: the points, or cells, to choose the best of."""
-        return PointTargets(self.bounds_, self._own.n_points, self.space_, self._arms)
+        return PointTargets(self.bounds_, self._own.n_points, self._space, self._arms)
 
     @abstractmethod
     def _best_by_rule(self) -> Asked:
@@ -487,9 +487,9 @@ class BaseIndirectOptimizer(
         if side is not None:
             return self._targets.best_cell(self.surrogate_, side)
         x = self._best()
-        if self.space_ is None or isinstance(x, Region):
+        if self._space is None or isinstance(x, Region):
             return x
-        return PointsQuery(x[np.newaxis]).named(self.space_)
+        return PointsQuery(x[np.newaxis]).named(self._space)
 
     def _value_of(self, query: np.ndarray) -> float:
         return float(self.predict(in_coordinates(np.atleast_2d(query))).mean())

@@ -321,7 +321,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     def _make_targets(self) -> PointTargets:
         if isinstance(self._own.targets, Cells):
-            return CellTargets(self._own.targets, self.bounds_, self._own.n_points, self.space_)
+            return CellTargets(self._own.targets, self.bounds_, self._own.n_points, self._space)
         return super()._make_targets()
 
     @property

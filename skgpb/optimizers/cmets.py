@@ -423,7 +423,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             known = self._own.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
-                self.space_: ParameterSpace | None = self._query_space
+                self._space: ParameterSpace | None = self._query_space
                 return root
         return super()._resolved_bounds(X, kernel)
 

@@ -268,7 +268,7 @@ class GPTreeOptimizer(PartitionSearch):
         """Prior covariance of f between points, from that of the answers to queries."""
         if self._own.pool is not None:
             return kernel
-        return PriorOfPoints(kernel, self.space_)
+        return PriorOfPoints(kernel, self._space)
 
     def _diameter(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""

@@ -85,7 +85,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
         return self._widths().beta_of_gain(self._gain(t - 1), 2.0)
 

@@ -235,10 +235,10 @@ class StoOOOptimizer(FreeChoice[Cell]):
             mean = self._signed(self.predict(points)).reshape(len(cells), -1)
             return mean.mean(axis=1), np.zeros(len(cells))
 
-        sides = checked_sides(side, self.bounds_, self.space_)
+        sides = checked_sides(side, self.bounds_, self._space)
         lower, upper = np.split(self._observed_boxes()[0], 2, axis=1)
         seen = 0.5 * (lower + upper)
-        return best_placed(moments, seen, self.bounds_, sides, 0.0, self.space_)
+        return best_placed(moments, seen, self.bounds_, sides, 0.0, self._space)
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
@@ -255,7 +255,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         """Return how the domain is cut into cells."""
         return Cutting(
             self._own.pool,
-            self.space_,
+            self._space,
             self._own.n_children,
             self._own.feedback,
             self._own.n_representatives,
@@ -370,8 +370,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         volume = np.prod((boxes[:, d:] - boxes[:, :d]) / side, axis=1)
         order = np.argsort(volume, kind="stable")
         boxes, means = boxes[order], means[order]
-        if self.space_ is not None:
-            X = self.space_.snapped(X)
+        if self._space is not None:
+            X = self._space.snapped(X)
         nearest = [
             np.argmin(
                 (np.maximum(np.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0.0) / side).sum(axis=1)

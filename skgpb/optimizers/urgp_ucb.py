@@ -75,7 +75,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
         delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:
