@@ -391,9 +391,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Interval in which f lies at points, for all points and all rounds at once.
 
-        With a probability of at least 1 - ``guarantee.failure_probability`` f is within these ends
-        everywhere and whenever they are asked for, however queries were chosen, if f and the noise
-        are as ``guarantee`` says (:mod:`skgpb.surrogate.widths`).
+        It holds with probability 1 - ``guarantee.failure_probability``, however queries were
+        chosen, if f and the noise are as ``guarantee`` says, see :doc:`/user_guide/guarantees`.
 
         Parameters
         ----------

@@ -541,19 +541,15 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         ----------
         rule : {"posterior", "seen", "independent", "paper"}, default=None
             The rule by which it is chosen: "posterior" and "paper" by the posterior mean, "seen" by
-            the best answer, "independent" by the mean of each query's own answers, which counts the
-            more the more answers there are. If the queries are the targets None stands for "seen"
-            if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
-            themselves. The recommendation is then never worse than the best answer. None stands for
-            "independent" if kernel and noise are learned and predict each answer from all others no
-            better than by their mean, or if answers to the same query show that most of this noise
-            is variation of f. Otherwise None stands for "posterior".
+            the best answer, "independent" by the mean of each query's own answers, shrunk to the
+            mean of all. None takes "posterior", but if the queries are the targets "seen" where
+            answers are exact, and "independent" where a learned model predicts no answer from the
+            others, see :doc:`/user_guide/nothing_known`.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
             In a box, sides of a cell, one for all or one for each: the cell of this size with the
-            best average, wherever it lies. Of separate values it is their number, one where a dict
-            or a single number does not say. None for a target.
+            best average, wherever it lies. Of separate values it is their number, by default one.
 
         Returns
         -------
