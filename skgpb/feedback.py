@@ -30,15 +30,7 @@ from scipy.special import ndtri
 
 from skgpb.utils import check_reward, check_unmasked
 
-__all__ = [
-    "Answer",
-    "Estimate",
-    "RowAverage",
-    "from_counts",
-    "from_rate",
-    "to_proportion",
-    "to_rate",
-]
+__all__ = ["RowAverage", "from_counts", "from_rate", "to_proportion", "to_rate"]
 
 
 class Answer(NamedTuple):

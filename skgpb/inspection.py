@@ -13,7 +13,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import in_coordinates
 from skgpb.utils import check_size
 
-__all__ = ["feature_effects", "feature_names_of"]
+__all__ = ["feature_effects"]
 
 # Pairs of points are compared; more would fill the memory with their covariances.
 MOST_PAIRS = 2_000

@@ -17,7 +17,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import DAGPUCBOptimizer, GPUCBOptimizer
-from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.optimizers import BaseUCBOptimizer
 
 arms = np.linspace(0, 1, 100)[:, None]
@@ -37,7 +36,7 @@ class SoftmaxUCB(BaseUCBOptimizer):
         return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
     def exploration(self, posterior):
-        return union_bound_beta(posterior.t, posterior.n_arms, failure_probability=0.1)
+        return 2.0 * np.log(posterior.t**2 * np.pi**2 * posterior.n_arms / (6.0 * 0.1))
 
 
 # %%

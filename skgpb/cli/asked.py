@@ -14,9 +14,10 @@ from scipy.stats import norm
 from skgpb.cli.arguments import UsageError
 from skgpb.cli.exact import FEWEST, limits_of, rows_of, values_of
 from skgpb.cli.features import Limits
-from skgpb.datasets import Column
-from skgpb.tables import Box, Categories, Interval, MemoryTable
+from skgpb.datasets.columns import Column
+from skgpb.tables import MemoryTable
 from skgpb.tables.asking import AskedGroup, AskedSearch, Office, search_by_asking
+from skgpb.tables.boxes import Box, Categories, Interval
 
 # By default the smallest group has one row in this number of rows.
 GROUPS = 64

@@ -18,7 +18,8 @@ from skgpb.cli.pictures import (
     label_categories,
     label_dates,
 )
-from skgpb.tables import Box, Categories, Levels, Moments, Side
+from skgpb.tables import Levels, Moments
+from skgpb.tables.boxes import Box, Categories, Side
 
 
 def panels_of(table: Any, box: Box, average: float) -> list[Panel]:

@@ -15,9 +15,10 @@ from skgpb.cli.arguments import UsageError
 from skgpb.cli.features import Limits
 from skgpb.cli.tables import SearchTable
 from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
-from skgpb.tables import Box, Categories, Interval, MemoryTable
+from skgpb.tables import MemoryTable
+from skgpb.tables.boxes import Box, Categories, Interval
 from skgpb.tables.finding import Finding, find_and_judge
 from skgpb.tables.memory import shortest
 

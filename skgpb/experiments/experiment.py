@@ -29,6 +29,8 @@ from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
+__all__ = ["Experiment"]
+
 
 class Experiment(KeptRun):
     """An experiment in a file; every change is saved at once.
@@ -530,7 +532,7 @@ class Experiment(KeptRun):
         Parameters
         ----------
         path : path
-            A file of any kind that :class:`~skgpb.datasets.TableFile` reads, with a column for
+            A file of any kind that :mod:`skgpb.datasets.table` reads, with a column for
             every side, and one of answers. Rows without an answer are passed over. Rows that
             violate a constraint are taken, with a note and a warning that name it. What
             ``export`` wrote has more: standard errors, failures, what was skipped, and the

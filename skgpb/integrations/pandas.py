@@ -12,6 +12,8 @@ from skgpb._install import install_command
 from skgpb.domains.space import equal
 from skgpb.utils import Real
 
+__all__ = ["history_frame"]
+
 try:
     import pandas as pd
 except ImportError as _error:

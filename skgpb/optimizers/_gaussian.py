@@ -42,6 +42,8 @@ from skgpb.utils import (
     validate_params,
 )
 
+__all__ = ["ModelParameters"]
+
 # Regions that recommend() looks into at each level.
 BEAM = 16
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import first_best
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
@@ -41,6 +42,8 @@ from skgpb.optimizers._region_search import (
 )
 from skgpb.optimizers._variation import answer_deviations
 from skgpb.utils import Integral, StrOptions
+
+__all__ = ["PartitionSearch"]
 
 # A difference counts as positive from this many of its standard deviations on.
 KNOWN = 2.0

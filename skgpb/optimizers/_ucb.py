@@ -10,6 +10,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
+__all__ = ["BaseUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BaseUCBOptimizer(Search):

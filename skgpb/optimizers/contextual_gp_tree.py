@@ -31,7 +31,8 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import tied
 from skgpb._core._tree import Tree
 from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, RuleOfChoice, Variation
-from skgpb.domains import ContextCell, ContextPartition
+from skgpb.domains import ContextCell
+from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
@@ -57,6 +58,8 @@ from skgpb.utils import (
     StrOptions,
     check_bounds,
 )
+
+__all__ = ["ContextualGPTreeOptimizer"]
 
 
 class Promise(NamedTuple):
@@ -106,7 +109,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         per axis and 100 in all.
     diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h of the joint partition: g_h times
-        sqrt(2 log(cells / theta)), that of Claim 2 (see :func:`variation_bound`),
+        sqrt(2 log(cells / theta)), that of Claim 2,
         ``c * rho**h``, or any function of h in units of the reward.
     max_depth : int, default=None
         h_max: cells above it are split (strictly, as printed). None stands for equation 3.4.

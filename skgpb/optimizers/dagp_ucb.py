@@ -24,6 +24,8 @@ from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
+__all__ = ["DAGPUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DAGPUCBOptimizer(BaseUCBOptimizer):

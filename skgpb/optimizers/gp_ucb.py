@@ -24,6 +24,8 @@ from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import FULL_BY_DEFAULT, Round
 from skgpb.utils import Integral, Interval, StrOptions
 
+__all__ = ["GPUCBOptimizer"]
+
 # Last share of a horizon in which queries are chosen by the knowledge gradient, for a small simple
 # regret. It was chosen on one half of ``benchmarks.suite`` (decision D-D9).
 BY_GAIN = 0.2

@@ -32,8 +32,9 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._ties import first_best, tied
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
 from skgpb._warnings import warn
-from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
-from skgpb.domains.covering import LEVELS
+from skgpb.domains import Ball
+from skgpb.domains.balls import Balls
+from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
@@ -59,6 +60,8 @@ from skgpb.utils import (
     StrOptions,
     check_callable_value,
 )
+
+__all__ = ["GPZoomingOptimizer"]
 
 # Maximum number of balls before the first evaluation.
 HEAD_START = 1000
@@ -93,8 +96,8 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         observed are kept.
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         Norm that defines a ball. Under the sup norm the covering oracle is exact in any
-        dimension, see :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls, with
-        d <= 2, it subdivides to a tolerance, see :class:`~skgpb.domains.EuclideanCovering`.
+        dimension, see :mod:`skgpb.domains.covering`; for Euclidean balls, with
+        d <= 2, it subdivides to a tolerance.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         Answer of the oracle to a ball: f at its centre (the paper's case), the average
         over representatives of the ball, or the mean over the whole ball, both within the

@@ -22,6 +22,8 @@ from skgpb.optimizers.round import Round
 from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
+__all__ = ["IGPUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class IGPUCBOptimizer(BaseUCBOptimizer):

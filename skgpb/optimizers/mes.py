@@ -28,6 +28,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
+__all__ = ["MESOptimizer"]
+
 # Samples of the largest value of a target.
 N_MAX_VALUES = 100
 

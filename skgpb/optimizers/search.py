@@ -74,6 +74,8 @@ from skgpb.utils import (
     check_numbers,
 )
 
+__all__ = ["Search"]
+
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
 LEAST_WORTH = 1e-300
 # Rules that recommend one of the queries that were answered.

@@ -33,7 +33,8 @@ from skgpb._typing import (
     RuleOfChoice,
     Seed,
 )
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
@@ -49,6 +50,8 @@ from skgpb.optimizers._cutting import (
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
+
+__all__ = ["StoOOOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

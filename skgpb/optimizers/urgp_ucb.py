@@ -21,6 +21,8 @@ from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.utils import StrOptions
 
+__all__ = ["URGPUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class URGPUCBOptimizer(BaseUCBOptimizer):

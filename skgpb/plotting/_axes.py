@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from skgpb._install import install_command
-from skgpb.domains import ContextPartition, Steps
+from skgpb.domains import Steps
+from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span

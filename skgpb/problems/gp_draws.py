@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from skgpb.roots import symmetric_root
 
-__all__ = ["ArmsProblem", "gp_draw", "gp_draw_kernel"]
+__all__ = ["gp_draw"]
 
 _NOISE_VARIANCE = 0.1
 _N_ARMS = 100

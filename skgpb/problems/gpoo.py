@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
-__all__ = ["GPOOProblem", "gpoo_function"]
+__all__ = ["gpoo_function"]
 
 _PRIOR_VARIANCE = 0.1
 _CONDITIONING_VARIANCE = 0.005

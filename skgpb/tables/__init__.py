@@ -41,23 +41,17 @@ age >= 35 and age < 45
 (array([2, 2]), array([3., 4.]))
 """
 
-from skgpb.tables.boxes import Box, Categories, Interval, Side
 from skgpb.tables.levels import Levels, Moments
 from skgpb.tables.memory import MemoryTable
-from skgpb.tables.search import Group, find_group
+from skgpb.tables.search import find_group
 from skgpb.tables.source import Table
 from skgpb.tables.subgroup import BestSubgroup
 
 __all__ = [
     "BestSubgroup",
-    "Box",
-    "Categories",
-    "Group",
-    "Interval",
     "Levels",
     "MemoryTable",
     "Moments",
-    "Side",
     "Table",
     "find_group",
 ]

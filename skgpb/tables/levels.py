@@ -10,6 +10,8 @@ import numpy as np
 
 from skgpb.tables.boxes import Box, Categories, Interval, Side
 
+__all__ = ["Levels", "Moments"]
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:

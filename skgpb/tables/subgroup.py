@@ -29,6 +29,8 @@ from skgpb.utils import (
     validate_data,
 )
 
+__all__ = ["BestSubgroup"]
+
 FEWEST_ROWS = 4
 
 

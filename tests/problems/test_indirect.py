@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from skgpb.domains.indirect import IndirectCell
-from skgpb.problems import IndirectBranin, MultiResolutionBranin, branin
+from skgpb.problems import IndirectBranin
+from skgpb.problems.indirect import MultiResolutionBranin, branin
 
 MAPS = ("linear", "cosine")
 

@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from skgpb.tables import Box, Categories, Interval, Levels, MemoryTable
+from skgpb.tables import Levels, MemoryTable
+from skgpb.tables.boxes import Box, Categories, Interval
 
 
 def some_table(seed=0, n=300):

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skgpb.tables import Box, Categories, Interval, MemoryTable, find_group
+from skgpb.tables import MemoryTable, find_group
+from skgpb.tables.boxes import Box, Categories, Interval
 from skgpb.tables.search import (
     AskedSides,
     Found,

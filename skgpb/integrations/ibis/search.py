@@ -21,7 +21,10 @@ import numpy as np
 from scipy.stats import t as student
 
 from skgpb.integrations.ibis.table import IbisTable
-from skgpb.tables import Box, Moments, find_group
+from skgpb.tables import Moments, find_group
+from skgpb.tables.boxes import Box
+
+__all__ = ["find_in_database"]
 
 # Rows of a sample, and the size of the smallest table that is sampled.
 N_SAMPLE, SMALLEST = 500_000, 400_000

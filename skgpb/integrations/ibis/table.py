@@ -24,8 +24,10 @@ from skgpb.integrations.ibis.edges import (
     limits_of,
     quantiles_of,
 )
-from skgpb.tables import Box, Categories, Interval, Levels, Moments, Side
-from skgpb.tables.boxes import literal_of
+from skgpb.tables import Levels, Moments
+from skgpb.tables.boxes import Box, Categories, Interval, Side, literal_of
+
+__all__ = ["IbisTable"]
 
 # Rows from which quantiles and the names of categories are taken.
 ROWS_FOR_LEVELS = 200_000
