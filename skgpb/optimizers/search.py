@@ -552,6 +552,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         side : float, array-like of shape (d,) or dict, default=None
             In a box, sides of a cell, one for all or one for each: the cell of this size with the
             best average, wherever it lies. Of separate values it is their number, by default one.
+            None for a target.
 
         Returns
         -------

@@ -68,6 +68,8 @@ def gpoo_function(number: int, *, mirrored: bool = False) -> GPOOProblem:
     Returns
     -------
     problem : GPOOProblem
+        Has ``bounds``, ``f(X)``, ``average(query)``, ``integral(query)``, the noisy
+        ``observe(query, rng)`` with ``noise_std``, and ``optimum`` with ``argmax``.
 
     Examples
     --------
