@@ -25,8 +25,6 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-__all__ = ["Criticism"]
-
 # Probability that a correct model is reported as contradicted, over all checks of a run.
 RISK = 1e-3
 # A model takes roughness for noise if repeated answers of a right one agree as well with at most

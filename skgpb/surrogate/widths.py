@@ -65,8 +65,6 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_real
 
-__all__ = ["balancing_alpha"]
-
 # Weights of the norm against the answers that the dual bound tries; beta_t uses 1.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
 # Weights s of squared residuals.

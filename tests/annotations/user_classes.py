@@ -43,7 +43,10 @@ from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import (
     AllocationWarning,
+    AllPendingError,
+    ApproximationWarning,
     BudgetWarning,
+    DatabaseError,
     EvaluationWarning,
     GuaranteeWarning,
     LearningWarning,
@@ -51,9 +54,11 @@ from skgpb.exceptions import (
     ModelWarning,
     NumericalWarning,
     ParameterWarning,
+    PendingWarning,
     PrivacyBudgetError,
     RefinementWarning,
     ReplayWarning,
+    ScansSpentError,
 )
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import Side
@@ -73,10 +78,10 @@ from skgpb.kernels import (
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers import Leaves, ModelParameters, PartitionSearch, Round, Search, TreeSearch
-from skgpb.problems import AdvertisingBudget, IndirectBranin, gpoo_function
+from skgpb.problems import AdvertisingBudget, gpoo_function
 from skgpb.problems.gp_draws import ArmsProblem
 from skgpb.problems.gpoo import GPOOProblem
-from skgpb.problems.indirect import MultiResolutionBranin
+from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 from skgpb.surrogate import ConditionalMeanProcess
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.likelihood import Prior
@@ -242,6 +247,7 @@ def errors(folder: Path) -> None:
     """Warnings and errors that programs tell apart."""
     kinds: list[type[Warning]] = [
         AllocationWarning,
+        ApproximationWarning,
         BudgetWarning,
         EvaluationWarning,
         GuaranteeWarning,
@@ -249,6 +255,7 @@ def errors(folder: Path) -> None:
         ModelWarning,
         NumericalWarning,
         ParameterWarning,
+        PendingWarning,
         RefinementWarning,
         ReplayWarning,
     ]
@@ -257,7 +264,8 @@ def errors(folder: Path) -> None:
             warnings.simplefilter("ignore", kind)
     with suppress(LoadError):
         GPOOOptimizer.load(folder / "table.csv")
-    assert issubclass(PrivacyBudgetError, Exception)
+    assert issubclass(PrivacyBudgetError, ValueError) and issubclass(AllPendingError, ValueError)
+    assert issubclass(DatabaseError, RuntimeError) and issubclass(ScansSpentError, RuntimeError)
 
 
 def pictures() -> None:
