@@ -125,7 +125,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     Attributes
     ----------
     leaves_ : list of (depth, index)
-        L and L' of Algorithm 1.
+        L of Algorithm 1.
 
     Notes
     -----
