@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "AllPendingError",
+    "AllocationWarning",
+    "ApproximationWarning",
+    "BudgetWarning",
+    "DatabaseError",
+    "EvaluationWarning",
+    "GuaranteeWarning",
+    "LearningWarning",
+    "LoadError",
+    "ModelWarning",
+    "NumericalWarning",
+    "ParameterWarning",
+    "PendingWarning",
+    "PrivacyBudgetError",
+    "RefinementWarning",
+    "ReplayWarning",
+    "ScansSpentError",
+]
+
 
 class NumericalWarning(RuntimeWarning):
     """Digits were lost: jitter was added, a variance was clipped, or means are inaccurate.

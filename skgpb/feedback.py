@@ -30,15 +30,7 @@ from scipy.special import ndtri
 
 from skgpb.utils import check_reward, check_unmasked
 
-__all__ = [
-    "Answer",
-    "Estimate",
-    "RowAverage",
-    "from_counts",
-    "from_rate",
-    "to_proportion",
-    "to_rate",
-]
+__all__ = ["RowAverage", "from_counts", "from_rate", "to_proportion", "to_rate"]
 
 
 class Answer(NamedTuple):
@@ -124,8 +116,9 @@ def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = Tr
 
     Returns
     -------
-    answer : Answer
-        ``reward`` is (arcsin(sqrt(k / (n + 1))) + arcsin(sqrt((k + 1) / (n + 1)))) / 2, an estimate
+    reward, alpha : float or ndarray
+        A tuple, for ``tell(query, *answer)``. ``reward`` is
+        (arcsin(sqrt(k / (n + 1))) + arcsin(sqrt((k + 1) / (n + 1)))) / 2, an estimate
         of arcsin(sqrt(p)) in radians, and ``alpha`` 1 / (4 n + 2). Without ``stabilize`` k / n and
         q (1 - q) / n, with q = (k + 1) / (n + 2).
 
@@ -173,8 +166,9 @@ def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool =
 
     Returns
     -------
-    answer : Answer
-        ``reward`` is (sqrt(x) + sqrt(x + 1)) / (2 sqrt(T)), an estimate of the square root of the
+    reward, alpha : float or ndarray
+        A tuple, for ``tell(query, *answer)``. ``reward`` is
+        (sqrt(x) + sqrt(x + 1)) / (2 sqrt(T)), an estimate of the square root of the
         rate, and ``alpha`` 1 / (4 T). Without ``stabilize`` x / T and (x + 1) / T^2.
 
     See Also
@@ -217,7 +211,7 @@ def to_proportion(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95)
 
     Returns
     -------
-    estimate : Estimate
+    value, lower, upper : float or ndarray
         sin^2 of the mean and of the ends of its interval, all of them first moved into
         [0, pi / 2]. A median stays a median and an interval keeps its probability; neither is
         symmetric.
@@ -246,7 +240,7 @@ def to_rate(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Es
 
     Returns
     -------
-    estimate : Estimate
+    value, lower, upper : float or ndarray
         Squares of the mean and of the ends of its interval, none of them below zero. Per unit of
         exposure.
 

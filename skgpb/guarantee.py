@@ -9,6 +9,8 @@ from sklearn.base import BaseEstimator
 from skgpb._documentation import DocumentedMixin
 from skgpb.utils import Interval, Real
 
+__all__ = ["Guarantee"]
+
 
 @dataclass(eq=False, repr=False)
 class Guarantee(DocumentedMixin, BaseEstimator):

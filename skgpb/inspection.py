@@ -13,7 +13,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import in_coordinates
 from skgpb.utils import check_size
 
-__all__ = ["feature_effects", "feature_names_of"]
+__all__ = ["feature_effects"]
 
 # Pairs of points are compared; more would fill the memory with their covariances.
 MOST_PAIRS = 2_000
@@ -104,8 +104,8 @@ def feature_names_of(optimizer: Any) -> list[str]:
         as ``arms``; otherwise numbers.
     """
     check_is_fitted(optimizer, "bounds_")
-    if optimizer.space_ is not None:
-        return optimizer.space_.names
+    if optimizer._space is not None:
+        return optimizer._space.names
     if hasattr(optimizer, "feature_names_in_"):
         return list(optimizer.feature_names_in_)
     for table in ("pool", "arms"):

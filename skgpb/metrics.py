@@ -30,7 +30,6 @@ __all__ = [
     "aggregated_regret",
     "contextual_regret",
     "cumulative_regret",
-    "instant_regret",
     "simple_regret",
 ]
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from skgpb.domains.query import Query
 
+__all__ = ["of_x"]
+
 
 class of_x:  # read as a function
     """An objective for ``run`` from a function of x.

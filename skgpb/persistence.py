@@ -39,6 +39,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.exceptions import LoadError
 from skgpb.guarantee import Guarantee
 
+__all__ = ["read_notes", "register_kernel"]
+
 FORMAT, VERSION = "skgpb run", 1
 # Kinds of ValueError whose messages name bytes and places in them.
 BYTES_TOLD = (UnicodeError, json.JSONDecodeError)

@@ -341,15 +341,15 @@ class OptimizerContract:
             named.tell(query.params if i % 2 else query, self.answer(query))
         assert repr(self.known(named)) == repr(self.known(plain))
         X = self.where(named)
-        settings = [named.space_.setting(x) for x in X]
+        settings = [named._space.setting(x) for x in X]
         assert_array_equal(named.predict(settings), plain.predict(X))
         self.same(named, plain)
         best = self.recommend(named)
-        assert best.params and not best.params.keys() ^ set(named.space_.names)
+        assert best.params and not best.params.keys() ^ set(named._space.names)
         self.save(named, tmp_path / "run")
         loaded = self.load(type(named), tmp_path / "run")
         assert self.ask(loaded).params == self.ask(named).params
-        assert loaded.space_.names == named.space_.names
+        assert loaded._space.names == named._space.names
 
     # -- direction --------------------------------------------------------------------------
 
@@ -411,7 +411,7 @@ class OptimizerContract:
         self.same(read, alone)
         loaded = self.load(type(read), tmp_path / "run")
         self.alike(loaded, alone)
-        self.same(loaded.repeated(loaded.events_), alone)
+        self.same(loaded._repeated(loaded._events), alone)
 
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_refused_answers_leave_no_trace(self, stage: str) -> None:
@@ -535,7 +535,7 @@ class OptimizerContract:
                 self.save(optimizer, tmp_path / "run")
                 resumed = self.load(type(optimizer), tmp_path / "run")
                 if how == "repeated":
-                    resumed = resumed.repeated(resumed.events_)
+                    resumed = resumed._repeated(resumed._events)
         assert resumed.failed_["round"].tolist() == [6]
         compare = self.alike if how == "file" else self.same
         compare(resumed, optimizer)

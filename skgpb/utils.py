@@ -1,8 +1,4 @@
-"""Validation helpers of the library; the only module that touches scikit-learn's private names.
-
-A class of one's own may take from here what ``__all__`` names, to say what its parameters may be.
-All else may change in any version.
-"""
+"""Validation helpers of the library; the only module that touches scikit-learn's private names."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
 from sklearn.utils._param_validation import Interval as _Interval
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.validation import check_array
 from sklearn.utils.validation import validate_data as _validate_data
 
@@ -51,9 +47,6 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 # scikit-learn's has no types: a checker would not know what a decorated method returns.
 fit_context: Callable[..., Callable[[Method], Method]] = _fit_context
 insert_error_scores: Callable[..., None] = _insert_error_scores
-
-#: Names for classes of one's own; the rest of this module is no API.
-__all__ = ["Integral", "Interval", "Real", "StrOptions"]
 
 
 class Interval(_Interval):

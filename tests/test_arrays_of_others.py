@@ -135,7 +135,7 @@ def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path)
     functions = functions_of(whole)
     run.save(tmp_path / "run", omit=functions)
     looks_like(type(run).load(tmp_path / "run", **functions), whole, asked)
-    looks_like(run.repeated(run.events_), whole, asked)
+    looks_like(run._repeated(run._events), whole, asked)
     query = run.ask(**asked)
     twin = copy.deepcopy(run)
     lines = lines_of(lambda: twin.tell(query, answer(query)))
@@ -217,7 +217,7 @@ def test_what_cannot_be_rebuilt_can_be_looked_at_and_fitted_again():
 
     run = GPOOOptimizer(RBF(0.2), bounds=[(0, 1)], alpha=0.01, beta=beta, random_state=0)
     run.run(spread, 5)
-    before, events, query = run.history_, run.events_, run.ask()
+    before, events, query = run.history_, run._events, run.ask()
     works = False
     with pytest.raises(RuntimeError, match="no longer"):
         run.tell(query, 0.5)
@@ -225,7 +225,7 @@ def test_what_cannot_be_rebuilt_can_be_looked_at_and_fitted_again():
         run.recommend()
     assert "fit" in caught.value.__notes__[0]
     assert_array_equal(run.history_, before)
-    assert run.events_[: len(events)] == events
+    assert run._events[: len(events)] == events
     assert len(run.failed_) == 0
     run.set_params(beta=4.0)
     assert len(run.fit(TWELVE[:, :1], TWELVE[:, 1]).history_) == 0

@@ -20,7 +20,8 @@ from skgpb.cli import asked, demo, files, main, words
 from skgpb.cli import search as searching
 from skgpb.cli.asked import above_zero
 from skgpb.cli.where import Condition
-from skgpb.datasets import PrivacyLedger, TableFile
+from skgpb.datasets import PrivacyLedger
+from skgpb.datasets.table import TableFile
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import NoisyAverages, search_by_asking
 

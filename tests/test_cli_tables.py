@@ -21,7 +21,7 @@ from numpy.testing import assert_array_equal
 from skgpb._install import install_command
 from skgpb.cli import main
 from skgpb.cli.where import Condition
-from skgpb.datasets import TableFile
+from skgpb.datasets.table import TableFile
 
 N = 64
 # Some of the numbers are written down below, so that other seeds leave them as they are.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skgpb.cli.where import DEEPEST, Condition
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 
 NAN = np.nan
 COLUMNS = {

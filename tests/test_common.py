@@ -552,13 +552,13 @@ def test_cross_validation_and_set_params(cls):
     assert re.fullmatch(r"\d+", str(len(optimizer.history_)))
 
 
-SEEN = ("alpha_", "events_", "failed_", "history_", "pending_", "seed_", "spent_", "tree_")
+SEEN = ("alpha_", "failed_", "history_", "pending_", "spent_", "tree_")
 
 
 @pytest.mark.parametrize("cls", OPTIMIZERS)
 def test_there_is_nothing_to_see_before_the_start(cls):
     names = [name for name in SEEN if isinstance(getattr(cls, name, None), property)]
-    assert {"events_", "history_", "seed_"} <= set(names)
+    assert {"history_", "pending_"} <= set(names)
     for name in names:
         with pytest.raises(NotFittedError, match=cls.__name__):
             getattr(cls(), name)

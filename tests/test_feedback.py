@@ -121,7 +121,7 @@ def test_shapes_broadcast_and_single_numbers_are_floats():
 def test_an_answer_is_told_with_its_noise():
     opt = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).start()
     opt.tell([[0.5]], *from_counts(3, 40))
-    kind, _, reward, alpha = opt.events_[0]
+    kind, _, reward, alpha = opt._events[0]
     assert (kind, reward, alpha) == ("tell", *from_counts(3, 40))
 
 

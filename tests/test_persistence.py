@@ -248,14 +248,14 @@ def test_events_repeated_are_the_run_and_without_the_last_that_of_before(case):
     run, width = list(runs_of_every_kind())[case]
     rng = np.random.default_rng(0)
     for answer in rng.normal(size=(12, width)):
-        before = run.start().events_
+        before = run.start()._events
         run.tell(run.ask(), answer.tolist() if width > 1 else answer.item())
-    twin = run.repeated(run.events_)
+    twin = run._repeated(run._events)
     assert_array_equal(twin.history_, run.history_)
     assert twin.ask() == run.ask()
     assert twin.get_params().keys() == run.get_params().keys()
     events = [event for event in before if event[0] not in ("learned", "unlearned")]
-    earlier = run.repeated(events)
+    earlier = run._repeated(events)
     assert_array_equal(earlier.history_["reward"], run.history_["reward"][:11])
     assert len(run.history_) == 12
 
@@ -264,6 +264,6 @@ def test_a_fit_of_a_loaded_run_draws_a_seed_of_its_own(tmp_path):
     run = EIOptimizer(bounds=BOUNDS)
     run.tell(run.ask(), 0.5).save(tmp_path / "run")
     resumed = EIOptimizer.load(tmp_path / "run")
-    assert resumed.seed_ == run.seed_
+    assert resumed._seed == run._seed
     x = resumed.ask().points
-    assert resumed.fit(x).seed_ != run.seed_
+    assert resumed.fit(x)._seed != run._seed

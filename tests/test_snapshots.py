@@ -43,7 +43,7 @@ def test_loading_chooses_and_learns_nothing_again(name, tmp_path, monkeypatch):
         loaded = type(run).load(tmp_path / "run", **functions)
     for field in run.history_.dtype.names:
         assert_array_equal(loaded.history_[field], run.history_[field])
-    assert [each[0] for each in loaded.events_] == [each[0] for each in run.events_]
+    assert [each[0] for each in loaded._events] == [each[0] for each in run._events]
     assert loaded.pending_ == run.pending_ == [pending]
     for _ in range(3):
         asked_for = [each.ask(**asked) for each in (loaded, run)]
@@ -81,8 +81,8 @@ def test_a_query_is_written_once(tmp_path):
     queries = [event[1]["query"] for event in document_of(tmp_path / "run")["events"]]
     assert sum(isinstance(each, str) for each in queries) == 2
     assert [each for each in queries if not isinstance(each, str)] == [
-        int(query.index != run.events_[0][1].index)
-        for i, (_, query, *_) in enumerate(run.events_)
+        int(query.index != run._events[0][1].index)
+        for i, (_, query, *_) in enumerate(run._events)
         if not isinstance(queries[i], str)
     ]
 

@@ -164,7 +164,7 @@ def gp_ucb(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, An
         optimizer.tell(arm, values[arm.index] + NOISE * rng.normal())
         pulled.append(arm.index)
     regret = np.cumsum(values.max() - values[pulled])[t - 1]
-    beta = np.array([optimizer.theory_beta(int(each), len(ARMS)) for each in t])
+    beta = np.array([optimizer._theory_beta(int(each), len(ARMS)) for each in t])
     bound = gp_ucb_bound(t, gains(ARMS[pulled], n), beta, NOISE**2)
     return regret, bound, t * np.ptp(values)
 

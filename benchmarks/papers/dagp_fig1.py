@@ -38,7 +38,7 @@ from benchmarks._common import (
 from benchmarks.papers._dagp import MEMBERS, Member
 from benchmarks.papers.dagp_fig2 import WIDTHS, drawn
 from benchmarks.papers.dagp_fig3 import build
-from skgpb.problems import ArmsProblem
+from skgpb.problems.gp_draws import ArmsProblem
 
 N_ROUNDS = 25
 NEAR = 0.1

@@ -35,7 +35,8 @@ from benchmarks.papers._dagp import (
     save_curves,
 )
 from benchmarks.papers.dagp_fig3 import build
-from skgpb.problems import ArmsProblem, gp_draw
+from skgpb.problems import gp_draw
+from skgpb.problems.gp_draws import ArmsProblem
 from skgpb.problems.simulation import simulate
 
 BUDGET = 50

@@ -38,7 +38,8 @@ from benchmarks.papers._dagp import (
     print_regrets,
     save_curves,
 )
-from skgpb.problems import ArmsProblem, gp_draw
+from skgpb.problems import gp_draw
+from skgpb.problems.gp_draws import ArmsProblem
 from skgpb.problems.simulation import simulate
 
 BUDGET = 50

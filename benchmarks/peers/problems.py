@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb.kernels._boxes import representatives
-from skgpb.problems import branin, gpoo_function
+from skgpb.problems import gpoo_function
+from skgpb.problems.indirect import branin
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 HARTMANN_A = np.array(

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import argument_parser, format_table, positive_int, write_csv
 from skgpb import KGOptimizer
 from skgpb.domains import Cells
-from skgpb.kernels import boxes_from_points
+from skgpb.kernels._boxes import boxes_from_points
 
 NOISE, SIZES, N_ROUNDS = 0.1, (0.05, 0.1, 0.2, 0.4), 20
 KINDS = ("points", "boxes", "cells", "pending")

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb import OnlineGaussianProcessRegressor
-from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.kernels import CellAverage
 
 
 def f(x):
@@ -54,8 +54,8 @@ print("learned:", gpr.kernel_)
 
 gap = np.array([[0.7, 0.85]])
 grid = np.linspace(0, 1, 400)
-points = boxes_from_points(grid[:, np.newaxis])  # a point is a box without width
-middle = boxes_from_points(gap.mean(axis=1, keepdims=True))
+points = np.column_stack([grid, grid])  # a point is a box without width
+middle = np.tile(gap.mean(), (1, 2))
 before = gpr.predict(middle, return_std=True)[1]
 late = f(np.linspace(0.7, 0.85, 100)).mean()
 gpr.partial_fit(gap, [late])

@@ -17,7 +17,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import DAGPUCBOptimizer, GPUCBOptimizer
-from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.optimizers import BaseUCBOptimizer
 
 arms = np.linspace(0, 1, 100)[:, None]
@@ -36,8 +35,8 @@ class SoftmaxUCB(BaseUCBOptimizer):
         uncertainty = posterior.reduction(weights / weights.sum())
         return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
-    def theory_beta(self, t, n_arms):
-        return union_bound_beta(t, n_arms, self.guarantee_.failure_probability)
+    def exploration(self, posterior):
+        return 2.0 * np.log(posterior.t**2 * np.pi**2 * posterior.n_arms / (6.0 * 0.1))
 
 
 # %%

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skgpb.experiments import Side
 from skgpb.experiments.answers import read_answer
 from skgpb.experiments.records import Record
-from skgpb.experiments.sides import exact, list_of, number, shown, values_in
+from skgpb.experiments.sides import Side, exact, list_of, number, shown, values_in
 from skgpb.experiments.texts import cleaned, quoted, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.

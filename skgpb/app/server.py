@@ -10,6 +10,8 @@ from typing import Any
 
 from skgpb._install import install_command
 
+__all__ = ["serve"]
+
 # Default address; another free port if this one is taken.
 HOST, PORT = "127.0.0.1", 8650
 # Addresses that stand for all that this computer has.

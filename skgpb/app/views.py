@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 
 from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
-from skgpb.experiments import Experiment, Side
+from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
-from skgpb.experiments.sides import rounded, shown
+from skgpb.experiments.sides import Side, rounded, shown
 from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]

@@ -15,9 +15,10 @@ from skgpb.cli.arguments import UsageError
 from skgpb.cli.exact import FEWEST, limits_of, rows_of
 from skgpb.cli.features import Limits
 from skgpb.cli.tables import values_of
-from skgpb.datasets import Column
-from skgpb.tables import Categories, Interval, MemoryTable, Subgroup
+from skgpb.datasets.columns import Column
+from skgpb.tables import MemoryTable
 from skgpb.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
+from skgpb.tables.conditions import Categories, Interval, Subgroup
 
 # By default the smallest group has one row in this number of rows.
 GROUPS = 64

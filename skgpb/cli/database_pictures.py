@@ -18,7 +18,8 @@ from skgpb.cli.pictures import (
     label_categories,
     label_dates,
 )
-from skgpb.tables import Categories, Condition, Levels, Moments, Subgroup
+from skgpb.tables import Levels, Moments
+from skgpb.tables.conditions import Categories, Condition, Subgroup
 
 
 def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:

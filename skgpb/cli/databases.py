@@ -22,7 +22,7 @@ from skgpb.cli.tables import check_table
 from skgpb.cli.words import count, number, percent, summary
 from skgpb.datasets.credentials import repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
-from skgpb.tables import Categories, Interval
+from skgpb.tables.conditions import Categories, Interval
 
 # Options that go with --sql; all others are about rows in memory, or about questions.
 GOES = {
@@ -101,7 +101,8 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
 def search_database(arguments: argparse.Namespace) -> None:
     """Search a table of a database."""
     try:
-        from skgpb.integrations.ibis import IbisTable, connect, find_in_database
+        from skgpb.integrations.ibis import IbisTable, find_in_database
+        from skgpb.integrations.ibis.connection import connect
     except ImportError as error:
         raise UsageError(str(error)) from error
     expression = None

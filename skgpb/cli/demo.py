@@ -12,7 +12,8 @@ from skgpb.cli.pictures import PIXELS, draw_photograph
 from skgpb.cli.report import summary_of
 from skgpb.cli.result import result_of
 from skgpb.cli.search import run_search
-from skgpb.datasets import Column, load_flower
+from skgpb.datasets.columns import Column
+from skgpb.datasets.photograph import load_flower
 from skgpb.tables.asking import NoisyAverages
 
 # The smallest groups of the demo are this fraction (1 / n) of the photograph.

@@ -17,10 +17,11 @@ from skgpb.cli.features import Limits
 from skgpb.cli.tables import SearchTable, values_of
 from skgpb.cli.where import written
 from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
-from skgpb.tables import Categories, Interval, MemoryTable, Subgroup
+from skgpb.tables import MemoryTable
 from skgpb.tables.checks import missing_code, repeats
+from skgpb.tables.conditions import Categories, Interval, Subgroup
 from skgpb.tables.finding import Finding, find_and_judge
 from skgpb.tables.memory import shortest
 

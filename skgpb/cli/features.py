@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb.cli.where import written
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
 
 # Number of texts of a column in a summary.

@@ -13,7 +13,7 @@ import numpy as np
 from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import Limits
 from skgpb.cli.words import count, named
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of, mark_recommended, outlined
 
 PIXELS = ["column (pixels)", "row (pixels)"]

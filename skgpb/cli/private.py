@@ -18,7 +18,8 @@ from skgpb.cli.arguments import UsageError, not_negative, positive
 from skgpb.cli.asked import GROUPS, Found
 from skgpb.cli.exact import FEWEST
 from skgpb.cli.tables import SearchTable
-from skgpb.datasets import Column, PrivacyLedger, PrivateAverages
+from skgpb.datasets import PrivacyLedger, PrivateAverages
+from skgpb.datasets.columns import Column
 from skgpb.datasets.ledger import columns_of
 from skgpb.datasets.private import budget_of, check_range
 from skgpb.tables.asking import FIRST

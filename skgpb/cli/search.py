@@ -32,7 +32,7 @@ from skgpb.cli.report import summary_of
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.cli.words import count
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 from skgpb.tables.asking import NoisyAverages, Oracle
 
 # A search needs two groups of two rows.

@@ -11,10 +11,10 @@ import numpy as np
 from skgpb.cli.arguments import UsageError, whole
 from skgpb.cli.where import Condition, written
 from skgpb.cli.words import quoted
-from skgpb.datasets import Column, TableFile, TableFormat
-from skgpb.datasets.columns import TOTAL, CellError
-from skgpb.datasets.format import MOST_TITLES, TableError
+from skgpb.datasets.columns import TOTAL, CellError, Column
+from skgpb.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.datasets.sources import STDIN
+from skgpb.datasets.table import TableFile
 from skgpb.tables.checks import MOST_CHECKED, identity_of
 from skgpb.tables.subgroup import numbered
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skgpb.datasets import Column
+from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import dates_of
 
 _TOKEN = re.compile(

@@ -27,6 +27,8 @@ from scipy.optimize import brentq, minimize_scalar
 
 from skgpb.utils import Real
 
+__all__ = ["epsilon_of", "rho_of"]
+
 # The best order is searched this far around the best order of the classical bound, in logarithms.
 AROUND = 8.0
 # Relative allowance of conversions for rounding.

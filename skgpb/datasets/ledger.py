@@ -35,6 +35,8 @@ from skgpb.exceptions import LoadError
 from skgpb.file_lock import FileLock
 from skgpb.persistence import replace_file
 
+__all__ = ["PrivacyLedger"]
+
 FORMAT, VERSION = "skgpb privacy ledger", 1
 # The protected unit, for which the loss is counted.
 UNIT = "the value of one row"

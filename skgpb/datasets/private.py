@@ -38,6 +38,8 @@ from skgpb.datasets.ledger import PrivacyLedger
 from skgpb.exceptions import PrivacyBudgetError
 from skgpb.utils import Integral, check_numbers
 
+__all__ = ["PrivateAverages"]
+
 # Values are rounded to this many steps of their range, so that sums are exact integers.
 STEPS = 2**20
 # The budget of a row is spent where less than this share is left.

@@ -51,7 +51,7 @@ class TableFile:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from skgpb.datasets import TableFile
+    >>> from skgpb.datasets.table import TableFile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "towns.csv"
     ...     _ = path.write_text("town;east;since\nA;1,5;2001-02-03\nB;3;\n")
@@ -271,7 +271,7 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from skgpb.datasets import read_table
+    >>> from skgpb.datasets.table import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "towns.csv"
     ...     _ = path.write_text("town,east,north\nA,1,2.5\nB,3,4\n")
@@ -310,7 +310,7 @@ def copy_rows(path: str | Path, rows: Collection[int], to: str | Path) -> None:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from skgpb.datasets import copy_rows
+    >>> from skgpb.datasets.table import copy_rows
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path, some = pathlib.Path(folder) / "towns.csv", pathlib.Path(folder) / "some.csv"
     ...     _ = path.write_text("town,east,north\nA,1,2.5\nB,3,4\n")

@@ -14,6 +14,8 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import first_points, in_sides, next_place
 from skgpb.domains.query import PointsQuery, Query
 
+__all__ = ["Allocation"]
+
 
 class Allocation(Query):
     """One arm for each campaign, immutable and hashable.
@@ -87,7 +89,8 @@ class AllocationSet:
     Examples
     --------
     >>> import numpy as np
-    >>> from skgpb.domains import AllocationSet, ArmSet
+    >>> from skgpb.domains.allocations import AllocationSet
+    >>> from skgpb.domains.arms import ArmSet
     >>> budgets = ArmSet(np.array([[0.0], [1.0]]), bounds=np.array([[0.0, 1.0]]))
     >>> both = AllocationSet([budgets, budgets], costs=[np.array([0.0, 1.0])] * 2)
     >>> both.allocation([0, 1])

@@ -21,6 +21,8 @@ from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.domains.value_ranges import representatives_within
 from skgpb.utils import check_inside
 
+__all__ = ["Arm"]
+
 # Smallest number of contexts that represent all of them; there are more as long as the rows are at
 # most MOST_ROWS in all.
 N_CONTEXTS, MOST_ROWS = 10, 2_000
@@ -243,7 +245,8 @@ class ArmSet:
     Examples
     --------
     >>> import numpy as np
-    >>> from skgpb.domains import ArmSet, PointsQuery
+    >>> from skgpb.domains import PointsQuery
+    >>> from skgpb.domains.arms import ArmSet
     >>> arms = ArmSet(np.array([[0.0], [0.5], [1.0]]), bounds=np.array([[0.0, 1.0]]))
     >>> arms.arm(1)
     Arm(index=1, descriptor=[0.5])

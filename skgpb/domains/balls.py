@@ -12,6 +12,8 @@ from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points
 
+__all__ = ["Ball"]
+
 # Position of a ball: its centre in the unit cube, its depth, its number or -1.
 Place = tuple[np.ndarray, int, int]
 

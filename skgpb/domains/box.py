@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+__all__ = ["Box"]
+
 
 class Box(Mapping[str, Any]):
     """A box with named sides and constraints between them.

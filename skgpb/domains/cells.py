@@ -9,6 +9,8 @@ import numpy as np
 
 from skgpb.domains.space import ParameterSpace, SeparateAxis
 
+__all__ = ["Cells"]
+
 # Sizes that differ by less than this share of the box are the same.
 SAME_SIZE = 1e-9
 # A size is frequent if at least FEWEST boxes have it; there are at most MOST_SIZES of them.

@@ -157,7 +157,7 @@ class ChebyshevCovering(Covering):
 
     Examples
     --------
-    >>> from skgpb.domains import ChebyshevCovering
+    >>> from skgpb.domains.covering import ChebyshevCovering
     >>> covering = ChebyshevCovering(1)
     >>> covering.shrink(0)  # [0, 1] around 0.5 is still everything
     >>> covering.shrink(0)  # but [0.25, 0.75] is not

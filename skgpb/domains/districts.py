@@ -10,6 +10,8 @@ from skgpb.domains.arms import ArmSet
 from skgpb.domains.layout import Layout
 from skgpb.utils import as_labels, check_numbers
 
+__all__ = ["Districts"]
+
 
 class Districts:
     """Weighted averages over sets of points: districts with their people, polygons, groups.

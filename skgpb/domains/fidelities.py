@@ -10,6 +10,8 @@ import numpy as np
 from skgpb.domains.cells import Cells
 from skgpb.domains.space import ParameterSpace
 
+__all__ = ["Fidelities"]
+
 
 class Fidelities(Cells):
     """Multi-fidelity queries: points or cells, at a high fidelity and at lower ones.

@@ -23,6 +23,8 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import representatives
 from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_real
 
+__all__ = ["IndirectQuery"]
+
 
 class IndirectQuery(Query):
     """One indirect query, immutable and hashable; ``np.asarray(query)`` gives :attr:`points`.

@@ -27,6 +27,8 @@ from skgpb.domains.value_ranges import DEFAULT_POINTS, capped, points_per_side
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
+__all__ = ["Cell"]
+
 # Node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
 PER_AXIS, IN_ALL = DEFAULT_POINTS

@@ -11,6 +11,8 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.domains.value_ranges import representatives_within
 from skgpb.kernels._boxes import representatives
 
+__all__ = ["PointsQuery", "Query", "Region"]
+
 
 class Query(ABC):
     """A query, immutable and hashable; ``np.asarray(query)`` gives :attr:`points`.

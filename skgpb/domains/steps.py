@@ -10,6 +10,8 @@ import numpy as np
 from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, within_rounding
 from skgpb.utils import check_bounds
 
+__all__ = ["Steps"]
+
 # Maximum number of steps; more are taken for a mistake.
 MOST_STEPS = 10_000
 # Values on a decade of a logarithmic scale, each of three significant digits.

@@ -79,7 +79,7 @@ def entries_of(
     Parameters
     ----------
     events : sequence of tuples
-        ``events_`` of an optimizer.
+        The events of an optimizer.
     numbers : sequence of int
         Numbers of the first entries.
     last : int
@@ -131,7 +131,7 @@ def carried_over(
     changed : sequence of pairs
         The events that were to be repeated, each with the numbers of the entries that it began.
     repeated : sequence of tuples
-        ``events_`` afterwards.
+        The events afterwards.
     """
     numbers: list[int] = []
     lost: dict[Query, list[int]] = {}

@@ -29,6 +29,8 @@ from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
+__all__ = ["Experiment"]
+
 
 class Experiment(KeptRun):
     """An experiment in a file; every change is saved at once.
@@ -172,7 +174,7 @@ class Experiment(KeptRun):
                 data,
                 every,
                 answer or None,
-                space=optimizer.space_,
+                space=optimizer._space,
                 regions=regions,
                 skip_outside=skip_outside,
             )
@@ -224,12 +226,12 @@ class Experiment(KeptRun):
         with self._threads, FileLock(self.path):
             self._read()
             try:
-                before = self._optimizer.events_
+                before = self._optimizer._events
                 told = [i for i, event in enumerate(before) if event[0] in ("tell", "fail")]
                 asked = sum(event[0] == "ask" for event in before[max(told, default=0) :])
                 first = asked if another else 0
                 queries = self._optimizer.ask(first + n)[first:]
-                if len(self._optimizer.events_) > len(before):
+                if len(self._optimizer._events) > len(before):
                     self._count()
                     self._write()
             except BaseException:
@@ -375,7 +377,7 @@ class Experiment(KeptRun):
                 raise ValueError(
                     "regions are not repeated: their averages are not told as replicates"
                 )
-            events = self._optimizer.events_
+            events = self._optimizer._events
             self._repeat([*events, ("ask", asked)], len(events))
             return max(self._entries, key=lambda entry: entry.began).as_dict()
 
@@ -454,10 +456,10 @@ class Experiment(KeptRun):
                 constraints = [constraints]
             every = [changed.get(side.name, side) for side in self._sides]
             # As it began: what was set since is among the events.
-            other = clone(self._optimizer.repeated([]))
+            other = clone(self._optimizer._repeated([]))
             other.set_params(bounds=_bounds_of(every, list(constraints))).start()
             events = self._events_within(other)
-            self._check_pending(other.space_)
+            self._check_pending(other._space)
             before = self._limits()
             self._repeat(events, -1, other)
             self._changes += differences(None, before, self._limits(), check_by(by))
@@ -492,7 +494,7 @@ class Experiment(KeptRun):
 
     def _events_within(self, other: Any) -> list[Any]:
         """Return the events so far, in the coordinates of an optimizer with other sides."""
-        old, new = self._optimizer.space_, other.space_
+        old, new = self._optimizer._space, other._space
         number = {id(entry.query): entry.number for entry in self._entries}
 
         def moved(setting: dict[str, Any], what: str) -> np.ndarray:
@@ -502,7 +504,7 @@ class Experiment(KeptRun):
                 raise ValueError(f"{what} would be outside of the new limits: {error}") from None
 
         events: list[Any] = []
-        for kind, *rest in self._optimizer.events_:
+        for kind, *rest in self._optimizer._events:
             if kind in LEARNING:
                 events.append(None)
             elif kind == "fit":
@@ -530,7 +532,7 @@ class Experiment(KeptRun):
         Parameters
         ----------
         path : path
-            A file of any kind that :class:`~skgpb.datasets.TableFile` reads, with a column for
+            A file of any kind that :mod:`skgpb.datasets.table` reads, with a column for
             every side, and one of answers. Rows without an answer are passed over. Rows that
             violate a constraint are taken, with a note and a warning that name it. What
             ``export`` wrote has more: standard errors, failures, what was skipped, and the
@@ -556,7 +558,7 @@ class Experiment(KeptRun):
         while True:
             # Nobody waits while a table is read.
             with self._reading():
-                sides, space, known = self._sides, self._optimizer.space_, self._described()
+                sides, space, known = self._sides, self._optimizer._space, self._described()
                 name = answer or self._labels["answer"] or None
                 regions = self._has_regions
             past = read_answers(
@@ -575,7 +577,7 @@ class Experiment(KeptRun):
         rows = [row for row in past.rows if row.status != "pending"]
         if not rows:
             raise ValueError("the table has no row with an answer")
-        n = len(self._optimizer.events_)
+        n = len(self._optimizer._events)
         self._optimizer.tell(*_told(self._optimizer, rows))
         self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
         self._count()
@@ -626,7 +628,7 @@ class Experiment(KeptRun):
             entry = self._entry(query)
             if entry.status == "pending":
                 raise ValueError(f"query {query} has no answer yet: tell it")
-            before, events = entry.as_dict(), self._optimizer.events_
+            before, events = entry.as_dict(), self._optimizer._events
             if entry.status == "given":
                 changed = self._correct_given(entry, answer, told, at, events)
             else:
@@ -676,13 +678,13 @@ class Experiment(KeptRun):
                 )
             y[entry.row] = told.value
         if at is not None:
-            X[entry.row] = self._optimizer.space_.point(self._setting(at))
+            X[entry.row] = self._optimizer._space.point(self._setting(at))
         events[0] = kind, X, y
         return 0
 
     def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
         """Return what is told of a setting that was not asked."""
-        space = self._optimizer.space_
+        space = self._optimizer._space
         return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
 
     def undo(self, *, by: str | None = None) -> dict[str, Any]:
@@ -705,7 +707,7 @@ class Experiment(KeptRun):
             if not told:
                 raise ValueError("nothing was told yet that could be taken back")
             entry = max(told, key=lambda each: each.ended)
-            events = self._optimizer.events_
+            events = self._optimizer._events
             events[entry.ended] = None
             self._records.pop(entry.number, None)
             self._repeat(events, entry.ended)
@@ -980,7 +982,7 @@ class Experiment(KeptRun):
                 entry = self._pending_entry(query)
                 asked = {"params": entry.as_dict()["params"]}
                 more = [self._withdraw(entry)]
-        n = len(self._optimizer.events_)
+        n = len(self._optimizer._events)
         self._optimizer.tell(target, value, alpha)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
@@ -997,7 +999,7 @@ class Experiment(KeptRun):
     def _withdraw(self, entry: Entry) -> int:
         """Delete a query, and return its number, which becomes free."""
         if self._lost.pop(entry.number, None) is None:
-            events = self._optimizer.events_
+            events = self._optimizer._events
             events[entry.began] = None
             self._repeat(events, len(events))
         return entry.number
@@ -1050,11 +1052,11 @@ def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
     """Return the setting, or the query about the region, that a row of a table is about."""
     is_region = any(isinstance(value, Ends) for value in setting.values())
     of_regions = isinstance(optimizer, GPOOOptimizer)
-    if not is_region and not (of_regions and optimizer.space_.n_settings < np.inf):
+    if not is_region and not (of_regions and optimizer._space.n_settings < np.inf):
         return setting
     ends = {n: v if isinstance(v, Ends) else Ends(v, v) for n, v in setting.items()}
     first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
-    return optimizer.domain_.query_of_box(optimizer.space_.box_between(first, last))
+    return optimizer.domain_.query_of_box(optimizer._space.box_between(first, last))
 
 
 def _with_past(
@@ -1070,7 +1072,7 @@ def _with_past(
         optimizer.fit([row.setting for row in given], [row.answer for row in given])
     if told:
         optimizer.tell(*_told(optimizer, told))
-    space = optimizer.space_
+    space = optimizer._space
     asked: list[tuple[PastAnswer, Any]] = []
     lost: list[tuple[PastAnswer, Any]] = []
     for row in rows:
@@ -1086,7 +1088,7 @@ def _with_past(
         (lost if isinstance(query, Region) else asked).append((row, query))
     if asked:
         events = [("ask", query) for _, query in asked]
-        optimizer = optimizer.repeated([*optimizer.events_, *events])
+        optimizer = optimizer._repeated([*optimizer._events, *events])
     pending = [row for row, _ in (*asked, *lost)]
     return optimizer, [*given, *told, *pending], [region for _, region in lost]
 

@@ -23,8 +23,8 @@ ENOUGH, TIMES = 5, 2.0
 def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
     """Return the prediction of the answer at a setting."""
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
-    feasible = optimizer.space_.feasible
-    point = optimizer.space_.point(setting)
+    feasible = optimizer._space.feasible
+    point = optimizer._space.point(setting)
     violated = [] if feasible is None else feasible.violated(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},

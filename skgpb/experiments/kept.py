@@ -112,7 +112,7 @@ class KeptRun:
             notes = read_notes(self.path)
             if self._signature() != before:
                 continue
-            if not isinstance(optimizer, KINDS) or optimizer.space_ is None:
+            if not isinstance(optimizer, KINDS) or optimizer._space is None:
                 raise LoadError(
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
                     "names or which an experiment cannot ask: make one with Experiment.create"
@@ -137,7 +137,7 @@ class KeptRun:
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             region = Region(*ends, tuple(map(int, counts)))
-            self._lost[int(number)] = region.named(self._optimizer.space_)
+            self._lost[int(number)] = region.named(self._optimizer._space)
         self._count()
 
     def _write(self) -> None:
@@ -171,10 +171,10 @@ class KeptRun:
         """Renew the entries after something has happened; ``more`` are numbers for new ones."""
         optimizer = self._optimizer
         self._entries = entries_of(
-            optimizer.events_,
+            optimizer._events,
             [*self._numbers, *more],
             self._last,
-            optimizer.space_,
+            optimizer._space,
             optimizer._own.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
@@ -203,9 +203,9 @@ class KeptRun:
             if event is not None and not (i > changed and event[0] in LEARNING)
         ]
         optimizer = self._optimizer if optimizer is None else optimizer
-        self._optimizer = optimizer.repeated([event for event, _ in kept])
-        self._numbers, lost = carried_over(kept, self._optimizer.events_)
+        self._optimizer = optimizer._repeated([event for event, _ in kept])
+        self._numbers, lost = carried_over(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region.named(self._optimizer.space_)
+            self._lost[each] = region.named(self._optimizer._space)
         self._count()

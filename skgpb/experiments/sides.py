@@ -57,7 +57,7 @@ class Side:
 
     Examples
     --------
-    >>> from skgpb.experiments import Side
+    >>> from skgpb.experiments.sides import Side
     >>> Side.parse("temperature=20:90").as_dict()
     {'name': 'temperature', 'kind': 'range', 'low': 20.0, 'high': 90.0}
     >>> Side.parse("catalyst=A,B").bounds

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skgpb._warnings import warn
-from skgpb.datasets import TableFile
 from skgpb.datasets.columns import CellError, Column
 from skgpb.datasets.dates import dates_of, iso_date
 from skgpb.datasets.format import places_of, without_unit
 from skgpb.datasets.numbers import is_missing
+from skgpb.datasets.table import TableFile
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import Answer, read_cell, variance_of
 from skgpb.experiments.records import LONGEST, Record
@@ -116,7 +116,7 @@ def read_answers(
     Parameters
     ----------
     path : path
-        A table of any kind that :class:`~skgpb.datasets.TableFile` reads. Rows in which the answer
+        A table of any kind that :mod:`skgpb.datasets.table` reads. Rows in which the answer
         is missing are passed over.
     sides : sequence of Side
         Sides; the table must have a column for each.

@@ -26,6 +26,8 @@ from skgpb.surrogate.likelihood import last_learning
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import Integral
 
+__all__ = ["GPBanditSampler"]
+
 try:
     import optuna
     from optuna.distributions import (

@@ -12,6 +12,8 @@ from skgpb._install import install_command
 from skgpb.domains.space import equal
 from skgpb.utils import Real
 
+__all__ = ["history_frame"]
+
 try:
     import pandas as pd
 except ImportError as _error:
@@ -52,7 +54,7 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     (3, 3)
     """
     check_is_fitted(optimizer, "bounds_")
-    events = [event for event in optimizer.events_ if event[0] in ("tell", "fail")]
+    events = [event for event in optimizer._events if event[0] in ("tell", "fail")]
     answers = [event for event in events if event[0] == "tell"]
     frame = pd.DataFrame(_settings(optimizer, [event[1] for event in events], feature_names))
     frame.index = pd.RangeIndex(1, len(events) + 1)
@@ -77,10 +79,10 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
     sides = [query.ranges(*ends) for query, ends in zip(queries, corners, strict=True)]
     if queries:
         keys = list(dict.fromkeys(key for side in sides for key in side))
-    elif optimizer.space_ is None:
+    elif optimizer._space is None:
         keys = [f"x{i}" for i in range(optimizer.n_features_in_)]
     else:
-        keys = optimizer.space_.sides
+        keys = optimizer._space.sides
     if names is None:
         # Indirect queries are in a space of their own.
         seen = getattr(optimizer, "feature_names_in_", ())

@@ -1,6 +1,5 @@
 """Kernels of feedback, which wrap a kernel over points, and a kernel over points."""
 
-from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.cell_average import CellAverage
@@ -25,6 +24,4 @@ __all__ = [
     "WeightedSum",
     "WindowMean",
     "WrapperKernel",
-    "boxes_from_points",
-    "representatives",
 ]

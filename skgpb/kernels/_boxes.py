@@ -110,7 +110,7 @@ def check_boxes(boxes: ArrayLike, name: str = "X") -> np.ndarray:
         raise ValueError(
             f"{name} must hold box descriptors [lower_1..lower_d, upper_1..upper_d], an even number"
             f" of columns; got an array of shape {boxes.shape}. Points (n, d) are turned into"
-            " degenerate boxes by skgpb.kernels.boxes_from_points."
+            " degenerate boxes by numpy.hstack([X, X])."
         )
     lower, upper = corners(boxes)
     if not (lower <= upper).all() or not np.isfinite(boxes).all():

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel
 
+__all__ = ["WrapperKernel"]
+
 
 class WrapperKernel(Kernel):
     """Base class of kernels with a parameter ``base``, like ``Exponentiation``.

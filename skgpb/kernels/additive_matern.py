@@ -26,6 +26,8 @@ from sklearn.gaussian_process.kernels import (
 from skgpb._core._additive import additive_covariances
 from skgpb.kernels._radial_products import MATERN
 
+__all__ = ["AdditiveMatern"]
+
 # Shorter rows than this are slow.
 FEW = 8
 

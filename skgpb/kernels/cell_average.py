@@ -19,6 +19,8 @@ from skgpb.kernels._boxes import Rule, axis_counts, midpoint_rule, points_per_bo
 from skgpb.kernels._cell import MAX_EVALUATIONS, CellKernel, Products
 from skgpb.kernels._radial_products import RadialProducts, compile_radial_products
 
+__all__ = ["CellAverage"]
+
 
 class CellAverage(CellKernel):
     r"""Kernel for answers that average over some points of a box, or of several.

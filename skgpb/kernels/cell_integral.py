@@ -22,6 +22,8 @@ from skgpb.kernels._cell import CellKernel, is_point
 from skgpb.kernels._gaussian_products import GaussianProducts
 from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 
+__all__ = ["CellIntegral"]
+
 #: Nodes along each axis of a box over which features are averaged.
 FEATURE_NODES = 16
 

@@ -11,6 +11,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels._white import noise_of_points
 from skgpb.kernels._wrapper import WrapperKernel
 
+__all__ = ["Columns"]
+
 
 class Columns(WrapperKernel):
     """Apply a kernel to some of the columns only, such as contexts or actions.

@@ -32,6 +32,8 @@ from skgpb.kernels._wrapper import same
 from skgpb.kernels.evaluator import relative
 from skgpb.utils import MOST_QUERIES, check_size
 
+__all__ = ["ConditionalMean"]
+
 #: A compressed Gram matrix comes from a factor of the base kernel that misses at most this share
 #: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
 BASE_TRACE = 1e-13

@@ -30,6 +30,8 @@ from skgpb.kernels.evaluator import FeatureEvaluator, origin_of, relative
 from skgpb.roots import nonnegative, pivoted_cholesky
 from skgpb.utils import Integral, Real, box_around, check_numbers
 
+__all__ = ["LowRank"]
+
 #: Numbers in one block of base evaluations (32 MB).
 BLOCK_SIZE = 2**22
 #: Candidates among which landmarks are looked for at once; all are checked in the end.

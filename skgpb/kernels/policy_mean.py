@@ -18,6 +18,8 @@ from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._support import Support, SupportEvaluator
 from skgpb.kernels._white import noise_of_points
 
+__all__ = ["PolicyMean"]
+
 #: Probabilities may miss a sum of one, or zero from below, by this much: rounding.
 PROBABILITY_TOLERANCE = 1e-8
 

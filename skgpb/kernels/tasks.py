@@ -20,6 +20,8 @@ from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, evaluator_of
 from skgpb.utils import check_size
 
+__all__ = ["Tasks"]
+
 #: Variance that a task shares with others, and has for itself, where neither W nor kappa is given.
 SHARED, OWN = 0.9, 0.1
 #: Most tasks, and most functions that they share: the limit is there before anything is made.

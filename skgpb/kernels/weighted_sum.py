@@ -16,6 +16,8 @@ from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator
 from skgpb.utils import as_labels, check_size
 
+__all__ = ["WeightedSum"]
+
 
 class WeightedSum(IndirectKernel):
     r"""Kernel for answers that are weighted sums of f over points, with weights of any sign.

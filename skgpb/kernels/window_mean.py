@@ -53,6 +53,8 @@ from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator, origin_of, relative
 from skgpb.utils import box_around
 
+__all__ = ["WindowMean"]
+
 #: Nodes per axis, and in all, for the mean of a known function over a window.
 MEAN_NODES, MEAN_POINTS = 48, 20_000
 #: Numbers of nodes that are tried, per axis or per panel.

@@ -1,7 +1,6 @@
 """Model selection: hyperparameters found by a bandit, and optimizers judged by replaying data."""
 
-from skgpb.domains.space import ParameterSpace
 from skgpb.model_selection.scorer import bandit_scorer
 from skgpb.model_selection.search import BanditSearchCV
 
-__all__ = ["BanditSearchCV", "ParameterSpace", "bandit_scorer"]
+__all__ = ["BanditSearchCV", "bandit_scorer"]

@@ -14,6 +14,8 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.search import Search
 from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size, in_contexts
 
+__all__ = ["bandit_scorer"]
+
 MAX_SEED = np.iinfo(np.int32).max
 
 

@@ -45,6 +45,8 @@ from skgpb.utils import (
     warn_or_raise_about_fit_failures,
 )
 
+__all__ = ["BanditSearchCV"]
+
 # Lower bound of the noise of a score, as a fraction of the standard deviation of all scores.
 LEAST_NOISE = 1e-3
 # After this many successive queries without a new setting, a new one is drawn at random,

@@ -4,7 +4,6 @@ from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
-from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer, MaxValueSearch
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
@@ -73,5 +72,4 @@ __all__ = [
     "TargetsOptimizer",
     "TreeSearch",
     "URGPUCBOptimizer",
-    "variation_bound",
 ]

@@ -260,8 +260,8 @@ class BaseBanditOptimizer(
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
 
-    # Seed of everything random in a run, or of each of its parts.
-    _seed: Any
+    # Seed of everything random in a run, or of each of its parts; None where nothing is random.
+    _seed: Any = None
 
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
@@ -373,8 +373,8 @@ class BaseBanditOptimizer(
 
     def _domain(self) -> np.ndarray | None:
         """Return bounds (d, 2) from the parameters, or None without a domain."""
-        if self.space_ is not None:
-            return self.space_.bounds
+        if self._space is not None:
+            return self._space.bounds
         return None if self._own.bounds is None else check_bounds(self._own.bounds)
 
     @property
@@ -389,7 +389,7 @@ class BaseBanditOptimizer(
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
         self._given = SimpleNamespace(**given)
-        self.space_: ParameterSpace | None = self._make_space()
+        self._space: ParameterSpace | None = self._make_space()
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -592,22 +592,20 @@ class BaseBanditOptimizer(
     def ask(self, n: int | None = None, *, context: Any = None, another: bool = False) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
-        Asking again before a ``tell``, in the same context, returns the same queries. Queries asked
-        for and not yet told stay pending (``pending_``): later ones differ from them and assume
-        that their answers will reduce the uncertainty, which the variance allows to compute
-        exactly.
+        Asking again before a ``tell``, in the same context, returns the same queries. Until they
+        are told queries are pending (``pending_``): later ones differ from them and count on their
+        answers to reduce the uncertainty.
 
         Parameters
         ----------
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            The present context, where there are ``context_bounds``; in the user's units, and as a
-            dict if a side is no number, where their sides have names. The query then knows it, as
-            ``query.context``.
+            The present context, where there are ``context_bounds``: in the user's units, a dict if
+            a side is no number. The query has it as ``query.context``.
         another : bool, default=False
-            Whether they are to be others than all that are pending, as for workers that take a
-            query each, whenever one is free.
+            Whether they are to differ from all that are pending, as for workers that take a query
+            each, whenever one is free.
 
         Returns
         -------
@@ -728,24 +726,18 @@ class BaseBanditOptimizer(
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
-        A reward of None says that the evaluation failed. It is recorded in ``failed_``, nothing
-        is learned from it, and the query is not asked again for a while: until 2 further answers
-        or failures were told, 4 after its second failure, 8 after its third. So a query that
-        cannot be evaluated costs few evaluations, and one that was unlucky gets another chance.
-        Meanwhile it counts as pending.
-
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             The evaluated query: from :meth:`ask` (in any order, also after pickling), a region
-            from ``recommend(side=...)``, or points, if the reward is the average of f over them. If
-            the sides have names, a dict with a value for each of them, the ``params`` of a query,
-            or, if all sides are numbers, rows of numbers in their order, in the user's units. With
-            n rewards, n of
-            these: a list, the rows of an array (n, d), or a table with a column for each side. So
-            a run takes existing data, before it begins or later; see also :meth:`fit`.
+            from ``recommend(side=...)``, or points over which the reward is the average of f. Where
+            sides have names, a dict with a value for each, the ``params`` of a query, or numbers in
+            the user's units if all sides are numbers. With n rewards n of these: a list, the rows
+            of an array (n, d), or a table with a column for each side.
         reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer; None if the evaluation failed.
+            The noisy answer. None says that the evaluation failed: it is listed in ``failed_``,
+            and the query counts as pending until 2 further answers or failures were told, 4 after
+            its second failure, 8 after its third.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 
@@ -759,11 +751,8 @@ class BaseBanditOptimizer(
             For rewards that are not finite real numbers, negative noise variances, queries of
             another optimizer and points outside the bounds.
         KeyboardInterrupt, or any other exception
-            The state is then as before, or, if it comes when all is done, as if nothing had come:
-            of several answers all are taken or none is. ``query in opt.pending_`` says that the
-            answer to a query that was asked is still to be told; in any case ``history_`` and
-            ``failed_`` have what was taken. Warnings that a filter turns into errors come when
-            all are taken.
+            Of several answers all are taken or none is. ``query in opt.pending_`` says that the
+            answer to a query that was asked is still to be told.
 
         Warns
         -----
@@ -888,59 +877,46 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         objective : callable
-            Takes a query and returns its noisy reward, or None where the evaluation failed. NaN, an
-            infinity and whatever else :meth:`tell` refuses as a reward are failures as well. A
+            Takes a query and returns its noisy reward, or None where the evaluation failed. A
             function of x is given as :class:`of_x(function) <skgpb.of_x>`.
         budget : int, default=None
             Number of evaluations, at least 1; failed ones count. None where ``max_cost`` or
             ``contexts`` say how many there are.
         contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
             With ``context_bounds``, the contexts in the order in which they arrive, instead of
-            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts,
-            all in the user's units.
+            ``budget`` and ``max_cost``; also a DataFrame or a list of dicts if sides have names.
             The recommendation is for the last one.
         max_cost : float, default=None
             Maximum cost of all queries, > 0, if queries have prices. The last query may overshoot
-            it. Failures cost nothing. Progress is then that of the cost.
+            it. Failures cost nothing.
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
-            Whether to show a progress bar, with the last and the best answer and the time left
-            (needs tqdm: ``pip install skgpb[progress]``).
+            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
         n_jobs : int, default=None
-            Queries evaluated side by side. Without an executor they are asked for and evaluated
-            in batches through joblib, whose backend the caller chooses with
-            :func:`joblib.parallel_config`. Results depend on the number of jobs, not on their
-            timing or on the backend. None means 1 unless in such a context, -1 as many as the
-            backend has. With an executor None and -1 mean as many as it has workers.
+            Queries evaluated side by side: without an executor in batches, by the backend of
+            :func:`joblib.parallel_config`. None means 1 unless in such a context, -1 as many as the
+            backend has; with an executor both mean as many as it has workers.
         executor : concurrent.futures.Executor, default=None
-            Executor of the evaluations: threads, processes or other machines, see
-            :ref:`many-machines`. Every answer is told when it arrives, and the next query is asked
-            for at once, so that no worker waits for another. With one job the run is that without
-            an executor; with more it depends on the order in which answers arrive. The executor is
-            not shut down.
+            Threads, processes or other machines that evaluate, see :ref:`many-machines`. The next
+            query is asked for whenever an answer arrives, so with several jobs a run depends on the
+            order of the answers. The executor is not shut down.
         on_error : {"record", "raise"}, default="record"
-            Handling of an exception of the objective, and of a returned value that is no answer.
-            "record" tells the query as failed, see :meth:`tell`, with the reason, and goes on; the
-            run ends with RuntimeError only when 10 evaluations in a row have failed.
-            "raise" ends the run, with the exception or with ValueError or TypeError, after telling
-            what else has been evaluated. Whatever ends it, all that was told is kept, and the next
-            run begins with what this one left unevaluated; of what was given to an executor,
-            evaluations that have not begun are cancelled, and those that have are not waited for.
+            What an exception of the objective does, or a value that :meth:`tell` refuses. "record"
+            tells the query as failed and goes on, until 10 evaluations in a row have failed:
+            RuntimeError. "raise" ends the run with the exception, ValueError or TypeError; all
+            that was told is kept, and the next run begins with what this one left unevaluated.
         checkpoint : path, default=None
-            Path to save the run to after every evaluation or batch, see :meth:`save`; also before
-            the first. A file that holds another run is not replaced: ValueError. Nor is one that
-            holds a run of which this optimizer knows nothing, unless ``resume=True``.
+            File to :meth:`save` the run to before the first evaluation and after each. If it
+            holds another run: ValueError.
         resume : bool, default=False
-            Whether to continue the run in the file ``checkpoint``, if there is one, as if nothing
-            had happened, so that a script can be run again after its process was killed. The
-            optimizer must have the parameters of the file, and the data that it began with.
-            ``budget``, ``max_cost`` and ``contexts`` are then those of all, from the first query
-            on, and ``nfev``, ``nfail`` and ``cost`` of the result as well.
+            Whether to continue the run in the file ``checkpoint``, if there is one, so that a
+            script can be started again after its process was killed. The optimizer must have the
+            parameters of the file. ``budget``, ``max_cost``, ``contexts`` and the numbers of the
+            result then count from the first query on.
         verbose : int, default=0
-            1 prints ten lines of progress, with the last and the best answer and the time, 2 a line
-            for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in any case,
-            at level INFO, and failures as warnings.
+            1 prints ten lines of progress, 2 a line for every answer. The logger ``skgpb`` of
+            :mod:`logging` gets every answer at level INFO, and failures as warnings.
         stop : Stop or callable, default=None
             Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
             optimizer that returns True if the run is to end after an answer.
@@ -948,13 +924,12 @@ class BaseBanditOptimizer(
         Returns
         -------
         result : scipy.optimize.OptimizeResult
-            Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
-            or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
-            ``history_``), ``success``, ``message``, ``model`` (how the answers contradict the
-            model of f, empty where they do not) and ``gap``, how much better the best may be
-            (see :meth:`gap`, computed when it is first read); where queries have prices also
-            ``cost``, what was spent. Where all evaluations failed and nothing was known before,
-            ``success`` is False, ``x`` None and ``fun`` NaN.
+            ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
+            ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``,
+            ``message``, ``model`` (how the answers contradict the model of f, empty where they do
+            not), ``gap`` (see :meth:`gap`; computed when it is first read) and, where queries have
+            prices, ``cost``. Where nothing is known ``success`` is False, ``x`` None and ``fun``
+            NaN.
         """
         # The run must have begun before the number of evaluations that a cost allows is known.
         check_run(objective, callback, on_error, verbose)
@@ -1053,10 +1028,8 @@ class BaseBanditOptimizer(
     ) -> None:
         """Write the run to a file from which :meth:`load` continues it identically.
 
-        The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
-        parameters and everything asked and told, exactly. It replaces an older one in one step:
-        a crash, whenever it comes, leaves a whole file. Links are followed, and the permissions of
-        the older file are kept. See :mod:`skgpb.persistence`.
+        The file holds the parameters and everything asked and told, exactly, see
+        :mod:`skgpb.persistence`. A crash, whenever it comes, leaves a whole file.
 
         Parameters
         ----------
@@ -1065,18 +1038,17 @@ class BaseBanditOptimizer(
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
-            Further entries of the file, as JSON has them: a title, units. :meth:`load` ignores
-            them, and :func:`skgpb.persistence.read_notes` reads them.
+            Further entries of the file, as JSON has them, such as a title;
+            :func:`skgpb.persistence.read_notes` reads them.
 
         Raises
         ------
         TypeError
             For parameters that are no data: functions, and kernels of classes that
-            :func:`skgpb.persistence.register_kernel` does not know. Nothing is written then.
+            :func:`skgpb.persistence.register_kernel` does not know.
         ValueError
-            For runs so large that :meth:`load` would refuse the file: of more than about 300,000
-            rounds, with arrays of more than a gigabyte, which ``omit`` leaves out, or with lists of
-            more than about a million numbers, for which arrays can be given.
+            For more than about 300,000 rounds, arrays of more than a gigabyte, which ``omit``
+            leaves out, or lists of more than about a million numbers, which may be arrays.
 
         Examples
         --------
@@ -1085,8 +1057,7 @@ class BaseBanditOptimizer(
         >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
         >>> opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
         >>> opt.tell(opt.ask(), 0.3).save(path)
-        >>> resumed = GPOOOptimizer.load(path)
-        >>> resumed.ask() == opt.ask()
+        >>> GPOOOptimizer.load(path).ask() == opt.ask()
         True
         """
         self._ensure_started()
@@ -1098,10 +1069,7 @@ class BaseBanditOptimizer(
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
-        numbers. A snapshot in the file says what was decided in the run, so that nothing is chosen
-        or learned again, and the posterior takes one factorisation. Its rounding is another than
-        that of the run, by less than what lets queries tie (decision D-G1). In another version of
-        the library the run is repeated round by round, with the hyperparameters that were learned.
+        numbers. In another version of the library the run is repeated round by round.
 
         Parameters
         ----------
@@ -1125,76 +1093,47 @@ class BaseBanditOptimizer(
         Warns
         -----
         ReplayWarning
-            If queries that are chosen again differ from the saved ones, which rounding on
-            another machine or another version of the library may cause. What was told is exact all
-            the same.
+            If queries that are chosen again differ from the saved ones, as another version of the
+            library may choose them. What was told is exact all the same.
         """
         return read_run(cls, BaseBanditOptimizer, path, parameters)
 
     @property
     @reading_log
-    def events_(self) -> list[Event]:
+    def _events(self) -> list[Event]:
         """Everything that happened since the start, in its order.
 
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
         if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)``,
         ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
-        ``count``, and in the place of one about no row, ``("rows", query, count)``. See
-        :meth:`repeated`.
+        ``count``, and in the place of one about no row, ``("rows", query, count)``.
         """
         check_is_fitted(self, "bounds_")
         return list(self._log.events)
 
     @locked
-    def repeated(self, events: Sequence[Event]) -> Self:
-        """Return the run that this one would be, had these events happened.
+    def _repeated(self, events: Sequence[Event]) -> Self:
+        """Return the run that this one would be, had these events happened; it does not change.
 
-        So an answer is corrected or taken back after others have followed it.
-
-        Parameters
-        ----------
-        events : sequence of tuples
-            Events of :attr:`events_` after a change. If an event of learning is left out, as it has
-            to be after the first change, hyperparameters are learned anew at that time.
-
-        Returns
-        -------
-        optimizer : instance of the same class
-            With the same parameters and the same seed. This one is not changed.
-
-        Examples
-        --------
-        >>> from skgpb import GPUCBOptimizer
-        >>> opt = GPUCBOptimizer(arms=[[0.0], [0.5], [1.0]], random_state=0)
-        >>> for answer in (1.0, 25.0):
-        ...     _ = opt.tell(opt.ask(), answer)
-        >>> told = [event for event in opt.events_ if event[0] in ("ask", "tell")]
-        >>> told[3] = ("tell", told[3][1], 2.5, None)  # the comma was forgotten
-        >>> opt.repeated(told).history_["reward"]
-        array([1. , 2.5])
+        So an answer is corrected or taken back after others have followed it. If an event of
+        learning is left out, as it has to be after the first change, hyperparameters are learned
+        anew at that time.
         """
         names = getattr(self, "feature_names_in_", None)
         # When an answer was told is known as long as none before it was left out.
         told, before = (
-            [each for each in log if each[0] in ("tell", "fail")] for log in (events, self.events_)
+            [each for each in log if each[0] in ("tell", "fail")] for log in (events, self._events)
         )
         alike = [one is other for one, other in zip(told, before, strict=False)]
         replay = Replay(
             list(events),
-            self.seed_,
+            self._seed,
             names=None if names is None else list(names),
             times=self._record.times[: (*alike, False).index(False)],
         )
         parameters = {name: own_copy(value) for name, value in self._record.parameters.items()}
         twin, _ = rebuilt(type(self), parameters, replay)
         return twin
-
-    @property
-    @locked
-    def seed_(self) -> Any:
-        """Seed of all random numbers of this run; None if there are none."""
-        check_is_fitted(self, "bounds_")
-        return getattr(self, "_seed", None)
 
     # -- rebuilding a run -----------------------------------------------------------------------
 
@@ -1269,7 +1208,7 @@ class BaseBanditOptimizer(
             arguments = (getattr(points, name) for name in points.arguments)
             told = self._named(type(points)(*arguments))
             points = in_coordinates(told.points)
-        query = query_at(points, self.space_, self.n_features_in_, self._record.pending)
+        query = query_at(points, self._space, self.n_features_in_, self._record.pending)
         if isinstance(query, Query):
             return query
         if isinstance(told, Region):  # it says more than its points
@@ -1376,20 +1315,17 @@ class BaseBanditOptimizer(
     def gap(self, delta: float | None = None, *, rule: str = "draws") -> float:
         """Return how much better than the recommendation the best may be.
 
-        The best is at most this much better with probability 1 - delta. What it is compared with
-        is all that could have been recommended; where these are the regions or the points of a
-        box, finitely many stand for all.
+        The best is at most this much better with probability 1 - delta. It is the best of all that
+        could have been recommended; for the regions or points of a box finitely many stand.
 
         Parameters
         ----------
         delta : float, default=None
             In (0, 1). None stands for 0.05, and for that of ``guarantee`` with intervals.
         rule : {"draws", "interval"}, default="draws"
-            "draws" takes the posterior, drawn jointly. Hyperparameters count as known: where they
-            were learned from few answers the gap is too small, see :ref:`stopping`. "interval" is
-            the largest upper end of an interval less the lower end of the recommendation's: a
-            bound for all that ``guarantee`` says of f, at all times at once, with probability
-            1 - ``guarantee.failure_probability``, which must be at most delta.
+            "draws" takes joint draws of the posterior, as if hyperparameters were known, see
+            :ref:`stopping`. "interval" is the largest upper end of :meth:`interval` less the lower
+            end of the recommendation's; ``guarantee.failure_probability`` must be at most delta.
 
         Returns
         -------

@@ -10,9 +10,14 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skgpb._core._tree import Tree
-from skgpb.domains import BoxPartition, PoolPartition
 from skgpb.domains.mixed import deepest_cut, partition_of_box
-from skgpb.domains.partition import Partition, deepest_level, points_per_axis
+from skgpb.domains.partition import (
+    BoxPartition,
+    Partition,
+    PoolPartition,
+    deepest_level,
+    points_per_axis,
+)
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
 from skgpb.utils import (

@@ -32,9 +32,9 @@ class Saved(Replayable, Protocol):
     """What a file needs of an optimizer."""
 
     @property
-    def seed_(self) -> Any: ...
+    def _seed(self) -> Any: ...
     @property
-    def events_(self) -> list[Event]: ...
+    def _events(self) -> list[Event]: ...
     def _snapshot(self) -> dict[str, Any]: ...
 
 
@@ -51,7 +51,7 @@ def write_run(
     writer = Writer()
     parameters = encode_parameters(writer, optimizer._record.parameters, omit)
     names = getattr(optimizer, "feature_names_in_", None)
-    events = [_encoded(writer, *event) for event in _without(omit, optimizer.events_)]
+    events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -59,7 +59,7 @@ def write_run(
         "class": type(optimizer).__name__,
         "parameters": parameters,
         "omitted": sorted(omit),
-        "seed": optimizer.seed_,
+        "seed": optimizer._seed,
         "feature_names": None if names is None else list(names),
         "times": [None if isnan(each) else each for each in optimizer._record.times],
         "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
@@ -136,19 +136,19 @@ def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume:
         kept = read_run(type(optimizer), every, path, {}, optimizer._lock)
     except LoadError as error:
         raise LoadError(f"checkpoint {error}: delete it or choose another name") from error
-    if _begins(optimizer.events_, kept.events_):
+    if _begins(optimizer._events, kept._events):
         return
-    n = sum(event[0] in ANSWERED for event in kept.events_)
+    n = sum(event[0] in ANSWERED for event in kept._events)
     name = f"checkpoint {os.fspath(path)!r} holds a run of {n} answers"
     if not resume:
         raise ValueError(
             f"{name}, which this one would replace: resume=True continues it, budget being the "
             "number of all answers then; otherwise delete it or choose another name"
         )
-    if not _begins(kept.events_, optimizer.events_):
+    if not _begins(kept._events, optimizer._events):
         raise ValueError(f"{name} that began with other data or answers: choose another name")
     parameters = kept.get_params(deep=False)
-    later = {each for kind, *rest in kept.events_ if kind == "set" for each in rest[0]}
+    later = {each for kind, *rest in kept._events if kind == "set" for each in rest[0]}
     for parameter, value in optimizer.get_params(deep=False).items():
         if parameter in later:
             continue

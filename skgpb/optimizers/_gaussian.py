@@ -42,6 +42,8 @@ from skgpb.utils import (
     validate_params,
 )
 
+__all__ = ["ModelParameters"]
+
 # Regions that recommend() looks into at each level.
 BEAM = 16
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
@@ -148,12 +150,6 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    @property
-    @locked
-    def guarantee_(self) -> Guarantee:
-        """Assumptions about f and the noise: ``guarantee``, or the defaults."""
-        return self._own.guarantee or USUAL
 
     def _set_params(self, params: dict[str, Any]) -> None:
         if any(name.startswith("guarantee__") for name in params):
@@ -279,8 +275,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         Returns
         -------
         criticism : Criticism
-            Standardised leave-one-out residuals, and whether the answers contradict the model. It
-            is for looking; a run looks by itself, and warns.
+            Standardised leave-one-out ``residuals``, and whether the answers contradict the model,
+            see :ref:`model-criticism`. It is for looking; a run looks by itself, and warns.
 
         Raises
         ------
@@ -393,20 +389,12 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         beta = getattr(self, "beta", None)
         return isinstance(beta, str) and beta == "rkhs"
 
-    @property
-    @locked
-    def widths_hold_(self) -> bool:
-        """True if all that the intervals rest on, ``guarantee`` and ``kernel`` aside, is so."""
-        check_is_fitted(self, "surrogate_")
-        return self._widths().unfounded is None
-
     @locked
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Interval in which f lies at points, for all points and all rounds at once.
 
-        With a probability of at least 1 - ``guarantee.failure_probability`` f is within these ends
-        everywhere and whenever they are asked for, however queries were chosen, if f and the noise
-        are as ``guarantee`` says (:mod:`skgpb.surrogate.widths`).
+        It holds with probability 1 - ``guarantee.failure_probability``, however queries were
+        chosen, if f and the noise are as ``guarantee`` says, see :doc:`/user_guide/guarantees`.
 
         Parameters
         ----------
@@ -486,7 +474,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if any(getattr(self._own, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
-        n, space = len(there), self.space_ if context is None else self._actions
+        n, space = len(there), self._space if context is None else self._actions
         bounds, seen = self.bounds_[n:], self._places_seen()[:, n:]
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -498,12 +486,12 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).named(self.space_)
+        return Region(lower, upper, (1,) * n + best.counts).named(self._space)
 
     def _places_seen(self) -> np.ndarray:
         """Points, or centres of regions, that were observed, shape (n, d)."""
         d = len(self.bounds_)
-        if self.space_ is not None and self.space_.discrete:
+        if self._space is not None and self._space.discrete:
             boxes = np.array([row[0] for row in self._record.history]).reshape(-1, 2 * d)
         else:
             boxes = self._gp.observed.rows
@@ -517,8 +505,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             self._check_consistent(kernel)
         self._seed = self._draw_seed() if seed is None else seed
         options, bounds = self._options(), self.bounds_
-        if self.space_ is not None and isinstance(kernel, CellKernel):
-            bounds = self.space_.column_bounds
+        if self._space is not None and isinstance(kernel, CellKernel):
+            bounds = self._space.column_bounds
         origin = origin_of_rows(kernel, bounds)
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
@@ -550,8 +538,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _default_prior(self) -> Prior:
         """Prior under which a kernel that the user did not choose is learned."""
-        if self.space_ is not None and self.space_.discrete:
-            return kernel_on_settings(None, self.space_).prior
+        if self._space is not None and self._space.discrete:
+            return kernel_on_settings(None, self._space).prior
         return default_prior(self.bounds_)
 
     def _usual_noise(self) -> tuple[float, float]:

@@ -272,7 +272,7 @@ def mended(optimizer: Optimizer) -> Optimizer:
         except Exception as error:
             error.add_note(
                 "So the run cannot be rebuilt after a change that did not come to its end. "
-                "history_, failed_ and events_ have all that was told, and fit starts anew."
+                "history_ and failed_ have all that was told, and fit starts anew."
             )
             raise
     for name, value in optimizer.get_params(deep=False).items():

@@ -16,7 +16,7 @@ class NamedSides:
 
     # Attributes of the class that it is mixed into.
     bounds: Any
-    space_: ParameterSpace | None
+    _space: ParameterSpace | None
     _own: Any
 
     #: Of an optimizer that has no contexts.
@@ -75,11 +75,11 @@ class NamedSides:
 
     def _points_of(self, X: Any) -> Any:
         """Convert settings to points of the box; inputs without names are returned unchanged."""
-        return X if self.space_ is None else self.space_.points(X)
+        return X if self._space is None else self._space.points(X)
 
     def _rows_asked(self, X: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        if self.space_ is None and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+        if self._space is None and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
             # Columns in another order than those given to fit are refused.
             return validate_data(self, X, dtype=np.float64, reset=False)
         return self._points_of(X)
@@ -90,7 +90,7 @@ class NamedSides:
 
     def _named(self, query: Query) -> Query:
         """Let a query that was not made by the domain know the names of its sides."""
-        return query.named(self.space_)
+        return query.named(self._space)
 
 
 class NamedQueries(NamedSides):
@@ -113,7 +113,7 @@ class NamedQueries(NamedSides):
     @property
     def _box(self) -> np.ndarray | None:
         """Return ``bounds`` as an array (d, 2), or None."""
-        return _coordinates(self._own.bounds, self.space_, "bounds")
+        return _coordinates(self._own.bounds, self._space, "bounds")
 
     @property
     def _query_box(self) -> Any:
@@ -123,7 +123,7 @@ class NamedQueries(NamedSides):
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
         same = self._own.query_bounds is None and box is self.bounds_
-        return self.space_ if same else self._query_space
+        return self._space if same else self._query_space
 
     def _rows_asked(self, A: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""

@@ -13,6 +13,8 @@ from typing import Any
 
 from skgpb.utils import Real, check_size
 
+__all__ = ["Stop"]
+
 # Probability with which a gap may be larger than it is said to be, unless one is named.
 DELTA = 0.05
 

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import first_best
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
@@ -41,6 +42,8 @@ from skgpb.optimizers._region_search import (
 )
 from skgpb.optimizers._variation import answer_deviations
 from skgpb.utils import Integral, StrOptions
+
+__all__ = ["PartitionSearch"]
 
 # A difference counts as positive from this many of its standard deviations on.
 KNOWN = 2.0
@@ -234,9 +237,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _warn_of_grid(self, domain: BoxPartition, best: Cell) -> None:
         """Warn if a cell half a side away from one of the finest is known to be better."""
         step = 0.5 * np.diag(best.upper - best.lower)
-        if self.space_ is not None:
+        if self._space is not None:
             # No run of values lies half a side away from another.
-            step[[axis.discrete for _, axis in self.space_.axes]] = 0.0
+            step[[axis.discrete for _, axis in self._space.axes]] = 0.0
         corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
         boxes = np.hstack([corners, corners + best.upper - best.lower])
         low, high = self.bounds_.T
@@ -258,7 +261,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Return how the domain is cut into cells."""
         return Cutting(
             self._own.pool,
-            self.space_,
+            self._space,
             self._own.n_children,
             self._own.feedback,
             self._own.n_representatives,
@@ -306,7 +309,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        box, space = self._box_of(d), self.space_
+        box, space = self._box_of(d), self._space
         if self._own.pool is None or isinstance(self._own.feedback, Kernel):
             counts = self._cutting().counts(d)
             return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, space)

@@ -10,13 +10,15 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
+__all__ = ["BaseUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BaseUCBOptimizer(Search):
     r"""Base class for your own upper confidence bound: the mean plus a bonus with beta.
 
     A subclass defines the acquisition function, :meth:`acquisition`, with beta_t from
-    :meth:`exploration`, and the value of beta="theory", :meth:`theory_beta`. They are given a
+    :meth:`exploration`, which it may define as well. Both are given a
     :class:`~skgpb.optimizers.Round`.
 
     >>> from skgpb.optimizers import BaseUCBOptimizer
@@ -60,25 +62,13 @@ class BaseUCBOptimizer(Search):
         if callable(self.beta):
             return check_callable_value(self.beta, posterior.t, "beta")
         if self.beta is None or self.beta == "theory":
-            return max(0.0, self.theory_beta(posterior.t, posterior.n_arms))
+            return max(0.0, self._theory_beta(posterior.t, posterior.n_arms))
         return self._widths().beta() if self.beta == "rkhs" else float(self.beta)
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
-        """Return the exploration term that beta="theory" stands for.
-
-        Parameters
-        ----------
-        t : int
-            Round, counted from 1.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        beta : float
-        """
+    def _theory_beta(self, t: int, n_arms: int) -> float:
+        """Return what beta="theory" stands for in round t, counted from 1."""
         raise ValueError(
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
-            "the round, or define theory_beta(t, n_arms)"
+            "the round, or define exploration(posterior)"
         )

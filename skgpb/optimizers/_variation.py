@@ -89,7 +89,7 @@ def variation_bound(
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb.optimizers import variation_bound
+    >>> from skgpb.optimizers._variation import variation_bound
     >>> variation_bound(RBF(0.2), [(0, 1)], max_depth=2).round(1)
     array([18.3, 17.3, 11.4,  6.6])
     """

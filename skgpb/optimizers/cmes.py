@@ -58,6 +58,8 @@ from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
+__all__ = ["CMESOptimizer", "MaxValueSearch"]
+
 
 @dataclass(eq=False, repr=False)
 class MaxValueSearch(NamedQueries):
@@ -110,7 +112,7 @@ class MaxValueSearch(NamedQueries):
             *best, variance = posterior.once("best", lambda: self._best_of_draws(posterior))
             covariance = posterior.covariance_with(*best)
             return linear_information(covariance / unit**2, std, noise, variance / unit**2)
-        maxima = posterior.once("maxima", lambda: self.sample_maxima(posterior))
+        maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
         counted = noise if self._counts_noise else None
         return conditional_max_value_entropy(posterior.mean / unit, std, maxima / unit, counted)
 
@@ -121,7 +123,7 @@ class MaxValueSearch(NamedQueries):
         return *members, float(values.max(axis=1).var())
 
     @locked
-    def sample_maxima(self, posterior: Round) -> np.ndarray:
+    def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value of f, shape (n_max_values,)."""
         if self.max_values == "gumbel":
             mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
@@ -217,7 +219,7 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
                 "information must be 'auto' or 'joint' if targets are Cells; got "
                 f"{self.information!r}"
             )
-        return CellSet(given, kernel, self.bounds_, self.space_, self._own.n_points)
+        return CellSet(given, kernel, self.bounds_, self._space, self._own.n_points)
 
     @property
     def _has_rivals(self) -> bool:

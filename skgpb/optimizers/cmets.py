@@ -44,6 +44,8 @@ from skgpb.utils import (
     check_callable_value,
 )
 
+__all__ = ["CMETSOptimizer"]
+
 
 class CellWindow:
     """Centres and half-widths of the images of cells, for rows [centre, K^-depth].
@@ -122,8 +124,8 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
 
     Attributes
     ----------
-    leaves_, next_leaves_ : list of (depth, index)
-        L and L' of Algorithm 1.
+    leaves_ : list of (depth, index)
+        L of Algorithm 1.
 
     Notes
     -----
@@ -281,7 +283,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
 
     @property
     @locked
-    def next_leaves_(self) -> list[tuple[int, int]]:
+    def _next_leaves(self) -> list[tuple[int, int]]:
         """L' of Algorithm 1, the children of leaves, as (depth, index)."""
         return sorted(self._next)
 
@@ -327,7 +329,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         if not by_root or root is None or self._pairs[0] is not None:
             return super()._domain()
         self._answered = self._query_kernel(None, None)
-        self.space_: ParameterSpace | None = self._query_space
+        self._space: ParameterSpace | None = self._query_space
         return root
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:

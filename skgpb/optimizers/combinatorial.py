@@ -213,7 +213,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._own.costs is None)
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
-        self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
+        self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _notice(self, named: Collection[str] = ()) -> None:
         # Other names are those of campaigns, whose optimizers are cloned at the start.
@@ -235,10 +235,10 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         ):
             optimizer.fit(x, rewards)
         self._record.n_fitted, self._played = len(y), [X]
-        self._seed = [optimizer.seed_ for optimizer in self.optimizers_]
+        self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
-        campaigns = [(each.events_, each._snapshot()) for each in self.optimizers_]
+        campaigns = [(each._events, each._snapshot()) for each in self.optimizers_]
         return super()._snapshot() | {"campaigns": campaigns}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
@@ -322,7 +322,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     def _first_allocation(self) -> Allocation | None:
         """Return an allocation of the initial design, None once the design is complete."""
-        n_initial = max(optimizer.n_initial_ for optimizer in self.optimizers_)
+        n_initial = max(optimizer._n_initial for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
         evaluated = [query.points for query in self._record.awaited]

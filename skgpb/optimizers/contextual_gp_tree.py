@@ -31,7 +31,8 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import tied
 from skgpb._core._tree import Tree
 from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, RuleOfChoice, Variation
-from skgpb.domains import ContextCell, ContextPartition
+from skgpb.domains import ContextCell
+from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
@@ -57,6 +58,8 @@ from skgpb.utils import (
     StrOptions,
     check_bounds,
 )
+
+__all__ = ["ContextualGPTreeOptimizer"]
 
 
 class Promise(NamedTuple):
@@ -106,7 +109,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         per axis and 100 in all.
     diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h of the joint partition: g_h times
-        sqrt(2 log(cells / theta)), that of Claim 2 (see :func:`variation_bound`),
+        sqrt(2 log(cells / theta)), that of Claim 2,
         ``c * rho**h``, or any function of h in units of the reward.
     max_depth : int, default=None
         h_max: cells above it are split (strictly, as printed). None stands for equation 3.4.
@@ -133,8 +136,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         The answers; ``expanded`` says whether cells were refined on the way to the query.
     bounds_ : ndarray of shape (d_c + d_a, 2)
         The joint domain.
-    n_context_ : int
-        d_c.
     horizon_ : int
         The current n.
     max_depth_ : int
@@ -350,8 +351,8 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
-        if self.space_ is not None:
-            return self.space_.bounds
+        if self._space is not None:
+            return self._space.bounds
         if self._own.bounds is None:
             return None
         contexts = check_bounds(self._own.context_bounds, "context_bounds")
@@ -378,8 +379,8 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        self.n_context_: int = self._resolved_n_context()
-        n = self.n_context_
+        self._n_context: int = self._resolved_n_context()
+        n = self._n_context
         self._contexts = Contexts(self.bounds_[:n], self._context_space)
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
@@ -387,7 +388,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._parent_of: list[int] = [-1]
         prior, counts = self._query_kernel(d), self._counts(d)
         given = checked_depth(self._own.max_depth, self._own.n_children)
-        of_points = PriorOfPoints(prior, self.space_)
+        of_points = PriorOfPoints(prior, self._space)
         self._constants = Constants.of_prior(
             self._horizon.n, self._own.n_children, self.bounds_, of_points, given
         )
@@ -398,7 +399,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             counts,
             at_center,
             self._constants.max_depth,
-            self.space_,
+            self._space,
         )
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree: Tree = joint.tree
@@ -427,7 +428,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         """Covariance between the answers that the oracle returns."""
         box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
         return kernel_of_regions(
-            self._own.feedback, self._own.kernel, self._counts(d), box, self.space_
+            self._own.feedback, self._own.kernel, self._counts(d), box, self._space
         )
 
     def _follow_horizon(self, t: int) -> None:
@@ -493,7 +494,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _relearned(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        prior, stationary = PriorOfPoints(kernel, self.space_), kernel.base.is_stationary()
+        prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self._own.diameter == "kernel":
             cells = self._constants.log_cells

@@ -24,6 +24,8 @@ from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
+__all__ = ["DAGPUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DAGPUCBOptimizer(BaseUCBOptimizer):
@@ -93,20 +95,20 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         posterior : Round
             Posterior of all arms.
         weights : ndarray of shape (n_targets,), default=None
-            w_t, >= 0. None stands for :meth:`maximum_weights`.
+            w_t, >= 0. None stands for those of Algorithm 1.
 
         Returns
         -------
         values : ndarray of shape (n_arms,)
         """
         if weights is None:
-            weights = self.maximum_weights(posterior)
+            weights = self._maximum_weights(posterior)
         # Equation 37: S_t(x, x') is the fall of the deviation at x' by a pull of x.
         uncertainty = posterior.reduction(weights, self.covariance)
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
     @locked
-    def maximum_weights(self, posterior: Round) -> np.ndarray:
+    def _maximum_weights(self, posterior: Round) -> np.ndarray:
         """Return w_t, how likely each target is the best, Section 5.1; shape (n_targets,)."""
         if callable(self.weights):
             weights = np.asarray(self.weights(posterior), dtype=np.float64)
@@ -131,7 +133,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         return shares_of_first(posterior.draws, self.n_draws, posterior.n_targets)
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
         delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:

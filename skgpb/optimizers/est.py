@@ -19,6 +19,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Real
 
+__all__ = ["ESTOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ESTOptimizer(Search):

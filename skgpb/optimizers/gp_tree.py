@@ -27,8 +27,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._typing import Beta, FeedbackOfRegion, Variation
-from skgpb.domains import BoxPartition, Cell
-from skgpb.domains.partition import sample_cells
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
 from skgpb.guarantee import USUAL
 from skgpb.locks import locked
@@ -40,6 +40,8 @@ from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess
+
+__all__ = ["GPTreeOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -73,7 +75,7 @@ class GPTreeOptimizer(PartitionSearch):
         pool: the member nearest to the mean, at most ``n_representatives`` members, or all.
     diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h: computed from the kernel (see
-        :class:`GPOOOptimizer`), that of Claim 2 ("theory", see :func:`variation_bound`),
+        :class:`GPOOOptimizer`), that of Claim 2 ("theory"),
         ``c * rho**h``, or any function of h in units of the reward.
     max_active : int, default=1000
         Guard against refining breadth first. Once the tree has as many leaves at most one cell
@@ -268,7 +270,7 @@ class GPTreeOptimizer(PartitionSearch):
         """Prior covariance of f between points, from that of the answers to queries."""
         if self._own.pool is not None:
             return kernel
-        return PriorOfPoints(kernel, self.space_)
+        return PriorOfPoints(kernel, self._space)
 
     def _diameter(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""

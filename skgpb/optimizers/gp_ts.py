@@ -21,6 +21,8 @@ from skgpb.optimizers.round import Round
 from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
+__all__ = ["GPTSOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GPTSOptimizer(BaseUCBOptimizer):
@@ -85,7 +87,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
         return self._widths().beta_of_gain(self._gain(t - 1), 2.0)
 

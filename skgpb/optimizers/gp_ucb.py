@@ -24,6 +24,8 @@ from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import FULL_BY_DEFAULT, Round
 from skgpb.utils import Integral, Interval, StrOptions
 
+__all__ = ["GPUCBOptimizer"]
+
 # Last share of a horizon in which queries are chosen by the knowledge gradient, for a small simple
 # regret. It was chosen on one half of ``benchmarks.suite`` (decision D-D9).
 BY_GAIN = 0.2
@@ -129,10 +131,10 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             return super().exploration(posterior)
         default = self.regret == "cumulative" and self.horizon is None
         if default and self._own.kernel is not None:
-            return self.theory_beta(posterior.t, posterior.n_arms)
+            return self._theory_beta(posterior.t, posterior.n_arms)
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
         learned = self._own.kernel is None
-        if learned and self.space_ is not None and self.space_.discrete:
+        if learned and self._space is not None and self._space.discrete:
             beta *= OF_SETTINGS
         if learned and self.regret == "simple" and self.domain_.stands_for_box:
             return self._beyond_known(beta, posterior)
@@ -162,7 +164,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None or self.regret != "simple" or self._own.kernel is not None:
             return None
         every = ONE_IN_SO_MANY.get(len(self.bounds_))
-        if every is None or self.n_context_ or round.t == 1 or (round.t - 1) % every:
+        if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
             return None
         if not (self._pulls and self.domain_.stands_for_box and self._model.is_noisy):
             return None
@@ -183,7 +185,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return last and round.n_targets <= FULL_BY_DEFAULT
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
         delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:

@@ -32,8 +32,9 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._ties import first_best, tied
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
 from skgpb._warnings import warn
-from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
-from skgpb.domains.covering import LEVELS, Covering
+from skgpb.domains import Ball
+from skgpb.domains.balls import Balls
+from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
@@ -59,6 +60,8 @@ from skgpb.utils import (
     StrOptions,
     check_callable_value,
 )
+
+__all__ = ["GPZoomingOptimizer"]
 
 # Maximum number of balls before the first evaluation.
 HEAD_START = 1000
@@ -93,8 +96,8 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         observed are kept.
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         Norm that defines a ball. Under the sup norm the covering oracle is exact in any
-        dimension, see :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls, with
-        d <= 2, it subdivides to a tolerance, see :class:`~skgpb.domains.EuclideanCovering`.
+        dimension, see :mod:`skgpb.domains.covering`; for Euclidean balls, with
+        d <= 2, it subdivides to a tolerance.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         Answer of the oracle to a ball: f at its centre (the paper's case), the average
         over representatives of the ball, or the mean over the whole ball, both within the
@@ -127,8 +130,6 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         The posterior, over box descriptors. It tracks every ball under its number.
     domain_ : Balls
         The balls as queries; ``domain_.ball(index)`` is one of them.
-    covering_ : Covering
-        The balls, in the unit cube.
     tree_ : Bunch
         The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
     history_ : structured ndarray
@@ -196,7 +197,6 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._horizon = Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self.domain_: Balls = self._make_balls(d)
-        self.covering_: Covering = self.domain_.covering
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
         self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
@@ -330,7 +330,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _find_constants(self) -> None:
         """r_min and all that depends on it."""
-        diameter, a = self.covering_.diameter, self._exponent
+        diameter, a = self.domain_.covering.diameter, self._exponent
         if self._own.r_min is None:
             self.r_min_: float = (
                 0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
@@ -348,7 +348,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _relearned(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
-        radii = self.covering_.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
+        radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         if isinstance(self._own.variation, str):
             self._variation = self._bound(radii)
             return
@@ -378,7 +378,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         Balls around the centre and two opposite corners of the domain are looked at.
         """
         d, balls = self.n_features_in_, self.domain_
-        depth = round(np.log2(self.covering_.diameter / radius))
+        depth = round(np.log2(self.domain_.covering.diameter / radius))
         found = []
         for center in (np.full(d, 0.5), np.zeros(d), np.ones(d)):
             if of_answer:
@@ -414,7 +414,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """
         head = min(HEAD_START, self.max_active)
         share = head + (self.max_active - head) * min(1.0, t / self._horizon.n)
-        if self.covering_.effort > MAX_EFFORT:
+        if self.domain_.covering.effort > MAX_EFFORT:
             if not self._exhausted:
                 self._exhausted = True
                 warn(
@@ -521,4 +521,4 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         counts, at_center = self._counts(d), self._own.feedback == "center"
         euclidean = self._own.metric == "euclidean"
         covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
-        return Balls(self.bounds_, covering, None if at_center else counts, self.space_)
+        return Balls(self.bounds_, covering, None if at_center else counts, self._space)

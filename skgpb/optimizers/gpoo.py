@@ -33,6 +33,8 @@ from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.utils import StrOptions, check_one_each, is_sequence
 
+__all__ = ["GPOOOptimizer"]
+
 # expansion="posterior" splits at most SPLITS_PER_ROUND cells after one reward. It splits cells that
 # were not asked only while the tree has fewer than MANY_LEAVES leaves. From then on only leaves
 # that may be the best follow the posterior (D-A12).

@@ -62,6 +62,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
+__all__ = ["IDSOptimizer"]
+
 # Variances of at most this share of the largest one are rounding errors.
 ROUNDING = 1e-14
 

@@ -22,6 +22,8 @@ from skgpb.optimizers.round import Round
 from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
+__all__ = ["IGPUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class IGPUCBOptimizer(BaseUCBOptimizer):
@@ -75,7 +77,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """Theorem 2, with the gain of the round to come, which is no less."""
         return self._widths().beta_of_gain(self._gain(t), 1.0)
 

@@ -46,6 +46,14 @@ from skgpb.utils import (
     check_callable_value,
 )
 
+__all__ = [
+    "IndirectBaseline",
+    "IndirectEIOptimizer",
+    "IndirectMESOptimizer",
+    "IndirectPIOptimizer",
+    "IndirectUCBOptimizer",
+]
+
 # Improvement that the probability of improvement asks for, in standard deviations of the answers:
 # with none the rule stays where it is.
 MARGIN = 0.01
@@ -350,11 +358,11 @@ class IndirectMESOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the information about the largest value of g."""
-        maxima = posterior.once("maxima", lambda: self.sample_maxima(posterior))
+        maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
         return max_value_entropy(posterior.mean, posterior.std, maxima)
 
     @locked
-    def sample_maxima(self, posterior: Round) -> np.ndarray:
+    def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of the largest value of g, shape (n_max_values,)."""
         mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
         return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)

@@ -71,6 +71,8 @@ from skgpb.utils import (
     validate_data,
 )
 
+__all__ = ["IndirectParameters", "IndirectSearch"]
+
 # Points that a recommendation is compared with.
 N_RIVALS = 256
 # A query is asked again, up to MOST_ANSWERS times in all, if its answers lie SURPRISING standard
@@ -312,7 +314,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
         """Return the targets: all points of a box, or the arms of policies."""
-        bounds, space = self.bounds_, self.space_
+        bounds, space = self.bounds_, self._space
         if self._box is None and isinstance(kernel, PolicyMean):
             return PointSet(kernel.arms_, kernel, bounds, space, finite=True)
         points, shape = points_in(bounds, self._own.n_points)
@@ -393,7 +395,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
 
     @property
     @locked
-    def n_initial_(self) -> int:
+    def _n_initial(self) -> int:
         """Size of the first design, without the evaluations that were given to ``fit``."""
         n = self.n_initial
         if n is None:
@@ -579,7 +581,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         rows = check_numbers(self._points_of(given), "targets")
         if rows.shape[1] != len(bounds):
             raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
-        return PointSet(check_inside(rows, bounds), kernel, bounds, self.space_, finite=True)
+        return PointSet(check_inside(rows, bounds), kernel, bounds, self._space, finite=True)
 
     # -- asking -----------------------------------------------------------------------------
 

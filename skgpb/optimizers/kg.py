@@ -16,6 +16,8 @@ from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 
+__all__ = ["KGOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KGOptimizer(Search):

@@ -28,6 +28,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
+__all__ = ["MESOptimizer"]
+
 # Samples of the largest value of a target.
 N_MAX_VALUES = 100
 
@@ -105,10 +107,10 @@ class MESOptimizer(Search):
             if not self._pulls:
                 return np.log(largest_target_information(posterior, self.n_max_values))
             mean, std = posterior.mean, posterior.std
-            return np.log(max_value_entropy(mean, std, self.sample_maxima(posterior)))
+            return np.log(max_value_entropy(mean, std, self._sample_maxima(posterior)))
 
     @locked
-    def sample_maxima(self, posterior: Round) -> np.ndarray:
+    def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
         if self.optimum is not None:
             return np.array([(self._signed(self.optimum) - posterior.offset) / posterior.scale])

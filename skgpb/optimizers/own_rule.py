@@ -26,6 +26,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import StrOptions
 
+__all__ = ["IndirectTargetsOptimizer", "TargetsOptimizer"]
+
 
 def _log_information(round: Round) -> np.ndarray:
     """Logarithm of the information about the largest value of a target."""

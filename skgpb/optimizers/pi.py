@@ -18,6 +18,8 @@ from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real
 
+__all__ = ["PIOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PIOptimizer(Search):

@@ -22,6 +22,8 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances
 from skgpb.utils import check_draws
 
+__all__ = ["Round"]
+
 # covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
 FULL_BY_DEFAULT = 5_000
 # covariance="full" is refused beyond (3.2 GB).

@@ -74,6 +74,8 @@ from skgpb.utils import (
     check_numbers,
 )
 
+__all__ = ["Search"]
+
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
 LEAST_WORTH = 1e-300
 # Rules that recommend one of the queries that were answered.
@@ -111,7 +113,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     n_initial: int | None
     #: Number of sides of contexts.
-    n_context_: int = 0
+    _n_context: int = 0
 
     # Queries and targets, as the posterior tracks them.
     _tracked: Tracked
@@ -245,7 +247,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         Where the kernel is learned, settings are separate, and the best is to be found. In a box of
         numbers there is always a new point beside one that was asked.
         """
-        space = self.space_
+        space = self._space
         separate = not self.domain_.stands_for_box or (space is not None and space.discrete)
         learned = self._own.kernel is None
         return separate and learned and self._is_for_best and self._can_be_seen
@@ -255,7 +257,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         """True if the best is to be found, every query was answered, and answers are exact."""
         if not (self._is_for_best and self._can_be_seen and not self._tracked.queries.follows):
             return False
-        space, rows = self.space_, self.domain_.rows
+        space, rows = self._space, self.domain_.rows
         if self.domain_.stands_for_box and (space is None or not np.isfinite(space.n_settings)):
             return False
         if len(self._gp.observed) < len(rows) or not self._model.is_exact:
@@ -325,7 +327,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     def _first_arm(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
-        n_initial = self.n_initial_
+        n_initial = self._n_initial
         if n_initial <= self._filled:
             return None
         evaluated = self._record.awaited
@@ -355,7 +357,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     @property
     @locked
-    def n_initial_(self) -> int:
+    def _n_initial(self) -> int:
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
@@ -407,7 +409,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     @property
     def _can_be_seen(self) -> bool:
         """Whether the query of the best answer may be what is to be found."""
-        return self._pulls and not self.n_context_
+        return self._pulls and not self._n_context
 
     def _rule_of_best(self) -> RuleOfChoice:
         """Name the rule of recommendation that is best known."""
@@ -453,19 +455,16 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         ----------
         rule : {"posterior", "seen", "independent", "paper"}, default=None
             The rule by which it is chosen: "posterior" and "paper" by the posterior mean, "seen" by
-            the best answer, "independent" by the mean of each query's own answers, which counts the
-            more the more answers there are. If the queries are the targets None stands for "seen"
-            if answers are exact, by ``alpha`` or, if the noise is learned, by the answers
-            themselves. The recommendation is then never worse than the best answer. None stands for
-            "independent" if kernel and noise are learned and predict each answer from all others no
-            better than by their mean, or if answers to the same query show that most of this noise
-            is variation of f. Otherwise None stands for "posterior".
+            the best answer, "independent" by the mean of each query's own answers, shrunk to the
+            mean of all. None takes "posterior", but if the queries are the targets "seen" where
+            answers are exact, and "independent" where a learned model predicts no answer from the
+            others, see :doc:`/user_guide/nothing_known`.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
             In a box, sides of a cell, one for all or one for each: the cell of this size with the
-            best average, wherever it lies. Of separate values it is their number, one where a dict
-            or a single number does not say. None for a target.
+            best average, wherever it lies. Of separate values it is their number, by default one.
+            None for a target.
 
         Returns
         -------
@@ -579,9 +578,9 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         return query, target, value, noise
 
     def _rows_asked(self, X: Any) -> Any:
-        if self.space_ is None or self.domain_.layout.tail != 0.0:
+        if self._space is None or self.domain_.layout.tail != 0.0:
             return super()._rows_asked(X)
-        return self.space_.rows(X)  # the last number may be that of the function
+        return self._space.rows(X)  # the last number may be that of the function
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if self.domain_.names is not None and not isinstance(query, str):
@@ -592,7 +591,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     def _named_arm(self, name: str) -> Arm:
         """Return the query that is called so."""
-        if self.n_context_:
+        if self._n_context:
             raise ValueError(
                 f"{name!r} needs a context, because there are context_bounds: pass a query of "
                 "ask(context=...), or domain_.within(context).named_arm(name)"
@@ -603,8 +602,8 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         if isinstance(points, str) and self.domain_.names is not None:
             return self._named_arm(points)
         if self.domain_.layout.tail == 0.0 and not isinstance(points, Mapping):
-            if self.space_ is not None and not isinstance(points, Coordinates):
-                rows = self.space_.rows(np.atleast_2d(points))
+            if self._space is not None and not isinstance(points, Coordinates):
+                rows = self._space.rows(np.atleast_2d(points))
                 points = rows[0] if np.ndim(points) == 1 else rows
             found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
@@ -835,17 +834,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
-        self.n_context_ = 0
+        self._n_context = 0
         if self._own.context_bounds is None:
             return actions
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
-        if self.space_ is not None:
+        if self._space is not None:
             assert self._context_space is not None
-            self.n_context_ = self._context_space.n_axes
+            self._n_context = self._context_space.n_axes
             return actions
         contexts = check_bounds(self._own.context_bounds, "context_bounds")
-        self.n_context_ = len(contexts)
+        self._n_context = len(contexts)
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
@@ -858,7 +857,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
+        self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
             self._own.kernel,
             self._own.arms,
@@ -866,8 +865,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self._own.targets,
             self._pulls,
             self.bounds_,
-            self.n_context_,
-            self.space_,
+            self._n_context,
+            self._space,
             self._actions,
             self.n_candidates,
         )

@@ -33,7 +33,8 @@ from skgpb._typing import (
     RuleOfChoice,
     Seed,
 )
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
@@ -49,6 +50,8 @@ from skgpb.optimizers._cutting import (
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
+
+__all__ = ["StoOOOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -237,10 +240,10 @@ class StoOOOptimizer(FreeChoice[Cell]):
             mean = self._signed(self.predict(points)).reshape(len(cells), -1)
             return mean.mean(axis=1), np.zeros(len(cells))
 
-        sides = checked_sides(side, self.bounds_, self.space_)
+        sides = checked_sides(side, self.bounds_, self._space)
         lower, upper = np.split(self._observed_boxes()[0], 2, axis=1)
         seen = 0.5 * (lower + upper)
-        return best_placed(moments, seen, self.bounds_, sides, 0.0, self.space_)
+        return best_placed(moments, seen, self.bounds_, sides, 0.0, self._space)
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
@@ -257,7 +260,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         """Return how the domain is cut into cells."""
         return Cutting(
             self._own.pool,
-            self.space_,
+            self._space,
             self._own.n_children,
             self._own.feedback,
             self._own.n_representatives,
@@ -372,8 +375,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         volume = np.prod((boxes[:, d:] - boxes[:, :d]) / side, axis=1)
         order = np.argsort(volume, kind="stable")
         boxes, means = boxes[order], means[order]
-        if self.space_ is not None:
-            X = self.space_.snapped(X)
+        if self._space is not None:
+            X = self._space.snapped(X)
         nearest = [
             np.argmin(
                 (np.maximum(np.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0.0) / side).sum(axis=1)

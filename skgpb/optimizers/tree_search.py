@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb._core._ties import tied
-from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
@@ -21,6 +22,8 @@ from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_draws
+
+__all__ = ["Leaves", "TreeSearch"]
 
 # Most cells that are split after one answer.
 SPLITS_PER_ROUND = 256

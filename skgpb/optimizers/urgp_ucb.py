@@ -21,6 +21,8 @@ from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.utils import StrOptions
 
+__all__ = ["URGPUCBOptimizer"]
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class URGPUCBOptimizer(BaseUCBOptimizer):
@@ -75,7 +77,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
     @locked
-    def theory_beta(self, t: int, n_arms: int) -> float:
+    def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
         delta = (self._own.guarantee or USUAL).failure_probability
         if self.domain_.stands_for_box:

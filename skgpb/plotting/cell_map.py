@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.collections import Collection
     from matplotlib.figure import Figure
 
+__all__ = ["CellMapDisplay"]
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CellMapDisplay:

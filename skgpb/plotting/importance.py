@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
 
+__all__ = ["ImportanceDisplay"]
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImportanceDisplay:

@@ -33,6 +33,8 @@ from skgpb.plotting._axes import (
     with_categories_of,
 )
 
+__all__ = ["PosteriorDisplay"]
+
 # A recommended box with a side below this fraction of the map is marked by the star alone.
 SMALLEST_BOX = 0.04
 

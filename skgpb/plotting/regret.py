@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+__all__ = ["RegretDisplay"]
+
 KINDS = {
     "cumulative": "cumulative regret",
     "average": "regret per round",

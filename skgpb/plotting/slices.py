@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["SliceDisplay"]
+
 # Default number of panels.
 MOST_PANELS = 12
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
     from matplotlib.figure import Figure
 
+__all__ = ["TreeDisplay"]
+
 # Area of a node that was never asked, and the area added for the node asked most often, in points;
 # the first area shrinks if there are more nodes than MANY.
 SMALLEST, LARGEST, MANY = 8.0, 150.0, 300

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from skgpb.roots import symmetric_root
 
-__all__ = ["ArmsProblem", "gp_draw", "gp_draw_kernel"]
+__all__ = ["gp_draw"]
 
 _NOISE_VARIANCE = 0.1
 _N_ARMS = 100
@@ -64,7 +64,7 @@ def gp_draw(
     Parameters
     ----------
     kernel : {"linear", "se", "matern"} or Kernel, default="se"
-        Prior covariance over the rows of ``arms``; a name stands for :func:`gp_draw_kernel`.
+        Prior covariance over the rows of ``arms``; a name for a kernel of the paper.
     arms : array-like of shape (n_arms, d), default=None
         None for the 100 evenly spaced points of [0, 1] of the paper.
     noise_variance : float, default=0.1
@@ -75,6 +75,8 @@ def gp_draw(
     Returns
     -------
     problem : ArmsProblem
+        Has ``arms``, ``values``, ``value(query)``, the noisy ``observe(query, rng)`` with
+        ``noise_variance``, the ``kernel``, the ``rkhs_norm``, and ``optimum`` with ``argmax``.
 
     Notes
     -----

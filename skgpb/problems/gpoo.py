@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
-__all__ = ["GPOOProblem", "gpoo_function"]
+__all__ = ["gpoo_function"]
 
 _PRIOR_VARIANCE = 0.1
 _CONDITIONING_VARIANCE = 0.005
@@ -68,6 +68,8 @@ def gpoo_function(number: int, *, mirrored: bool = False) -> GPOOProblem:
     Returns
     -------
     problem : GPOOProblem
+        Has ``bounds``, ``f(X)``, ``average(query)``, ``integral(query)``, the noisy
+        ``observe(query, rng)`` with ``noise_std``, and ``optimum`` with ``argmax``.
 
     Examples
     --------

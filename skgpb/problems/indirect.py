@@ -30,8 +30,6 @@ from scipy.special import ndtr
 
 from skgpb.utils import MOST_CHILDREN, check_size
 
-__all__ = ["IndirectBranin", "MultiResolutionBranin", "branin"]
-
 _LOWER, _UPPER = np.array([-5.0, 0.0]), np.array([10.0, 15.0])
 _CURVE, _TILT, _LEVEL = 5.1 / (4 * np.pi**2), 5 / np.pi, 6.0
 _WAVE = 10 * (1 - 1 / (8 * np.pi))

@@ -46,6 +46,8 @@ from skgpb.utils import (
     validate_params,
 )
 
+__all__ = ["ConditionalMeanProcess"]
+
 
 class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     r"""Posterior of f and of g(a) = E[f(X) | A = a]: indirect answers without a search.

@@ -34,6 +34,8 @@ from skgpb.surrogate.kernel_parts import AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils import unchanged_by_errors
 
+__all__ = ["GaussianProcess"]
+
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
 # Measured at condition 1e12, 1e-10 moves predictions by 8e-7 and 1e-6 by 6e-4.
 JITTERS = tuple(10.0**e for e in range(-10, -3))

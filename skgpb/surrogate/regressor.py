@@ -36,6 +36,8 @@ from skgpb.utils import (
     warn_at_bounds,
 )
 
+__all__ = ["OnlineGaussianProcessRegressor"]
+
 
 def default_kernel() -> Kernel:
     """The prior of scikit-learn's GaussianProcessRegressor, amplitude and length scale learned."""

@@ -43,23 +43,17 @@ age >= 35 and age < 45
 (array([2, 2]), array([3., 4.]))
 """
 
-from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup
 from skgpb.tables.levels import Levels, Moments
 from skgpb.tables.memory import MemoryTable
-from skgpb.tables.search import SubgroupResult, find_subgroup
+from skgpb.tables.search import find_subgroup
 from skgpb.tables.source import Table
 from skgpb.tables.subgroup import BestSubgroup
 
 __all__ = [
     "BestSubgroup",
-    "Categories",
-    "Condition",
-    "Interval",
     "Levels",
     "MemoryTable",
     "Moments",
-    "Subgroup",
-    "SubgroupResult",
     "Table",
     "find_subgroup",
 ]

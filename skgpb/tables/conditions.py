@@ -26,7 +26,7 @@ class Interval:
 
     Examples
     --------
-    >>> from skgpb.tables import Interval
+    >>> from skgpb.tables.conditions import Interval
     >>> Interval(18, 65).where("age")
     'age >= 18 and age < 65'
     """
@@ -106,7 +106,7 @@ class Categories:
 
     Examples
     --------
-    >>> from skgpb.tables import Categories
+    >>> from skgpb.tables.conditions import Categories
     >>> Categories(("A", "B"), missing=True).where("town")
     "(town in ('A', 'B') or town is missing)"
     """
@@ -153,7 +153,7 @@ class Subgroup:
 
     Examples
     --------
-    >>> from skgpb.tables import Subgroup, Categories, Interval
+    >>> from skgpb.tables.conditions import Subgroup, Categories, Interval
     >>> box = Subgroup((("age", Interval(18, 65)), ("town", Categories(("A",)))))
     >>> print(box)
     age >= 18 and age < 65 and town = 'A'

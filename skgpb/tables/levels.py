@@ -10,6 +10,8 @@ import numpy as np
 
 from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup
 
+__all__ = ["Levels", "Moments"]
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:

@@ -15,6 +15,8 @@ from skgpb._core._sides import Sides
 from skgpb.tables.conditions import Interval, Subgroup
 from skgpb.tables.levels import Levels, Moments, Shape
 
+__all__ = ["MemoryTable"]
+
 # Bins of a number.
 N_BINS = 128
 DATES = (

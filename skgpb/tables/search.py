@@ -46,6 +46,8 @@ from skgpb.tables.levels import Levels, Moments, Shape
 from skgpb.tables.memory import MemoryTable
 from skgpb.tables.source import Table
 
+__all__ = ["find_subgroup"]
+
 # In standard deviations of the target. These constants were chosen on one half of the tables of
 # benchmarks/tables, and checked on the other half afterwards.
 PENALTY, PENALTY_OF_PAIRS = 0.5, 1.0

@@ -8,6 +8,8 @@ from typing import Protocol
 from skgpb.tables.conditions import Subgroup
 from skgpb.tables.levels import Levels, Moments
 
+__all__ = ["Table"]
+
 
 class Table(Protocol):
     """Source of a search: it returns the number of rows of a box and the average target.

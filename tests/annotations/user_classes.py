@@ -13,41 +13,40 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.datasets import (
-    Column,
-    PrivacyLedger,
-    PrivateAnswer,
-    PrivateAverages,
-    TableFile,
-    TableFormat,
-)
+from skgpb.datasets import PrivacyLedger, PrivateAverages
+from skgpb.datasets.account import PrivateAnswer
+from skgpb.datasets.columns import Column
+from skgpb.datasets.format import TableFormat
+from skgpb.datasets.table import TableFile
 from skgpb.domains import (
     Allocation,
-    AllocationSet,
     Arm,
-    ArmSet,
     Ball,
-    Balls,
-    BoxCandidates,
-    BoxPartition,
     Cell,
     Cells,
-    ChebyshevCovering,
     ContextCell,
-    ContextPartition,
     Districts,
-    EuclideanCovering,
     Fidelities,
-    FreeCells,
-    Layout,
-    MixedPartition,
     PointsQuery,
-    PoolPartition,
     Steps,
 )
+from skgpb.domains.allocations import AllocationSet
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.balls import Balls
+from skgpb.domains.box_candidates import BoxCandidates
+from skgpb.domains.contexts import ContextPartition
+from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
+from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.layout import Layout
+from skgpb.domains.mixed import MixedPartition
+from skgpb.domains.partition import BoxPartition, PoolPartition
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import (
     AllocationWarning,
+    AllPendingError,
+    ApproximationWarning,
     BudgetWarning,
+    DatabaseError,
     EvaluationWarning,
     GuaranteeWarning,
     LearningWarning,
@@ -55,11 +54,14 @@ from skgpb.exceptions import (
     ModelWarning,
     NumericalWarning,
     ParameterWarning,
+    PendingWarning,
     PrivacyBudgetError,
     RefinementWarning,
     ReplayWarning,
+    ScansSpentError,
 )
-from skgpb.experiments import Experiment, Side
+from skgpb.experiments import Experiment
+from skgpb.experiments.sides import Side
 from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
     AdditiveMatern,
@@ -72,18 +74,14 @@ from skgpb.kernels import (
     WeightedSum,
     WindowMean,
     WrapperKernel,
-    boxes_from_points,
 )
-from skgpb.model_selection import BanditSearchCV, ParameterSpace
+from skgpb.kernels._boxes import boxes_from_points
+from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers import Leaves, ModelParameters, PartitionSearch, Round, Search, TreeSearch
-from skgpb.problems import (
-    AdvertisingBudget,
-    ArmsProblem,
-    GPOOProblem,
-    IndirectBranin,
-    MultiResolutionBranin,
-    gpoo_function,
-)
+from skgpb.problems import AdvertisingBudget, gpoo_function
+from skgpb.problems.gp_draws import ArmsProblem
+from skgpb.problems.gpoo import GPOOProblem
+from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 from skgpb.surrogate import ConditionalMeanProcess
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.likelihood import Prior
@@ -249,6 +247,7 @@ def errors(folder: Path) -> None:
     """Warnings and errors that programs tell apart."""
     kinds: list[type[Warning]] = [
         AllocationWarning,
+        ApproximationWarning,
         BudgetWarning,
         EvaluationWarning,
         GuaranteeWarning,
@@ -256,6 +255,7 @@ def errors(folder: Path) -> None:
         ModelWarning,
         NumericalWarning,
         ParameterWarning,
+        PendingWarning,
         RefinementWarning,
         ReplayWarning,
     ]
@@ -264,7 +264,8 @@ def errors(folder: Path) -> None:
             warnings.simplefilter("ignore", kind)
     with suppress(LoadError):
         GPOOOptimizer.load(folder / "table.csv")
-    assert issubclass(PrivacyBudgetError, Exception)
+    assert issubclass(PrivacyBudgetError, ValueError) and issubclass(AllPendingError, ValueError)
+    assert issubclass(DatabaseError, RuntimeError) and issubclass(ScansSpentError, RuntimeError)
 
 
 def pictures() -> None:

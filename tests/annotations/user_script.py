@@ -45,29 +45,21 @@ from skgpb.domains import (
     Cell,
     Cells,
     ContextCell,
-    IndirectCell,
     IndirectQuery,
     Query,
     Region,
 )
+from skgpb.domains.indirect import IndirectCell
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.metrics import cumulative_regret, simple_regret
 from skgpb.optimizers import BaseUCBOptimizer
-from skgpb.problems import branin, gpoo_function
+from skgpb.problems import gpoo_function
+from skgpb.problems.indirect import branin
 from skgpb.surrogate import GaussianProcess
-from skgpb.tables import (
-    BestSubgroup,
-    Categories,
-    Interval,
-    Levels,
-    MemoryTable,
-    Moments,
-    Subgroup,
-    SubgroupResult,
-    Table,
-    find_subgroup,
-)
+from skgpb.tables import BestSubgroup, Levels, MemoryTable, Moments, Table, find_subgroup
+from skgpb.tables.conditions import Categories, Interval, Subgroup
+from skgpb.tables.search import SubgroupResult
 
 BOX = [(0.0, 1.0)]
 ARMS = np.linspace(0.0, 1.0, 9)[:, None]

@@ -311,12 +311,12 @@ def test_a_form_begins_an_experiment(path):
     assert status["goal"] == "minimize" and status["answer"] == "loss"
     assert [side["name"] for side in status["sides"]] == ["heat", "catalyst"]
     assert (
-        Experiment(path).optimizer.seed_
+        Experiment(path).optimizer._seed
         == GPUCBOptimizer(
             bounds={"heat": (20.0, 90.0), "catalyst": ["A", "B"]}, alpha=None, random_state=7
         )
         .start()
-        .seed_
+        ._seed
     )
 
 

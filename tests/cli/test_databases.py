@@ -289,8 +289,9 @@ def test_a_report_has_counts_and_averages_and_no_password(database, locked, caps
 
 def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
     from skgpb.cli.database_pictures import panels_of
-    from skgpb.integrations.ibis import IbisTable, connect
-    from skgpb.tables import Categories, Interval, Subgroup
+    from skgpb.integrations.ibis import IbisTable
+    from skgpb.integrations.ibis.connection import connect
+    from skgpb.tables.conditions import Categories, Interval, Subgroup
 
     figure = pytest.importorskip("matplotlib.figure")
     table = IbisTable(connect("duckdb:///sales.db"), ["hour", "town"], "price")

@@ -11,7 +11,7 @@ import pytest
 from skgpb.cli import main, pictures
 from skgpb.cli.where import Condition
 from skgpb.cli.words import number
-from skgpb.datasets import TableFile
+from skgpb.datasets.table import TableFile
 
 
 def shops(path, n=800, outliers=False):

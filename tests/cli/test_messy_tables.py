@@ -10,7 +10,7 @@ import pytest
 
 from skgpb.cli import main
 from skgpb.cli.where import Condition
-from skgpb.datasets import TableFile
+from skgpb.datasets.table import TableFile
 
 pd = pytest.importorskip("pandas")
 

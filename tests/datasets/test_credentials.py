@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skgpb.cli import main
-from skgpb.datasets import TableFile
 from skgpb.datasets.credentials import check_address, repeated, secrets_of, shown, without_addresses
+from skgpb.datasets.table import TableFile
 from skgpb.exceptions import DatabaseError
 
 PASSWORD = "S3cr3t"

@@ -7,8 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from skgpb.datasets import TableFile, frame_table
+from skgpb.datasets import frame_table
 from skgpb.datasets.format import TableFormat
+from skgpb.datasets.table import TableFile
 
 openpyxl = pytest.importorskip("openpyxl")
 pytest.importorskip("pandas")

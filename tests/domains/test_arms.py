@@ -5,18 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skgpb.domains import (
-    Allocation,
-    AllocationSet,
-    Arm,
-    ArmSet,
-    BoxCandidates,
-    FreeCells,
-    Layout,
-    PointsQuery,
-)
+from skgpb.domains import Allocation, Arm, PointsQuery
+from skgpb.domains.allocations import AllocationSet
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.candidates import Incumbents
-from skgpb.domains.free_cells import N_MOVED
+from skgpb.domains.free_cells import N_MOVED, FreeCells
+from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))

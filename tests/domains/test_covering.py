@@ -13,8 +13,7 @@ from numpy.testing import assert_array_equal
 from reference.gp_zooming import Ball, grid_oracle, subdivision_oracle
 
 from skgpb._core._covering import subtract
-from skgpb.domains import ChebyshevCovering, EuclideanCovering
-from skgpb.domains.covering import LEVELS
+from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 
 
 def balls_of(covering):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skgpb.domains import BoxPartition, Cell, PoolPartition
-from skgpb.domains.partition import sorted_within
+from skgpb.domains import Cell
+from skgpb.domains.partition import BoxPartition, PoolPartition, sorted_within
 
 
 def box(K=2, counts=(4,)):

@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skgpb.domains import (
-    Ball,
-    Balls,
-    BoxPartition,
-    Cell,
-    ChebyshevCovering,
-    ContextPartition,
-    PointsQuery,
-    PoolPartition,
-)
+from skgpb.domains import Ball, Cell, PointsQuery
+from skgpb.domains.balls import Balls
+from skgpb.domains.contexts import ContextPartition
+from skgpb.domains.covering import ChebyshevCovering
+from skgpb.domains.partition import BoxPartition, PoolPartition
 
 BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])
 POOL = np.random.default_rng(0).normal(size=(40, 2))

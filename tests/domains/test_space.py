@@ -20,8 +20,9 @@ from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.model_selection import BanditSearchCV, ParameterSpace
+from skgpb.model_selection import BanditSearchCV
 from skgpb.surrogate.settings import (
     SPREAD_LENGTH,
     SPREAD_VARIANCE,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from skgpb.experiments import Experiment, Side
-from skgpb.experiments.sides import list_of, values_in
+from skgpb.experiments import Experiment
+from skgpb.experiments.sides import Side, list_of, values_in
 from skgpb.experiments.texts import split_pair
 
 # Levels as they are called where the settings come from.

@@ -7,9 +7,10 @@ import pytest
 
 from skgpb import GPUCBOptimizer
 from skgpb.exceptions import LoadError
-from skgpb.experiments import Experiment, Side
+from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.records import LONGEST, MOST_COLUMNS
+from skgpb.experiments.sides import Side
 from skgpb.experiments.texts import cleaned
 
 # A vertical tab comes with text from Word; half of a character with bytes that are no text.

@@ -10,8 +10,11 @@ duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-from skgpb.integrations.ibis import IbisTable, connect, find_in_database, search  # noqa: E402
-from skgpb.integrations.ibis.connection import Queries  # noqa: E402
+from skgpb.integrations.ibis import IbisTable, find_in_database, search  # noqa: E402
+from skgpb.integrations.ibis.connection import (  # noqa: E402
+    Queries,
+    connect,
+)
 
 FEATURES = ["x1", "x2", "x3", "shop"]
 

@@ -69,7 +69,7 @@ def test_regions_have_their_ends_in_units():
     opt.run(lambda cell: float(np.mean([each["n"] for each in cell.settings])), 5)
     frame = history_frame(opt)
     assert "pressure" not in frame and {"lower_n", "upper_heat", "kind"} <= set(frame)
-    for i, query in enumerate(event[1] for event in opt.events_ if event[0] == "tell"):
+    for i, query in enumerate(event[1] for event in opt._events if event[0] == "tell"):
         row, params = frame.iloc[i], query.params
         assert (row["lower_pressure"], row["upper_pressure"]) == params["pressure"]
         assert (row["lower_n"], row["upper_n"]) == (params["n"][0], params["n"][-1])
@@ -135,12 +135,12 @@ def test_when_answers_came_is_kept(tmp_path):
         GPUCBOptimizer.load(path),
         cases.loaded(GPUCBOptimizer, path, True),
         pickle.loads(pickle.dumps(opt)),
-        opt.repeated(opt.events_),
+        opt._repeated(opt._events),
     ]
     for other in others:
         assert times_of(other) == times
     # Of an answer that was corrected, and of what followed, nobody knows.
-    events = [event for event in opt.events_ if event[0] in ("ask", "tell", "fail")]
+    events = [event for event in opt._events if event[0] in ("ask", "tell", "fail")]
     events[5] = ("tell", events[5][1], 3.0, None)
-    found = times_of(opt.repeated(events))
+    found = times_of(opt._repeated(events))
     assert found[:2] == times[:2] and pd.isna(found[2:]).all()

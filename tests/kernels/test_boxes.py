@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skgpb.kernels import boxes_from_points, representatives
-from skgpb.kernels._boxes import box_points, gauss_legendre_rule, midpoint_rule
+from skgpb.kernels._boxes import (
+    box_points,
+    boxes_from_points,
+    gauss_legendre_rule,
+    midpoint_rule,
+    representatives,
+)
 
 
 def test_boxes_from_points_repeats_the_columns():

@@ -21,8 +21,9 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points, representatives
+from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.kernels import _cell as cell_module
+from skgpb.kernels._boxes import boxes_from_points, representatives
 
 BASES = {
     1: [

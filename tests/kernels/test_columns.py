@@ -7,7 +7,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from skgpb.kernels import CellAverage, Columns, boxes_from_points
+from skgpb.kernels import CellAverage, Columns
+from skgpb.kernels._boxes import boxes_from_points
 
 X = np.random.default_rng(0).normal(size=(8, 3))
 Y = np.random.default_rng(1).normal(size=(5, 3))

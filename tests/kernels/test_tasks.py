@@ -9,7 +9,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from skgpb import OnlineGaussianProcessRegressor
-from skgpb.kernels import CellAverage, Tasks, representatives
+from skgpb.kernels import CellAverage, Tasks
+from skgpb.kernels._boxes import representatives
 from skgpb.surrogate.gram import covariance_of
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,8 @@ from scipy.special import erf
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from skgpb import KGOptimizer, OnlineGaussianProcessRegressor
-from skgpb.kernels import CellAverage, Tasks, WeightedSum, representatives
+from skgpb.kernels import CellAverage, Tasks, WeightedSum
+from skgpb.kernels._boxes import representatives
 
 RNG = np.random.default_rng(0)
 X = RNG.random((25, 2))

@@ -21,14 +21,11 @@ from postgresql import server  # noqa: E402
 
 from skgpb.cli import main  # noqa: E402
 from skgpb.exceptions import DatabaseError  # noqa: E402
-from skgpb.integrations.ibis import (  # noqa: E402
-    IbisTable,
+from skgpb.integrations.ibis import IbisTable, connection, find_in_database, search  # noqa: E402
+from skgpb.integrations.ibis.connection import (  # noqa: E402
+    Queries,
     connect,
-    connection,
-    find_in_database,
-    search,
 )
-from skgpb.integrations.ibis.connection import Queries  # noqa: E402
 from skgpb.tables import Subgroup  # noqa: E402
 
 FEATURES = ["x1", "x2", "Shop", "day", "open"]

@@ -56,7 +56,7 @@ def whole(optimizer, objective, executor, n_workers=2):
     assert result.nfev == len(objective.processes) == 20
     assert result.nfail == 0
     assert len({*objective.processes, os.getpid()}) == n_workers + 1
-    kinds = [event[0] for event in optimizer.events_ if event[0] in ("ask", "tell")]
+    kinds = [event[0] for event in optimizer._events if event[0] in ("ask", "tell")]
     assert kinds[: n_workers + 1] == ["ask"] * n_workers + ["tell"]
 
 
@@ -118,7 +118,7 @@ def test_dask_when_a_worker_dies(client, folder):
     result = optimizer.run(objective, 20, callback=kill, executor=client.get_executor())
     assert result.nfev == 20 and result.nfail == 0
     assert len(set(objective.processes)) >= 2
-    assert {event[0] for event in optimizer.events_} <= {"ask", "tell", "learned"}
+    assert {event[0] for event in optimizer._events} <= {"ask", "tell", "learned"}
 
 
 def test_dask_evaluates_again_what_is_asked_again(client):
@@ -159,7 +159,7 @@ def test_mpi(folder, tmp_path):
     optimizer = GPUCBOptimizer.load(path)
     assert len(optimizer.history_) == len(Evaluation(folder).processes) == 20
     assert len(set(Evaluation(folder).processes)) == 2
-    kinds = [event[0] for event in optimizer.events_ if event[0] in ("ask", "tell")]
+    kinds = [event[0] for event in optimizer._events if event[0] in ("ask", "tell")]
     assert kinds[:3] == ["ask", "ask", "tell"]
 
 

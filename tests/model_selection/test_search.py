@@ -658,7 +658,7 @@ def test_the_engine_speaks_of_settings(engine, several):
     engine = found.optimizer_
     assert engine.recommend().params.keys() in [each.keys() for each in settings]
     assert_allclose(engine.predict(settings), found.expected_scores_)
-    told = [event[1] for event in engine.events_ if event[0] == "tell"]
+    told = [event[1] for event in engine._events if event[0] == "tell"]
     assert {repr(query.settings[0]) for query in told} == {repr(each) for each in settings}
     assert all("C=" in repr(query) and "kernel=" in repr(query) for query in told)
     display = PosteriorDisplay.from_optimizer(engine, features="C")

@@ -112,7 +112,7 @@ def observe(optimizer):
 def scored(optimizer):
     """Samples of the largest value in a round, in the user's units, and what answers tell of it."""
     posterior, again = optimizer.posterior(), optimizer.posterior()  # whose draws are the same
-    maxima = posterior.in_units_of_reward(optimizer.sample_maxima(posterior))
+    maxima = posterior.in_units_of_reward(optimizer._sample_maxima(posterior))
     return maxima, optimizer._values(again) * again.cost
 
 

@@ -31,7 +31,7 @@ def random_play(optimizer, naive, choose, rounds, seed):
         optimizer.tell(optimizer.domain_.cell(node), rng.normal())
         choose(node)
         assert set(optimizer.leaves_) == naive.leaves
-        assert set(optimizer.next_leaves_) == naive.next
+        assert set(optimizer._next_leaves) == naive.next
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -91,12 +91,12 @@ def test_selection_is_information_with_noise_per_unit_cost():
     for _ in range(5):
         cell = optimizer.ask()
         optimizer.tell(cell, value(cell))
-    nodes = sorted(set(optimizer.leaves_) | set(optimizer.next_leaves_))
+    nodes = sorted(set(optimizer.leaves_) | set(optimizer._next_leaves))
     cells = [optimizer.domain_.cell(node) for node in nodes]
     rows = np.array([cell.a for cell in cells])
     mean, std = optimizer.surrogate_.predict_query(rows, return_std=True)
     posterior, scores = optimizer.posterior(), []
-    maxima = posterior.in_units_of_reward(optimizer.sample_maxima(posterior))
+    maxima = posterior.in_units_of_reward(optimizer._sample_maxima(posterior))
     for i, cell in enumerate(cells):
         variance = noise[cell.depth]
         scores.append(appendix_a(mean[i], std[i], maxima, variance) / cell.cost)
@@ -207,7 +207,7 @@ def test_all_cells_can_be_used_up():
     for _ in range(5):
         cell = optimizer.ask()
         optimizer.tell(cell, value(cell))
-    assert optimizer.leaves_ == [] and optimizer.next_leaves_ == []
+    assert optimizer.leaves_ == [] and optimizer._next_leaves == []
     again = optimizer.ask()
     assert again.depth <= 1
     optimizer.tell(again, value(again))

@@ -255,7 +255,7 @@ def test_the_information_gain_counts_all_contexts():
     for contexts in (None, [(0, 1)]):
         kernel = RBF(0.2) if contexts is None else RBF([0.2, 0.2])
         optimizer = IGPUCBOptimizer(kernel, arms=ARMS, context_bounds=contexts, alpha=0.01).start()
-        gains.append(optimizer.theory_beta(50, len(ARMS)))
+        gains.append(optimizer._theory_beta(50, len(ARMS)))
     assert gains[1] > 2.0 * gains[0]
 
 

@@ -131,7 +131,7 @@ def f(points):
 
 def play(optimizer, n, seed=0):
     queries = []
-    for context in np.random.default_rng(seed).uniform(size=(n, optimizer.n_context_)):
+    for context in np.random.default_rng(seed).uniform(size=(n, optimizer._n_context)):
         queries.append(optimizer.ask(context=context))
         optimizer.tell(queries[-1], f(queries[-1].points))
     return queries
@@ -163,7 +163,7 @@ def test_the_domain_comes_from_fit_where_none_is_given():
     X = rng.uniform([-1, 0, 5], [1, 2, 6], size=(40, 3))
     y = np.sin(X).sum(axis=1)
     optimizer = ContextualGPTreeOptimizer(n_context=2).fit(X, y)
-    assert optimizer.n_context_ == 2 and optimizer.n_features_in_ == 3
+    assert optimizer._n_context == 2 and optimizer.n_features_in_ == 3
     np.testing.assert_array_equal(optimizer.bounds_, np.stack([X.min(axis=0), X.max(axis=0)]).T)
     assert optimizer.score(X, y) > 0.9
     query = optimizer.ask(context=[0.1, 1.0])

@@ -36,7 +36,7 @@ def search(least=30):
 
 def counts_told(opt):
     """Return the counts in their order, by a naive reading of the events."""
-    return [(query, rest[0]) for kind, query, *rest in opt.events_ if kind == "rows"]
+    return [(query, rest[0]) for kind, query, *rest in opt._events if kind == "rows"]
 
 
 def test_a_run_goes_on_past_empty_cells_and_recommends_enough_rows():
@@ -93,7 +93,7 @@ def test_counts_survive_files_copies_and_changes_of_events(tmp_path):
     opt.run(office, budget=25)
     path = tmp_path / "run.skgpb"
     opt.save(path)
-    twins = [GPOOOptimizer.load(path), pickle.loads(pickle.dumps(opt)), opt.repeated(opt.events_)]
+    twins = [GPOOOptimizer.load(path), pickle.loads(pickle.dumps(opt)), opt._repeated(opt._events)]
     for twin in twins:
         assert twin.recommend() == opt.recommend() and twin.ask() == opt.ask()
 
@@ -115,7 +115,7 @@ def test_a_count_is_a_whole_number(count):
     opt = search().start()
     with pytest.raises(ValueError, match="count must be an integer >= 0, got"):
         opt.tell(opt.ask(), 1.0, count=count)
-    assert len(opt.events_) == 1
+    assert len(opt._events) == 1
 
 
 def test_counts_are_not_for_pools():

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import KGOptimizer
-from skgpb.domains import Arm, Cells, Fidelities, Layout
+from skgpb.domains import Arm, Cells, Fidelities
+from skgpb.domains.layout import Layout
 from skgpb.kernels import CellAverage, Tasks
 
 BOX = [(2.0, 3.0)]

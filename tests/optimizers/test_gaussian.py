@@ -216,7 +216,7 @@ def test_learning_that_failed_waits_until_it_is_due_again():
     optimizer = GPUCBOptimizer(KERNEL, arms=ARMS, alpha=0.09, optimizer=fail, random_state=0)
     with pytest.warns(LearningWarning):
         play(optimizer, 20)
-    failed = [event[1] for event in optimizer.events_ if event[0] == "unlearned"]
+    failed = [event[1] for event in optimizer._events if event[0] == "unlearned"]
     assert failed == [4, 8, 16]
 
 
@@ -299,7 +299,7 @@ def test_a_diameter_that_is_given_is_in_units_of_the_reward(cls):
     # Far more than the tolerance below: else a missing factor would not be seen.
     assert scale != pytest.approx(1.0, rel=1e-6)
     if cls is GPZoomingOptimizer:
-        radii = optimizer.covering_.diameter * 0.5 ** np.arange(6)
+        radii = optimizer.domain_.covering.diameter * 0.5 ** np.arange(6)
         assert_allclose(optimizer._variation[:6] * scale, 4.0 * radii**0.5, rtol=1e-12)
     else:
         assert_allclose(optimizer._delta[:6] * scale, 4.0 * 0.5 ** np.arange(6), rtol=1e-12)

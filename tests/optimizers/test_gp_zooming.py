@@ -98,7 +98,7 @@ def test_every_evaluation_follows_algorithm_2(d, metric, feedback, n_seeds):
             expected = lower + record.center * (upper - lower)
             np.testing.assert_allclose(ball.center, expected, rtol=0, atol=1e-14)
             assert ball.radius == pytest.approx(diameter / 2**record.k, abs=1e-15)
-            assert len(optimizer.covering_) == record.n_balls, where
+            assert len(optimizer.domain_.covering) == record.n_balls, where
             optimizer.tell(ball, record.reward)
             best = optimizer.recommend("paper")
             assert (best.index, best.depth) == record.recommendation, where
@@ -168,7 +168,7 @@ def test_kernel_variation_is_rarely_exceeded(feedback, metric):
     order = 2 if metric == "euclidean" else np.inf
     for k in range(5):
         for center in grid[::37]:
-            radius = optimizer.covering_.diameter / 2**k
+            radius = optimizer.domain_.covering.diameter / 2**k
             inside = np.linalg.norm(grid - center, ord=order, axis=1) <= radius
             answer = draws[inside].mean(axis=0)
             if feedback == "center":
@@ -229,7 +229,7 @@ def test_a_thousand_evaluations_in_four_dimensions_beat_as_many_random_ones():
     f = random_function(rng, BOUNDS[4])
     optimizer = GPZoomingOptimizer(RBF(0.4), bounds=BOUNDS[4], horizon=1000)
     play(optimizer, f, 1000, rng)  # 3 s of CPU
-    assert len(optimizer.covering_) <= optimizer.max_active
+    assert len(optimizer.domain_.covering) <= optimizer.max_active
     found = [f(optimizer.recommend(rule).center)[0] for rule in ("paper", "posterior")]
     assert min(found) > np.sort(f(rng.uniform(size=(1000, 4))))[-5]
 
@@ -241,11 +241,11 @@ def test_breadth_first_refinement_is_bounded_and_explained():
     optimizer = GPZoomingOptimizer(RBF(0.1), bounds=BOUNDS[2], variation=(1e6, 0.1), max_active=50)
     with pytest.warns(RefinementWarning, match=r"smaller variation.*larger beta.*max_active"):
         optimizer.ask()
-    assert len(optimizer.covering_) == 50
+    assert len(optimizer.domain_.covering) == 50
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         balls = play(optimizer, random_function(np.random.default_rng(0), BOUNDS[2]), 60)
-    assert len(optimizer.covering_) == 50
+    assert len(optimizer.domain_.covering) == 50
     assert len({ball.index for ball in balls}) > 5
 
 
@@ -257,7 +257,7 @@ def test_most_balls_become_available_in_step_with_the_evaluations():
     with pytest.warns(RefinementWarning):
         for _ in range(10):
             play(optimizer, f, 1)
-            counts.append(len(optimizer.covering_))
+            counts.append(len(optimizer.domain_.covering))
     # After answer t there is room for what evaluation t + 1 may need.
     assert counts == [*(1000 + 50 * t for t in range(2, 11)), 1500]
 
@@ -338,7 +338,7 @@ def test_a_shrunken_ball_still_takes_an_answer_about_its_larger_self():
     optimizer = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], variation=(3.0, 1.0), alpha=1e-4)
     first = optimizer.ask()
     play(optimizer, lambda X: X[:, 0], 6)
-    assert optimizer.covering_.depth[first.index] > first.depth
+    assert optimizer.domain_.covering.depth[first.index] > first.depth
     before = optimizer.predict(first.center[None])[0]
     optimizer.tell(first, before + 1.0, alpha=1e-6)
     assert optimizer.predict(first.center[None])[0] > before + 0.5

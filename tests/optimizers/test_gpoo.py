@@ -435,20 +435,20 @@ def test_a_region_of_any_size_is_told_as_it_is_recommended(tmp_path, bounds, fee
     region = opt.recommend(side=side)
     before, std = opt.predict_query([region], return_std=True)
     opt.tell([pickle.loads(pickle.dumps(region)), opt.ask()], [before[0] + 1.0, 0.5])
-    told = [event[1] for event in opt.events_ if event[0] == "tell"][4]
+    told = [event[1] for event in opt._events if event[0] == "tell"][4]
     assert told == region and told.params == region.params and repr(told) == repr(region)
     after, left = opt.predict_query([region], return_std=True)
     assert left < 0.9 * std and after > before + 0.1
     opt.save(tmp_path / "run")
     again = GPOOOptimizer.load(tmp_path / "run")
-    assert [event[1] for event in again.events_ if event[0] == "tell"][4] == told
+    assert [event[1] for event in again._events if event[0] == "tell"][4] == told
     assert again.ask() == opt.ask()
 
 
 @pytest.mark.parametrize("bounds", [{"x": (0, 10)}, {"x": (0, 10), "n": range(1, 9)}])
 def test_a_box_is_the_cell_that_has_its_corners_or_a_region(bounds):
     opt = GPOOOptimizer(bounds=bounds, alpha=0.01, random_state=0).start()
-    domain, space = opt.domain_, opt.space_
+    domain, space = opt.domain_, opt._space
     for depth in range(0, 6):
         for index in {0, 1 % 2**depth, 2**depth - 1}:
             cell = domain.cell_at(depth, index)

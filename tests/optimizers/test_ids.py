@@ -9,7 +9,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import IDSOptimizer
 from skgpb.domains import Cells
-from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.kernels import CellAverage
+from skgpb.kernels._boxes import boxes_from_points
 
 POINTS = np.linspace(0, 1, 13)[:, None]
 BOXES = np.array([[x, x + w] for w in (0.1, 0.25) for x in np.linspace(0, 1 - w, 6)])

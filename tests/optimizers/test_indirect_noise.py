@@ -281,7 +281,7 @@ def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
     for _ in range(12):
         query = optimizer.ask()
         optimizer.tell(query, blurred(query.a[0]))
-    learned = [event for event in optimizer.events_ if event[0] == "learned"]
+    learned = [event for event in optimizer._events if event[0] == "learned"]
     assert len(learned) == optimizer._model.n_learned > 3
     optimizer.save(tmp_path / "run.skgpb")
 

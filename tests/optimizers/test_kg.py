@@ -11,7 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import KGOptimizer
 from skgpb.domains import Arm, Cells, Fidelities
-from skgpb.kernels import CellAverage, Tasks, WeightedSum, WindowMean, boxes_from_points
+from skgpb.kernels import CellAverage, Tasks, WeightedSum, WindowMean
+from skgpb.kernels._boxes import boxes_from_points
 
 POINTS = np.linspace(0, 1, 23)[:, None]
 BOXES = np.array([[x, x + w] for w in (0.1, 0.25) for x in np.linspace(0, 1 - w, 12)])

@@ -78,7 +78,7 @@ def test_gpoo_does_what_a_naive_reference_does():
     for cell in asked:
         query = optimizer.ask()
         assert params_of(query) == cell
-        optimizer.tell(query, np.mean([f(row) for row in optimizer.space_.columns(query.points)]))
+        optimizer.tell(query, np.mean([f(row) for row in optimizer._space.columns(query.points)]))
     cells = [optimizer.domain_.cell(leaf) for leaf in optimizer.domain_.tree.leaves.tolist()]
     assert len(cells) == len(leaves) > 12
     mean, std = optimizer.predict_query(cells, return_std=True)
@@ -361,7 +361,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     loaded = ContextualGPTreeOptimizer.load(tmp_path / "run")
     assert loaded.ask(context=context).params == query.params
     region = optimizer.recommend(context=context, side={"salt": 0.2, "cycles": 2})
-    low, high = optimizer.space_.point(region.settings[0])[2], region.upper[2]
+    low, high = optimizer._space.point(region.settings[0])[2], region.upper[2]
     assert {name: region.params[name] for name in context} == context
     assert_allclose(region.upper[2] - region.lower[2], 0.2)
     assert len(region.params["cycles"]) == 2 and low < high

@@ -139,10 +139,10 @@ def test_an_acquisition_function_that_is_none_is_refused_at_any_time(wrong):
     optimizer = Mine(RBF(0.2), arms=POINTS, alpha=0.01, random_state=0)
     for _ in range(2):
         optimizer.tell(optimizer.ask(), 1.0)
-    before = len(optimizer.events_)
+    before = len(optimizer._events)
     with pytest.raises(ValueError, match="acquisition of Mine must return a number for each of 13"):
         optimizer.ask()
-    assert len(optimizer.events_) == before
+    assert len(optimizer._events) == before
 
 
 def test_an_acquisition_function_may_be_a_list_of_integers():

@@ -159,7 +159,7 @@ def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path
             continue
         run.save(path, omit=functions)
         runs = [type(run).load(path, **functions), cases.loaded(type(run), path, True, **functions)]
-        runs += [pickle.loads(pickle.dumps(run)), run.repeated(run.events_)]
+        runs += [pickle.loads(pickle.dumps(run)), run._repeated(run._events)]
         query = run.ask(**asked)
         broken = copy.deepcopy(run)
         interrupted_at(lambda one=broken, q=query: one.tell(q, answer(q)), 60)
@@ -263,7 +263,7 @@ def test_attributes_that_are_assigned_count_from_the_next_call(tmp_path):
     twin.set_params(beta=9.0)
     with pytest.warns(ParameterWarning, match="direction"):
         assert run.ask() == twin.ask()
-    assert [event for event in run.events_ if event[0] == "set"] == [
+    assert [event for event in run._events if event[0] == "set"] == [
         ("set", {"beta": 9.0, "direction": "minimize"})
     ]
     run.beta = "large"

@@ -93,7 +93,7 @@ def test_settings_are_told_and_predicted_by_name():
     assert_array_equal(both, optimizer.predict_query(table, return_std=True))
     assert optimizer.sample_y(table, 2).shape == (2, 2)
     fitted = made(n_candidates=50).fit(table, [0.25, 0.5])
-    assert fitted.space_.names == list(SIDES) and len(fitted.bounds_) == 4
+    assert fitted._space.names == list(SIDES) and len(fitted.bounds_) == 4
     assert fitted.predict(SETTING) < fitted.predict(SETTING | {"cycles": 5})
 
 
@@ -149,7 +149,7 @@ def test_a_batch_has_no_setting_twice_and_ends_with_the_settings():
 def test_what_is_believed_depends_on_the_setting_alone():
     optimizer = made()
     cases.play(optimizer, 6, answer)
-    point = optimizer.space_.points(SETTING)
+    point = optimizer._space.points(SETTING)
     beside = point + np.array([0, 0, 0.05, -0.15])
     assert_array_equal(optimizer.predict(point), optimizer.predict(beside))
     assert_array_equal(optimizer.predict(point), optimizer.predict(SETTING))
@@ -220,7 +220,7 @@ def test_what_is_asked_indirectly_has_numbers(cls):
     optimizer = made(cls, bounds={"temperature": (20, 90), "cycles": randint(1, 9)})
     with pytest.raises(ValueError, match=r"cycles.*GPUCBOptimizer"):
         optimizer.start()
-    assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "space_")
+    assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "_space")
 
 
 def test_contexts_have_names_as_well():

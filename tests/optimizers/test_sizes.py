@@ -11,13 +11,9 @@ from sklearn.linear_model import Ridge
 import skgpb
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.model_selection import BanditSearchCV, bandit_scorer
-from skgpb.optimizers import variation_bound
-from skgpb.problems import (
-    AdvertisingBudget,
-    IndirectBranin,
-    MultiResolutionBranin,
-    gp_draw,
-)
+from skgpb.optimizers._variation import variation_bound
+from skgpb.problems import AdvertisingBudget, gp_draw
+from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 from skgpb.problems.simulation import simulate
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess

@@ -146,7 +146,7 @@ def test_rows_of_numbers_are_in_the_units_of_named_sides(rows):
     by_name.tell(SETTINGS[0], 2.0), by_row.tell(first, 2.0)
     by_name.tell(SETTINGS[:2], [2.0, 1.0]), by_row.tell(ROWS[:2], [2.0, 1.0])
     assert by_row.history_["descriptor"].tolist() == by_name.history_["descriptor"].tolist()
-    told = next(event[1] for event in by_row.events_ if event[0] == "tell").params
+    told = next(event[1] for event in by_row._events if event[0] == "tell").params
     assert list(told) == list(NAMED)
     assert_allclose(list(told.values()), ROWS[0])
     assert_array_equal(by_row.predict(rows), by_name.predict(SETTINGS))
@@ -203,7 +203,7 @@ def test_contexts_are_rows_in_units_too():
     of_load = lambda query: float(np.log10(query.params["load"]) + query.params["x"])  # noqa: E731
     runs[0].run(of_load, contexts=[0.01, 1.0, 100.0])
     runs[1].run(of_load, contexts=[{"load": load} for load in (0.01, 1.0, 100.0)])
-    asked, expected = ([e[1] for e in run.events_ if e[0] == "ask"] for run in runs)
+    asked, expected = ([e[1] for e in run._events if e[0] == "ask"] for run in runs)
     assert asked == expected and len(asked) == 3
     assert runs[0].ask(context=10.0) == runs[1].ask(context={"load": 10.0})
     assert_allclose(runs[0].ask(context=[10.0]).params["load"], 10.0)
@@ -240,7 +240,7 @@ def test_only_rounding_is_forgiven():
     with pytest.raises(ValueError, match=r"rate must be between .* got 0\.0"):
         opt.tell({"rate": 0.0}, 1.0)
     fitted = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).fit([[1.0 + 1e-12]], [1.0])
-    assert fitted.events_[0][1].tolist() == [[1.0]]
+    assert fitted._events[0][1].tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -268,7 +268,7 @@ def test_what_stands_behind_the_sides_is_no_side():
     settings = {"queries": Fidelities(2), "cost": [1.0, 0.1], "alpha": 0.1, "random_state": 0}
     named = EIOptimizer(bounds=box, **settings)
     named.tell([1.0, 1], 2.0).tell([[10.0, 0], [100.0, 1]], [1.0, 2.0]).tell([0.1], 3.0)
-    told = [event[1] for event in named.events_ if event[0] == "tell"]
+    told = [event[1] for event in named._events if event[0] == "tell"]
     assert_allclose([query.params["dose"] for query in told], [1.0, 10.0, 100.0, 0.1])
     assert named.history_["task"].tolist() == [1, 0, 1, 0]
     assert_allclose(

@@ -144,8 +144,8 @@ class OwnUCB(BaseUCBOptimizer):
         uncertainty = posterior.reduction(weights / weights.sum())
         return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
-    def theory_beta(self, t, n_arms):
-        return 2.0 * np.log(1 + t)
+    def exploration(self, posterior):
+        return 2.0 * np.log(1 + posterior.t)
 
 
 def test_a_new_member_takes_ten_lines():
@@ -191,7 +191,7 @@ def test_weights_given_to_dagp_take_the_place_of_its_own():
     uniform = make("dagp_integral", weights=lambda posterior: np.full(posterior.n_arms, 0.01))
     play_as(uniform, optimizer)
     posterior = optimizer.posterior()
-    own = optimizer.maximum_weights(posterior)
+    own = optimizer._maximum_weights(posterior)
     assert own.sum() == pytest.approx(1.0, abs=1e-9)
     np.testing.assert_array_equal(optimizer.acquisition(posterior, own), cases.scores(optimizer))
     np.testing.assert_allclose(
@@ -599,6 +599,6 @@ def test_every_arm_may_have_a_noise_variance_of_its_own(cls):
     for _ in range(5):
         arm = optimizer.ask()
         optimizer.tell(arm, f(arm))
-    told = [alpha for kind, *_, alpha in optimizer.events_ if kind == "tell"]
-    asked = [query.index for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    told = [alpha for kind, *_, alpha in optimizer._events if kind == "tell"]
+    asked = [query.index for kind, query, *_ in optimizer._events if kind == "tell"]
     np.testing.assert_array_equal(told, alphas[asked])

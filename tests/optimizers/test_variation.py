@@ -21,7 +21,6 @@ from skgpb.optimizers import (
     GPOOOptimizer,
     GPTreeOptimizer,
     GPZoomingOptimizer,
-    variation_bound,
 )
 from skgpb.optimizers._variation import (
     PriorOfPoints,
@@ -29,6 +28,7 @@ from skgpb.optimizers._variation import (
     h_max,
     largest_within,
     smoothness_exponent,
+    variation_bound,
 )
 
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 3: [(0, 1), (2.0, 2.5), (-1, 1)]}

@@ -99,7 +99,7 @@ def test_with_one_worker_the_run_is_the_one_without():
     alone = bandit()
     expected = alone.run(answer, 12)
     assert_array_equal(result.history, expected.history)
-    assert by_thread.events_ == alone.events_
+    assert by_thread._events == alone._events
     assert result.message == expected.message
 
 
@@ -108,8 +108,8 @@ def test_the_order_of_arrival_determines_the_run():
     runs = [bandit(), bandit()]
     for run in runs:
         run.run(answer, len(order), executor=InOrder(order, 4))
-    assert runs[0].events_ == runs[1].events_
-    kinds = [event[0] for event in runs[0].events_]
+    assert runs[0]._events == runs[1]._events
+    kinds = [event[0] for event in runs[0]._events]
     # As many are asked for as there are workers, then one for each answer, none beyond the budget.
     assert kinds == ["ask"] * 4 + ["tell", "ask"] * 6 + ["tell"] * 4
 
@@ -124,7 +124,7 @@ def test_no_query_is_given_to_two_workers():
     optimizer = bandit(ARMS[::4])
     optimizer.run(busy, 20, executor=executor)
     pending = set()
-    for kind, query, *_ in optimizer.events_:
+    for kind, query, *_ in optimizer._events:
         assert (query in pending) == (kind == "tell")
         pending ^= {query}
     assert len(seen) == 20
@@ -133,7 +133,7 @@ def test_no_query_is_given_to_two_workers():
 def test_with_fewer_queries_than_workers_the_others_wait():
     optimizer = bandit(ARMS[:3])
     assert optimizer.run(answer, 9, executor=InOrder(range(9), 8)).nfev == 9
-    assert [event[0] for event in optimizer.events_[:4]] == ["ask"] * 3 + ["tell"]
+    assert [event[0] for event in optimizer._events[:4]] == ["ask"] * 3 + ["tell"]
 
 
 def test_ten_times_as_long_is_no_reason_to_wait():
@@ -143,8 +143,8 @@ def test_ten_times_as_long_is_no_reason_to_wait():
     clock = Clock(durations.tolist(), workers)
     optimizer = bandit(np.linspace(0.0, 1.0, 300)[:, None])
     optimizer.run(answer, n, executor=clock)
-    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
-    told = [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
+    told = [query for kind, query, *_ in optimizer._events if kind == "tell"]
     # It was told in the order of the clock, which its queries began in.
     order = np.argsort(clock.ends)
     assert told == [asked[i] for i in order]
@@ -182,7 +182,7 @@ def test_the_next_run_begins_with_what_was_out():
         callback=lambda each: len(each.history_) == 2,
         executor=InOrder([2, 0, 9], 4),
     )
-    every = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    every = [query for kind, query, *_ in optimizer._events if kind == "ask"]
     left = [every[1], every[3], every[4]]
     asked.clear()
     optimizer.run(recorded, 5, executor=InOrder(range(5), 2))
@@ -205,10 +205,10 @@ def test_a_checkpoint_knows_what_was_out(tmp_path):
     with pytest.raises(Killed):
         optimizer.run(answer, 20, callback=kill, executor=executor, checkpoint=path)
     resumed = GPUCBOptimizer.load(path)
-    assert resumed.events_ == optimizer.events_
-    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    assert resumed._events == optimizer._events
+    asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
     resumed.run(answer, 2)
-    assert [query for kind, query, *_ in resumed.events_ if kind == "tell"][3:] == [
+    assert [query for kind, query, *_ in resumed._events if kind == "tell"][3:] == [
         asked[1],
         asked[4],
     ]
@@ -229,7 +229,7 @@ def test_no_more_is_begun_than_the_cost_allows(order):
     costs = optimizer.history_["cost"]
     # The last one that was begun may overshoot, and all that was begun is told.
     assert result.cost == pytest.approx(costs.sum())
-    begun = [query.cost for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    begun = [query.cost for kind, query, *_ in optimizer._events if kind == "ask"]
     assert len(begun) == len(costs)
     assert sum(begun[:-1]) < 15.0 <= sum(begun) == pytest.approx(result.cost)
     assert result.message == "the budget is spent"
@@ -242,9 +242,9 @@ def test_contexts_begin_in_their_order(contexts):
     )
     order = [2, 0, 1, 4, 3, 5, 7, 6, 8, 9, 11, 10]
     result = optimizer.run(answer, contexts=contexts, executor=InOrder(order, 3))
-    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
     assert [query.context.tolist() for query in asked] == contexts
-    told = [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    told = [query for kind, query, *_ in optimizer._events if kind == "tell"]
     assert told == [asked[i] for i in order]
     assert result.message == "all contexts were played"
     assert_array_equal(result.x.context, contexts[-1])
@@ -279,7 +279,7 @@ class Returning:
 
 
 def told(optimizer):
-    return [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    return [query for kind, query, *_ in optimizer._events if kind == "tell"]
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, "1.0", True, [1.0]])
@@ -314,7 +314,7 @@ def test_no_answer_of_a_batch_is_lost_to_one_that_is_none(value, on_error, tmp_p
         assert sorted(map(repr, told(optimizer))) == sorted(map(repr, objective.asked[1:4]))
         assert len(optimizer.failed_) == (on_error == "record")
         loaded = GPUCBOptimizer.load(tmp_path / "run")
-        assert loaded.events_ == optimizer.events_
+        assert loaded._events == optimizer._events
         # The fault may stay. What was not evaluated is evaluated again, as after an exception.
         again = Returning({0: value})
         assert loaded.run(again, 8).nfail == 1
@@ -377,9 +377,9 @@ def test_what_is_no_fault_of_the_query_ends_the_run(error):
     with pytest.raises(type(error), match=str(error)):
         optimizer.run(answer, 9, executor=Failing(error, 3))
     assert len(optimizer.history_) == 3 and len(optimizer.failed_) == 0
-    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
     optimizer.run(answer, 1)
-    assert optimizer.events_[-1][1] == asked[-1]
+    assert optimizer._events[-1][1] == asked[-1]
 
 
 def test_an_evaluation_that_its_worker_does_not_survive_is_a_failure():
@@ -416,7 +416,7 @@ def test_interrupting_cancels_what_has_not_begun(interruptible):
         evaluated.append(query)
         if len(evaluated) == 3:
             deadline = time.monotonic() + 10
-            while len(optimizer.events_) < 8 and time.monotonic() < deadline:
+            while len(optimizer._events) < 8 and time.monotonic() < deadline:
                 time.sleep(0.01)  # until two answers are told, and the run waits
             time.sleep(0.1)
             signal.raise_signal(signal.SIGINT)
@@ -429,11 +429,11 @@ def test_interrupting_cancels_what_has_not_begun(interruptible):
         over.set()
     assert len(evaluated) == 3
     assert len(optimizer.history_) == 2
-    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
     assert len(asked) == 6
     left = asked[2:]
     optimizer.run(answer, 4)
-    assert [event[1] for event in optimizer.events_ if event[0] == "tell"][2:] == left
+    assert [event[1] for event in optimizer._events if event[0] == "tell"][2:] == left
 
 
 def test_a_query_that_is_asked_again_is_evaluated_again():
@@ -459,7 +459,7 @@ def test_executors_say_how_many_workers_they_have():
 def test_as_many_queries_are_out_as_there_are_workers(n_jobs):
     optimizer = bandit()
     optimizer.run(answer, 9, n_jobs=n_jobs, executor=InOrder(range(9), 5))
-    assert [event[0] for event in optimizer.events_[:6]] == ["ask"] * 5 + ["tell"]
+    assert [event[0] for event in optimizer._events[:6]] == ["ask"] * 5 + ["tell"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from skgpb.problems import AdvertisingBudget, ArmsProblem, gp_draw, gp_draw_kernel
+from skgpb.problems import AdvertisingBudget, gp_draw
+from skgpb.problems.gp_draws import ArmsProblem, gp_draw_kernel
 
 
 def response(x, threshold, rate):

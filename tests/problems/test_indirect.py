@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from skgpb.domains.indirect import IndirectCell
-from skgpb.problems import IndirectBranin, MultiResolutionBranin, branin
+from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin, branin
 
 MAPS = ("linear", "cosine")
 

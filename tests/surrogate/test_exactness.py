@@ -32,7 +32,7 @@ def kinked(x):
 def test_answers_are_taken_for_exact_where_they_are(function, noise, exact):
     y = function(X[:, 0]) + noise * np.random.default_rng(1).standard_normal(64)
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).tell(X, y)
-    learned = optimizer.events_[-1][1]
+    learned = optimizer._events[-1][1]
     assert (learned["noise"] == 1e-6) == exact
     if exact and function is kinked:
         assert learned["smoothness"] < 2.5

@@ -132,7 +132,7 @@ def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, nois
             arm = opt.ask()
             opt.tell(arm, f[arm.index] + noise * rng.normal())
             mean, std = cases.moments(opt)
-            width = np.sqrt(opt.theory_beta(len(opt.history_) + 1, len(arms)))
+            width = np.sqrt(opt._theory_beta(len(opt.history_) + 1, len(arms)))
             inside &= bool((np.abs(mean - f) <= width * std + 1e-9).all())
         kept += inside
     # Each run fails with a probability of at most 0.1: P(7 or more of 20 do) = 0.0024.
@@ -144,7 +144,7 @@ def test_the_bound_on_the_noise_counts_in_units_of_its_standard_deviation(cls):
     def beta(noise=None, norm=1.0, **settings):
         settings |= {"guarantee": Guarantee(norm, noise_bound=noise), "information_gain": 2.0}
         opt = cls(RBF(0.3), arms=ARMS, beta="theory", **settings)
-        return opt.fit(ARMS[:1]).theory_beta(2, len(ARMS))
+        return opt.fit(ARMS[:1])._theory_beta(2, len(ARMS))
 
     assert beta(0.1, alpha=0.01) == pytest.approx(beta(2.0, alpha=4.0), rel=1e-13)
     assert beta(alpha=0.01) == beta(0.1, alpha=0.01)

@@ -22,7 +22,8 @@ from sklearn.gaussian_process.kernels import (
 import skgpb.surrogate.kernel_parts
 import skgpb.surrogate.likelihood
 from skgpb import OnlineGaussianProcessRegressor
-from skgpb.kernels import AdditiveMatern, CellAverage, boxes_from_points
+from skgpb.kernels import AdditiveMatern, CellAverage
+from skgpb.kernels._boxes import boxes_from_points
 from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.surrogate.gram import fill_above
 from skgpb.surrogate.kernel_parts import covariances

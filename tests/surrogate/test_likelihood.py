@@ -13,7 +13,8 @@ from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.kernels import AdditiveMatern, CellAverage, boxes_from_points
+from skgpb.kernels import AdditiveMatern, CellAverage
+from skgpb.kernels._boxes import boxes_from_points
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.gram import covariance_of, covariance_of_functionals

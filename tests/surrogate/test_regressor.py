@@ -304,11 +304,11 @@ def test_refused_observations_leave_no_trace(kernel):
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPUCBOptimizer])
 def test_a_prior_without_variance_refuses_exact_answers_and_ignores_others(cls):
     optimizer = cls(ConstantKernel(1e-320) * RBF(0.2), bounds=[(0, 1)], alpha=0.0)
-    query, events = optimizer.ask(), optimizer.events_
+    query, events = optimizer.ask(), optimizer._events
     known = optimizer.predict([[0.1], [0.7]], return_std=True)
     with pytest.raises(np.linalg.LinAlgError, match="increase alpha"):
         optimizer.tell(query, 0.3)
-    assert optimizer.events_ == events and optimizer.ask() == query
+    assert optimizer._events == events and optimizer.ask() == query
     assert len(optimizer.history_) == 0
     assert_array_equal(optimizer.predict([[0.1], [0.7]], return_std=True), known)
     optimizer.tell(query, 0.3, alpha=0.1)

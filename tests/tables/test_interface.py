@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from skgpb.tables import Categories, Interval, Levels, MemoryTable, Subgroup
+from skgpb.tables import Levels, MemoryTable
+from skgpb.tables.conditions import Categories, Interval, Subgroup
 
 
 def some_table(seed=0, n=300):

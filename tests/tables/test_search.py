@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skgpb.tables import Categories, Interval, MemoryTable, Subgroup, find_subgroup
+from skgpb.tables import MemoryTable, find_subgroup
+from skgpb.tables.conditions import Categories, Interval, Subgroup
 from skgpb.tables.search import (
     PeelingTrajectory,
     QueriedSides,

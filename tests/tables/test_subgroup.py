@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skgpb.tables import BestSubgroup, Categories
+from skgpb.tables import BestSubgroup
+from skgpb.tables.conditions import Categories
 
 
 @parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])

@@ -24,7 +24,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from skgpb.integrations.ibis.table import IbisTable
-from skgpb.tables import Moments, Subgroup, find_subgroup
+from skgpb.tables import Moments, find_subgroup
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.crossfit import LENIENT, LITTLE, STRICT
 from skgpb.tables.finding import IN_COMMON
 from skgpb.tables.levels import Shape
