@@ -27,6 +27,8 @@ class Found:
         Everything told.
     contradicted : str
         How the answers contradict the model of f; empty where they do not.
+    diagnosis : dict of str
+        What they say of noise, outliers and fit, in words.
     gap : callable
         Computes how much better than the recommendation the best may be.
     """
@@ -35,6 +37,7 @@ class Found:
     value: float
     history: np.ndarray
     contradicted: str
+    diagnosis: dict[str, str]
     gap: Callable[[], float]
 
 
@@ -58,6 +61,9 @@ class RunResult(OptimizeResult, Generic[X]):
     model : str
         Description of how the answers contradict the model of f at the end; empty if they do not,
         or if the model was not checked.
+    diagnosis : dict of str
+        What the answers say, in words: ``"noise"``, and if there are any, ``"outliers"`` and
+        ``"lack of fit"``. Empty for methods without a Gaussian process.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the rule of ``stop``, or else with 0.95. It
@@ -72,6 +78,7 @@ class RunResult(OptimizeResult, Generic[X]):
     success: bool
     message: str
     model: str
+    diagnosis: dict[str, str]
     gap: float
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
@@ -107,7 +114,7 @@ class RunResult(OptimizeResult, Generic[X]):
         if np.isfinite(rewards).any():
             low, high = np.nanmin(rewards), np.nanmax(rewards)
             lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
-        lines.append(("ended because", self.message))
+        lines += [*self.get("diagnosis", {}).items(), ("ended because", self.message)]
         if self.get("model"):
             lines.append(("beware", self.model))
         width = max(len(name) for name, _ in lines)

@@ -403,6 +403,7 @@ class Play:
             success=found.query is not None,
             message=message,
             model=found.contradicted,
+            diagnosis=found.diagnosis,
         )
         if self._optimizer._has_prices:
             result.cost = self._cost()
