@@ -812,13 +812,8 @@ class BaseBanditOptimizer(
     def _learn(self) -> None:
         """Learn hyperparameters; what changes is replaced, not changed in place."""
 
-    @property
-    def _contradicted(self) -> str:
-        """How the answers contradict the model of f; empty where they do not."""
-        return ""
-
     def _diagnosed(self) -> dict[str, str]:
-        """Return what the answers say of noise, outliers and fit, in words."""
+        """Return what is known of the noise, and what is wrong with the model, in words."""
         return {}
 
     def _criticise(self) -> None:
@@ -946,11 +941,10 @@ class BaseBanditOptimizer(
         result : scipy.optimize.OptimizeResult
             Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
             or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
-            ``history_``), ``success``, ``message``, ``model`` (how the answers contradict the
-            model of f, empty where they do not), ``diagnosis`` (what they say of their noise, of
-            outliers and of the fit) and ``gap``, how much better the best may be (see :meth:`gap`,
-            computed when it is first read); where queries have prices also ``cost``, what was
-            spent. Where all evaluations failed and nothing was known before,
+            ``history_``), ``success``, ``message``, ``model`` (what is known of the noise, and what
+            is wrong with the model of f, in words) and ``gap``, how much better the best may be
+            (see :meth:`gap`, computed when it is first read); where queries have prices also
+            ``cost``, what was spent. Where all evaluations failed and nothing was known before,
             ``success`` is False, ``x`` None and ``fun`` NaN.
         """
         # The run must have begun before the number of evaluations that a cost allows is known.
@@ -989,7 +983,6 @@ class BaseBanditOptimizer(
             best,
             nan if best is None else self._value_of(best),
             self.history_,
-            self._contradicted,
             self._diagnosed(),
             self._gap_later(best, delta, is_by_intervals(stop)),
         )

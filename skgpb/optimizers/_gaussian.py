@@ -190,12 +190,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def _learns(self) -> bool:
         return self._model.learns
 
-    @property
-    def _contradicted(self) -> str:
-        return self._model.contradicted
-
     def _diagnosed(self) -> dict[str, str]:
-        return self._model.diagnosis.in_words()
+        return self._model.in_words()
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""

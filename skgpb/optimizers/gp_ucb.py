@@ -164,9 +164,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         every = ONE_IN_SO_MANY.get(len(self.bounds_))
         if every is None or self.n_context_ or round.t == 1 or (round.t - 1) % every:
             return None
-        if not (self._pulls and self.domain_.stands_for_box):
-            return None
-        if self._model.diagnosis.noise != "some":
+        noisy = self._model.diagnosis.noise == "some"
+        if not (self._pulls and self.domain_.stands_for_box and noisy):
             return None
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
         side = np.ptp(arms, axis=0)

@@ -22,9 +22,15 @@ from skgpb.surrogate.samples import Samples
 ENOUGH = 16
 # Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
 DIFFER = 1e-3
+# Where the noise is known from, if it was learned.
+LEARNED = {
+    "none": "as the answers say",
+    "some": "as answers to the same query say",
+    "unclear": "as learned; no answers to the same query confirm it",
+}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Diagnosis:
     """What the answers say of their noise, of outliers, and of the fit of the model.
 
@@ -37,6 +43,8 @@ class Diagnosis:
         The posterior.
     samples : Samples
         The answers.
+    n_answers : int
+        Their number.
     noise_variance : float
         Noise variance of answers that do not say theirs, in units of the process.
     given : float or None
@@ -63,6 +71,7 @@ class Diagnosis:
 
     process: GaussianProcess
     samples: Samples
+    n_answers: int
     noise_variance: float
     given: float | None
     learned_at: int
@@ -119,7 +128,7 @@ class Diagnosis:
         return (
             self.learns_all
             and self.learned_at >= ENOUGH
-            and len(self.samples) == len(self.process.observed)
+            and self.n_answers == len(self.process.observed)
             and self.noise == "unclear"
             and self._is_all_learned
         )
@@ -177,21 +186,13 @@ class Diagnosis:
 
     def in_words(self) -> dict[str, str]:
         """Return what a person reads of the noise and of what is wrong, by its name."""
-        given, n = self.given, len(self.outliers)
-        if not len(self.samples):
+        n, n_far, scale = self.n_answers, len(self.outliers), self.process.scale
+        if not n:
             return {}
-        deviation = sqrt(self.noise_variance) * self.process.scale if given is None else sqrt(given)
-        if self.noise == "none":
-            noise = "none, as the answers say" if given is None else "none, as given"
-        elif given is not None:
-            noise = f"standard deviation {deviation:.3g}, as given"
-        else:
-            why = "answers to the same query differ"
-            if self.noise == "unclear":
-                why = "no answers to the same query confirm it"
-            noise = f"standard deviation {deviation:.3g}, learned; {why}"
-        far = "1 answer is far from all others and counts little"
-        if n > 1:
-            far = f"{n} answers are far from all others and count little"
-        found = {"noise": noise, "outliers": far if n else "", "lack of fit": self.lack_of_fit}
+        variance = self.noise_variance * scale**2 if self.given is None else self.given
+        size = "none" if self.noise == "none" else f"standard deviation {sqrt(variance):.3g}"
+        source = LEARNED[self.noise] if self.given is None else "as given"
+        far = f"{n_far} of {n} answers, far from what all others let expect, count little"
+        found = {"noise": f"{size}, {source}", "outliers": far if n_far else ""}
+        found["lack of fit"] = self.lack_of_fit
         return {name: words for name, words in found.items() if words}

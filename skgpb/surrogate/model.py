@@ -248,7 +248,7 @@ class Model:
         self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
         self.contradicted: str = ""
-        self._diagnosed: tuple[Any, Diagnosis] | None = None
+        self._diagnosed: Any = None
         self._begun = False
         self._own_share: float = self._error_of(kernel)
         check_due = FEWEST_LEARNED if self.learns else FEWEST
@@ -693,22 +693,17 @@ class Model:
     @property
     def diagnosis(self) -> Diagnosis:
         """What the answers so far say of noise, outliers and fit."""
-        process, options, learned_at = self.process, self.options, self.schedule.learned_at
-        state = process, options, learned_at, self.n_answers
-        if self._diagnosed is None or self._diagnosed[0] != state:
-            self._diagnosed = (
-                state,
-                Diagnosis(
-                    process,
-                    self.samples,
-                    self.noise,
-                    options.noise,
-                    learned_at,
-                    learns_all=self.prior is not None,
-                    standardizes=self.standardizes,
-                ),
-            )
-        return self._diagnosed[1]
+        given, ours = self.options.noise, self.prior is not None
+        facts = self.n_answers, self.noise, given, self.schedule.learned_at
+        found = Diagnosis(self.process, self.samples, *facts, ours, self.standardizes)
+        if found != self._diagnosed:
+            self._diagnosed = found  # else it knows more already
+        return self._diagnosed
+
+    def in_words(self) -> dict[str, str]:
+        """Return the diagnosis in words, and under "beware" what a comparison has found."""
+        beware = {"beware": self.contradicted} if self.contradicted else {}
+        return self.diagnosis.in_words() | beware
 
     def independent_means(self) -> np.ndarray:
         """Posterior means of the functionals in units of their own, if nothing connects them."""
