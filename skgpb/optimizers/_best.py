@@ -48,11 +48,13 @@ def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) 
             rows = targets.layout.beside(targets.context, rows)
         return (gp.moments(rows) - gp.offset) / gp.scale
 
+    # Ties are relative to the variation of f, where the prior is in other units than its answers.
+    unit = size_of(means - means.min()) or 1.0
     starts = best_apart(room.coordinates, means[room.alike], room.bounds)
-    best, top = maximise_in_box(value, room.coordinates[starts], room.bounds)
-    if not beats(top, means[slot]):
+    best, top = maximise_in_box(value, room.coordinates[starts], room.bounds, unit)
+    if not beats(top, means[slot], unit):
         return targets.arm(slot)
-    return targets.placed_arm(room.rows_at(best[np.newaxis])[0])
+    return targets.arm_in(room, best)
 
 
 def best_target(
