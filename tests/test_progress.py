@@ -161,6 +161,7 @@ def test_a_result_reads_as_lines_of_words():
     rewards = result.history["reward"]
     assert lines["answers"] == f"12, from {rewards.min():.6g} to {rewards.max():.6g}"
     assert lines["ended because"] == "the budget is spent"
+    assert lines["noise"] == result.model["noise"]
     assert str(result) == repr(result)
     again = pickle.loads(pickle.dumps(result))
     assert repr(again) == repr(result) and again.nfev == 13

@@ -280,9 +280,6 @@ class BaseBanditOptimizer(
     #: When the model of f is learned and compared with the answers.
     _schedule: Schedule = NEVER
 
-    #: Whether some answers are far from what all others let expect, and may be doubted.
-    _may_doubt: bool = False
-
     #: Noise variance of an answer told without its own, NaN for one that is learned.
     _told_noise: float = nan
 
@@ -678,14 +675,9 @@ class BaseBanditOptimizer(
         """Return the next query in a context, different from the pending ones."""
         raise NotImplementedError
 
-    def _doubted(self) -> list[int]:
-        """Return which of the answers told are doubted, so that their queries are asked again."""
-        return []
-
     def _to_repeat(self) -> Any:
-        """Return the query of a doubted answer that is not pending; None if there is none."""
-        places = self._doubted()
-        return self._record.first_free(places) if places else None
+        """Return a query to ask again, whose answer says too little; None if there is none."""
+        return None
 
     def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
@@ -702,7 +694,7 @@ class BaseBanditOptimizer(
         """Choose a query and record it, or record that there is none."""
         record = self._record
         try:
-            again = self._to_repeat() if self._may_doubt and not arguments else None
+            again = None if arguments else self._to_repeat()
             query = choose(*arguments) if again is None else again
         except AllPendingError:
             pending = record.pending
@@ -809,10 +801,9 @@ class BaseBanditOptimizer(
     def _learn(self) -> None:
         """Learn hyperparameters; what changes is replaced, not changed in place."""
 
-    @property
-    def _contradicted(self) -> str:
-        """How the answers contradict the model of f; empty where they do not."""
-        return ""
+    def _diagnosed(self) -> dict[str, str]:
+        """Return what is known of the noise, and what is wrong with the model, in words."""
+        return {}
 
     def _criticise(self) -> None:
         """Compare the answers with the predictions of the model."""
@@ -926,8 +917,8 @@ class BaseBanditOptimizer(
         result : scipy.optimize.OptimizeResult
             ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
             ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``,
-            ``message``, ``model`` (how the answers contradict the model of f, empty where they do
-            not), ``gap`` (see :meth:`gap`; computed when it is first read) and, where queries have
+            ``message``, ``model`` (what is known of the noise, and what is wrong with the model of
+            f, in words), ``gap`` (see :meth:`gap`; computed when it is first read) and, where queries have
             prices, ``cost``. Where nothing is known ``success`` is False, ``x`` None and ``fun``
             NaN.
         """
@@ -967,7 +958,7 @@ class BaseBanditOptimizer(
             best,
             nan if best is None else self._value_of(best),
             self.history_,
-            self._contradicted,
+            self._diagnosed(),
             self._gap_later(best, delta, is_by_intervals(stop)),
         )
 

@@ -75,9 +75,9 @@ def best_alone(arms: ArmSet, model: Model) -> Arm | None:
 
 
 def _best_answered(arms: ArmSet, model: Model, values: np.ndarray) -> Arm | None:
-    observed, wild = model.process.observed, model.wild_queries()
+    observed, outlying = model.process.observed, model.diagnosis.outlying
     for i in np.argsort(-values, kind="stable").tolist():
-        arm = None if i in wild else arms.arm_at(observed[i])
+        arm = None if i in outlying else arms.arm_at(observed[i])
         if arm is not None:
             return arm
     return None

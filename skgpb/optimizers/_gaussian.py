@@ -186,9 +186,8 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def _learns(self) -> bool:
         return self._model.learns
 
-    @property
-    def _contradicted(self) -> str:
-        return self._model.contradicted
+    def _diagnosed(self) -> dict[str, str]:
+        return self._model.in_words()
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -203,7 +202,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def _take_model(self, model: Model) -> None:
         """Let this be the model; what every round reads of it are attributes."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
-        self._told_noise, self._may_doubt = model.told_noise, bool(model.samples.factors)
+        self._told_noise = model.told_noise
         self._show(model)
 
     @abstractmethod
@@ -253,12 +252,16 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         theta = self._widths().next_theta(self._model.n_learned)
         return Learned(0.0, 1.0, theta, self._model.noise)
 
+    def _to_repeat(self) -> Any:
+        places = self._doubted()
+        return self._record.first_free(places) if places else None
+
     def _doubted(self) -> list[int]:
-        if len(self._model.samples) - self._record.n_fitted != self._record.n_told:
+        """Return which of the answers told are doubted, so that their queries are asked again."""
+        n_fitted = self._record.n_fitted
+        if len(self._model.samples) - n_fitted != self._record.n_told:
             return []  # some answers consist of several samples
-        return [
-            s - self._record.n_fitted for s in self._model.doubted() if s >= self._record.n_fitted
-        ]
+        return [s - n_fitted for s in self._model.diagnosis.doubted if s >= n_fitted]
 
     def _snapshot(self) -> dict[str, Any]:
         return super()._snapshot() | {"model": self._model.snapshot()}

@@ -25,8 +25,8 @@ class Found:
         Its estimated mean reward, NaN where nothing is known.
     history : ndarray
         Everything told.
-    contradicted : str
-        How the answers contradict the model of f; empty where they do not.
+    model : dict of str
+        What is known of the noise, and what is wrong with the model, in words.
     gap : callable
         Computes how much better than the recommendation the best may be.
     """
@@ -34,7 +34,7 @@ class Found:
     query: Any
     value: float
     history: np.ndarray
-    contradicted: str
+    model: dict[str, str]
     gap: Callable[[], float]
 
 
@@ -55,9 +55,11 @@ class RunResult(OptimizeResult, Generic[X]):
         Whether anything is known.
     message : str
         Why the run ended.
-    model : str
-        Description of how the answers contradict the model of f at the end; empty if they do not,
-        or if the model was not checked.
+    model : dict of str
+        What is known of the model of f at the end, in words: under ``"noise"`` that of the answers,
+        and if there is something to say, ``"outliers"``, ``"lack of fit"``, and under ``"beware"``
+        how the answers contradicted the model when they were last compared. Empty for methods
+        without a Gaussian process.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the rule of ``stop``, or else with 0.95. It
@@ -71,7 +73,7 @@ class RunResult(OptimizeResult, Generic[X]):
     history: np.ndarray
     success: bool
     message: str
-    model: str
+    model: dict[str, str]
     gap: float
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
@@ -107,8 +109,6 @@ class RunResult(OptimizeResult, Generic[X]):
         if np.isfinite(rewards).any():
             low, high = np.nanmin(rewards), np.nanmax(rewards)
             lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
-        lines.append(("ended because", self.message))
-        if self.get("model"):
-            lines.append(("beware", self.model))
+        lines += [("ended because", self.message), *self.model.items()]
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

@@ -402,7 +402,7 @@ class Play:
             history=found.history,
             success=found.query is not None,
             message=message,
-            model=found.contradicted,
+            model=found.model,
         )
         if self._optimizer._has_prices:
             result.cost = self._cost()

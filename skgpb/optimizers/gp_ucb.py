@@ -166,7 +166,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         every = ONE_IN_SO_MANY.get(len(self.bounds_))
         if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
             return None
-        if not (self._pulls and self.domain_.stands_for_box and self._model.is_noisy):
+        noisy = self._model.diagnosis.noise == "some"
+        if not (self._pulls and self.domain_.stands_for_box and noisy):
             return None
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
         side = np.ptp(arms, axis=0)

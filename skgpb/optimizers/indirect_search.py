@@ -638,11 +638,6 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         needed = np.ceil(np.ptp(center) / (SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, N_INITIAL, MOST_INITIAL))
 
-    def _take_model(self, model: Model) -> None:
-        super()._take_model(model)
-        if model.prior is not None and model.options.noise is None:
-            self._may_doubt = True
-
     def _doubted(self) -> list[int]:
         return super()._doubted() or self._surprising()
 

@@ -151,11 +151,15 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     def _choose(self) -> Any:
         first = self._first_arm()
-        if first is None and self._can_be_seen and self._model.is_undecided:
-            first = best_seen(self.domain_, self._model)
-            if first in self._record.pending:
-                first = None
         return self._best_by_rule() if first is None else first
+
+    def _to_repeat(self) -> Any:
+        again = super()._to_repeat()
+        unclear = again is None and self._can_be_seen and self._model.diagnosis.repeats_best
+        if unclear and self._first_arm() is None:
+            best = best_seen(self.domain_, self._model)
+            return None if best in self._record.pending else best
+        return again
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
@@ -260,7 +264,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         space, rows = self._space, self.domain_.rows
         if self.domain_.stands_for_box and (space is None or not np.isfinite(space.n_settings)):
             return False
-        if len(self._gp.observed) < len(rows) or not self._model.is_exact:
+        if len(self._gp.observed) < len(rows) or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows, self._gp.observed.rows).all())
 
@@ -415,11 +419,10 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         """Name the rule of recommendation that is best known."""
         if not (self._informed and self._can_be_seen):
             return "posterior"
-        if self._model.is_exact:
-            return "posterior" if best_seen(self.domain_, self._model) is None else "seen"
-        if self._model.explains_too_little and best_alone(self.domain_, self._model) is not None:
-            return "independent"
-        return "posterior"
+        rule = self._model.diagnosis.rule
+        answered = ANSWERED.get(rule)
+        possible = answered is None or answered(self.domain_, self._model) is not None
+        return rule if possible else "posterior"
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""

@@ -8,7 +8,7 @@ which of them are wild, and when all of it is learned again is known here and no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isnan, log, nan, sqrt
@@ -24,13 +24,11 @@ from skgpb.surrogate.criticism import (
     Criticism,
     about_contradiction,
     about_wild,
-    explains_nothing,
     risk_of_check,
-    takes_roughness_for_noise,
 )
+from skgpb.surrogate.diagnosis import Diagnosis
 from skgpb.surrogate.exactness import (
     EXACT,
-    REPEATS,
     SMOOTHNESS,
     exact_model,
     is_of_matern,
@@ -53,102 +51,13 @@ from skgpb.surrogate.likelihood import (
     noise_prior,
 )
 from skgpb.surrogate.models import Models
-from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.samples import Samples, ScaledSamples
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
 from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
 
-# Fields of each answer.
-SAMPLE = ("functional", "reward", "alpha", "share")
 # Smoothness of a kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
-# The best answer is asked for again, to see if answers are exact, after so many answers.
-ENOUGH = 16
-# Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
-DIFFER = 1e-3
-
-
-class Samples:
-    """Answers to functionals, numbered as a process numbers the distinct ones.
-
-    Attributes
-    ----------
-    functional : list of int
-        Number of the functional that was observed.
-    reward : list of float
-        The answers, in the user's units.
-    alpha : list of float
-        Their noise variances; NaN where it is to be learned.
-    share : list of float
-        Multiples of the unknown noise variance, where it is to be learned.
-    factors : dict
-        Numbers of the wild answers, and what their noise variances are multiplied by.
-    values : set of int
-        Numbers of those that are values of f, about which no kernel has an error of its own.
-    """
-
-    def __init__(self) -> None:
-        self.functional: list[int] = []
-        self.reward: list[float] = []
-        self.alpha: list[float] = []
-        self.share: list[float] = []
-        self.factors: dict[int, float] = {}
-        self.values: set[int] = set()
-
-    @classmethod
-    def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
-        """Return the samples of a snapshot, of functionals that are as many."""
-        out = cls()
-        columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
-        out.functional, out.reward, out.alpha, out.share = columns
-        values = np.asarray(snapshot.get("values", ()), dtype=np.intp)
-        out.factors, out.values = factors, set(values.tolist())
-        known = set(out.functional) == {*range(n_functionals)}
-        if not (
-            known
-            and {*map(len, columns)} == {len(out)}
-            and factors.keys() | out.values <= {*range(len(out))}
-        ):
-            raise ValueError(f"samples are not of {n_functionals} functionals")
-        return out
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return all of them as arrays."""
-        out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
-        return out | ({"values": np.array(sorted(self.values))} if self.values else {})
-
-    def __len__(self) -> int:
-        return len(self.reward)
-
-    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
-        """Add one answer."""
-        self.functional.append(functional)
-        self.reward.append(reward)
-        self.alpha.append(alpha)
-        self.share.append(share)
-
-    @property
-    def asked(self) -> np.ndarray:
-        """Whether each is an answer, and not a value of f."""
-        out = np.ones(len(self), dtype=bool)
-        out[list(self.values)] = False
-        return out
-
-    def scaled(self, center: float, scale: float) -> ScaledSamples:
-        """Return the samples in units in which learning takes place."""
-        reward, alpha = np.array(self.reward), np.array(self.alpha)
-        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
-        for s, factor in self.factors.items():
-            share[s] *= factor
-        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
-
-    def with_factors(self, factors: Mapping[int, float]) -> Samples:
-        """Return the same answers, with other factors."""
-        if factors == self.factors:
-            return self
-        same = deepcopy(self)
-        same.factors = dict(factors)
-        return same
 
 
 @dataclass(frozen=True)
@@ -339,6 +248,7 @@ class Model:
         self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
         self.contradicted: str = ""
+        self._diagnosed: Any = None
         self._begun = False
         self._own_share: float = self._error_of(kernel)
         check_due = FEWEST_LEARNED if self.learns else FEWEST
@@ -542,17 +452,9 @@ class Model:
                 self.schedule.learn_soon()
         again = learns_noise and number < len(gp.observed) - 1
         may_be_exact = again and self.prior is not None and self.noise > EXACT
-        if may_be_exact and self._repeats_agree:
+        if may_be_exact and self.diagnosis.repeats_agree:
             self.schedule.learn_soon()
         return before
-
-    @property
-    def _repeats_agree(self) -> bool:
-        """Whether repeated queries say that answers, whose noise is to be learned, have none."""
-        if self.process.posterior.repeat_terms()[0] > DIFFER:
-            return False
-        answers = self.samples.scaled(0.0, 1.0)
-        return bool(answers.unknown.all()) and repeats_agree(answers)
 
     def observe_rows(
         self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, asked: bool = True
@@ -789,80 +691,23 @@ class Model:
         return self.process.imagine(blocks, noises or [usual] * len(blocks))
 
     @property
-    def is_exact(self) -> bool:
-        """True if answers have no noise worth speaking of, as was said or as they say."""
-        posterior = self.process.posterior
-        targets, counts = posterior.targets(), posterior.counts()
-        if not len(targets):
-            return False
-        more = int(counts.sum()) - len(counts)
-        if more and self._repeats_agree:
-            return True
-        least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
-        believed = np.delete(posterior.noises() * counts, list(self.wild_queries()))
-        if not len(believed) or (believed > least).any():
-            return False
-        return posterior.repeat_terms()[0] <= REPEATS * more
+    def diagnosis(self) -> Diagnosis:
+        """What the answers so far say of noise, outliers and fit."""
+        given, ours = self.options.noise, self.prior is not None
+        facts = self.n_answers, self.noise, given, self.schedule.learned_at
+        found = Diagnosis(self.process, self.samples, *facts, ours, self.standardizes)
+        if found != self._diagnosed:
+            self._diagnosed = found  # else it knows more already
+        return self._diagnosed
 
-    @property
-    def is_noisy(self) -> bool:
-        """True if answers have noise, as was said or as answers to the same query show."""
-        if self.options.noise is not None:
-            return self.options.noise > 0.0
-        return self.process.posterior.repeat_terms()[0] > DIFFER and not self.is_exact
-
-    @property
-    def is_undecided(self) -> bool:
-        """True if one more answer to the best query would tell noise from roughness of f.
-
-        That is so if noise was learned from some answers of which no two are to one query.
-        """
-        return (
-            self.prior is not None
-            and self.schedule.learned_at >= ENOUGH
-            and self.n_answers == len(self.process.observed)
-            and self.noise > EXACT
-            and all(map(isnan, self.samples.alpha))
-        )
-
-    @property
-    def explains_too_little(self) -> bool:
-        """True if a kernel and a noise that were learned predict nothing, or hide roughness."""
-        return (
-            self.prior is not None
-            and self.schedule.learned_at >= FIRST_LEARNING
-            and all(map(isnan, self.samples.alpha))
-            and (
-                explains_nothing(self.process)
-                or takes_roughness_for_noise(self.process, self.noise)
-            )
-        )
+    def in_words(self) -> dict[str, str]:
+        """Return the diagnosis in words, and under "beware" what a comparison has found."""
+        beware = {"beware": self.contradicted} if self.contradicted else {}
+        return self.diagnosis.in_words() | beware
 
     def independent_means(self) -> np.ndarray:
         """Posterior means of the functionals in units of their own, if nothing connects them."""
         return independent_means(np.array(self.samples.functional), np.array(self.samples.reward))
-
-    def wild_queries(self) -> set[int]:
-        """Return the numbers of the functionals of which all answers are wild."""
-        if not self.samples.factors:
-            return set()
-        functional, factors = self.samples.functional, self.samples.factors
-        believed = {i for s, i in enumerate(functional) if s not in factors}
-        return {functional[s] for s in factors} - believed
-
-    def doubted(self) -> list[int]:
-        """Return the only answers to their queries that are wild and higher than expected.
-
-        They are numbers of samples. One that is lower hides nothing once it counts little; one that
-        is higher may be the top of a narrow peak.
-        """
-        gp, samples = self.process, self.samples
-        return [
-            s
-            for s in samples.factors
-            if samples.functional.count(samples.functional[s]) == 1
-            and samples.reward[s] > gp.moments([gp.observed[samples.functional[s]]])[0]
-        ]
 
     def possible(self, gp: GaussianProcess) -> Callable[[float], Models] | None:
         """Return the factory of models that fit the answers; None with a given kernel.

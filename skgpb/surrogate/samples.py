@@ -1,11 +1,17 @@
-"""Answers to functionals, in the units of a surrogate, and what they are merged into."""
+"""Answers to functionals, also in the units of a surrogate, and what they are merged into."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from math import log, pi
+from typing import Any
 
 import numpy as np
+
+# Fields of each answer.
+SAMPLE = ("functional", "reward", "alpha", "share")
 
 
 @dataclass
@@ -94,3 +100,86 @@ class ScaledSamples:
         extra = noisy.sum() - (~has_exact).sum()
         log_terms = float(log_terms + extra * log(2.0 * pi))
         return Merged(y, merged, counts, square, log_terms)
+
+
+class Samples:
+    """Answers to functionals, numbered as a process numbers the distinct ones.
+
+    Attributes
+    ----------
+    functional : list of int
+        Number of the functional that was observed.
+    reward : list of float
+        The answers, in the user's units.
+    alpha : list of float
+        Their noise variances; NaN where it is to be learned.
+    share : list of float
+        Multiples of the unknown noise variance, where it is to be learned.
+    factors : dict
+        Numbers of the wild answers, and what their noise variances are multiplied by.
+    values : set of int
+        Numbers of those that are values of f, about which no kernel has an error of its own.
+    """
+
+    def __init__(self) -> None:
+        self.functional: list[int] = []
+        self.reward: list[float] = []
+        self.alpha: list[float] = []
+        self.share: list[float] = []
+        self.factors: dict[int, float] = {}
+        self.values: set[int] = set()
+
+    @classmethod
+    def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
+        """Return the samples of a snapshot, of functionals that are as many."""
+        out = cls()
+        columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
+        out.functional, out.reward, out.alpha, out.share = columns
+        values = np.asarray(snapshot.get("values", ()), dtype=np.intp)
+        out.factors, out.values = factors, set(values.tolist())
+        known = set(out.functional) == {*range(n_functionals)}
+        if not (
+            known
+            and {*map(len, columns)} == {len(out)}
+            and factors.keys() | out.values <= {*range(len(out))}
+        ):
+            raise ValueError(f"samples are not of {n_functionals} functionals")
+        return out
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all of them as arrays."""
+        out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
+        return out | ({"values": np.array(sorted(self.values))} if self.values else {})
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
+        """Add one answer."""
+        self.functional.append(functional)
+        self.reward.append(reward)
+        self.alpha.append(alpha)
+        self.share.append(share)
+
+    @property
+    def asked(self) -> np.ndarray:
+        """Whether each is an answer, and not a value of f."""
+        out = np.ones(len(self), dtype=bool)
+        out[list(self.values)] = False
+        return out
+
+    def scaled(self, center: float, scale: float) -> ScaledSamples:
+        """Return the samples in units in which learning takes place."""
+        reward, alpha = np.array(self.reward), np.array(self.alpha)
+        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
+        for s, factor in self.factors.items():
+            share[s] *= factor
+        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
+
+    def with_factors(self, factors: Mapping[int, float]) -> Samples:
+        """Return the same answers, with other factors."""
+        if factors == self.factors:
+            return self
+        same = deepcopy(self)
+        same.factors = dict(factors)
+        return same

@@ -25,8 +25,8 @@ def test_a_kernel_that_is_far_too_smooth_is_told_of():
     with pytest.warns(ModelWarning, match=r"answers differ .*kernel=None") as caught:
         result = optimizer.run(waves, 40)
     assert sum(each.category is ModelWarning for each in caught) == 1
-    assert "RBF(length_scale=1)" in result.model
-    assert repr(result).splitlines()[-1].split(maxsplit=1) == ["beware", result.model]
+    assert "RBF(length_scale=1)" in result.model["beware"]
+    assert repr(result).splitlines()[-1].split(maxsplit=1) == ["beware", result.model["beware"]]
 
 
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
@@ -35,7 +35,7 @@ def test_there_is_no_warning_if_the_kernel_is_learned(cls):
         warnings.simplefilter("error", ModelWarning)
         rng = np.random.default_rng(0)
         result = cls(**BOX).run(lambda query: waves(query) + 0.05 * rng.normal(), 40)
-    assert result.model == ""
+    assert result.model.keys() == {"noise"}
     assert "beware" not in repr(result)
 
 
@@ -61,7 +61,9 @@ def test_an_outlier_is_reported_once_when_everything_is_learned(tmp_path):
         warnings.simplefilter("error", ModelWarning)  # it was said
         again = GPUCBOptimizer.load(tmp_path / "run")
     for each in (optimizer, again, pickle.loads(pickle.dumps(optimizer))):
-        assert each.run(waves, 1).model == str(caught[0].message)
+        model = each.run(waves, 1).model
+        assert model["beware"] == str(caught[0].message)
+        assert model["outliers"].startswith("1 of 33 answers, far from")
 
 
 @pytest.mark.parametrize("error", [8.0, -80.0])

@@ -14,7 +14,7 @@ from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, ConditionalMean, LowRank, WindowMean
 from skgpb.kernels.evaluator import Functionals, numbered
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.model import Samples
+from skgpb.surrogate.samples import Samples
 
 KERNEL = 1.5 * RBF([0.4, 0.7])
 RNG = np.random.default_rng(0)

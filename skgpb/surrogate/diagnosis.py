@@ -1,0 +1,198 @@
+"""Diagnosis of a model: noise, outliers and lack of fit.
+
+What is asked again and by which rule a query is recommended depends on this alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan, sqrt
+from typing import Literal
+
+import numpy as np
+
+from skgpb.surrogate.criticism import explains_nothing, takes_roughness_for_noise
+from skgpb.surrogate.exactness import EXACT, REPEATS, repeats_agree
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import FIRST_LEARNING
+from skgpb.surrogate.samples import Samples
+
+# The best answer is asked for again, to see if answers are exact, after so many answers.
+ENOUGH = 16
+# Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
+DIFFER = 1e-3
+# Where the noise is known from, if it was learned.
+LEARNED = {
+    "none": "as the answers say",
+    "some": "as answers to the same query say",
+    "unclear": "as learned; no answers to the same query confirm it",
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the answers say of their noise, of outliers, and of the fit of the model.
+
+    Each finding is computed when it is first read, before the next answer is observed; a model
+    with another answer has another diagnosis.
+
+    Parameters
+    ----------
+    process : GaussianProcess
+        The posterior.
+    samples : Samples
+        The answers.
+    n_answers : int
+        Their number.
+    noise_variance : float
+        Noise variance of answers that do not say theirs, in units of the process.
+    given : float or None
+        The same in the user's units, if it was given.
+    learned_at : int
+        Number of answers when the model was learned at last.
+    learns_all : bool
+        Whether the kernel is learned under a prior, which is the default.
+    standardizes : bool
+        Whether the process is in units of the standard deviation of the answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.surrogate.model import Model, ModelOptions
+    >>> model = Model(RBF(0.3), 1, ModelOptions(noise=0.01))
+    >>> _ = model.observe(np.array([[0.5]]), 1.2)
+    >>> model.diagnosis.noise, model.diagnosis.rule
+    ('some', 'posterior')
+    >>> model.diagnosis.in_words()
+    {'noise': 'standard deviation 0.1, as given'}
+    """
+
+    process: GaussianProcess
+    samples: Samples
+    n_answers: int
+    noise_variance: float
+    given: float | None
+    learned_at: int
+    learns_all: bool
+    standardizes: bool
+
+    @cached_property
+    def noise(self) -> Literal["none", "some", "unclear"]:
+        """Whether answers have noise worth speaking of, as was said or as they say.
+
+        It is unclear if noise was learned and no two answers to one query show it.
+        """
+        if self._is_exact:
+            return "none"
+        shown = self._repeats_differ if self.given is None else self.given > 0.0
+        return "some" if shown else "unclear"
+
+    @property
+    def outliers(self) -> tuple[int, ...]:
+        """Numbers of the samples that are far from what all others let expect."""
+        return tuple(self.samples.factors)
+
+    @cached_property
+    def outlying(self) -> set[int]:
+        """Numbers of the functionals of which all answers are outliers."""
+        functional, factors = self.samples.functional, self.samples.factors
+        if not factors:
+            return set()
+        believed = {i for s, i in enumerate(functional) if s not in factors}
+        return {functional[s] for s in factors} - believed
+
+    @cached_property
+    def doubted(self) -> tuple[int, ...]:
+        """Outliers that are the only answers to their queries and higher than expected.
+
+        Their queries are asked again: one that is lower hides nothing once it counts little; one
+        that is higher may be the top of a narrow peak.
+        """
+        gp, samples = self.process, self.samples
+        return tuple(
+            s
+            for s in self.outliers
+            if samples.functional.count(samples.functional[s]) == 1
+            and samples.reward[s] > gp.moments([gp.observed[samples.functional[s]]])[0]
+        )
+
+    @cached_property
+    def repeats_best(self) -> bool:
+        """Whether the query of the best answer is asked again.
+
+        Another answer tells noise from roughness of f, if noise was learned from some answers of
+        which no two are to one query.
+        """
+        return (
+            self.learns_all
+            and self.learned_at >= ENOUGH
+            and self.n_answers == len(self.process.observed)
+            and self.noise == "unclear"
+            and self._is_all_learned
+        )
+
+    @cached_property
+    def lack_of_fit(self) -> str:
+        """Why the model that was learned is not to be believed; empty if it is."""
+        if not (self.learns_all and self.learned_at >= FIRST_LEARNING and self._is_all_learned):
+            return ""
+        if explains_nothing(self.process):
+            return "the model predicts an answer from all others no better than their mean does"
+        if takes_roughness_for_noise(self.process, self.noise_variance):
+            return "most of what counts as noise is variation of f between queries"
+        return ""
+
+    @property
+    def rule(self) -> Literal["seen", "independent", "posterior"]:
+        """The rule by which a query is recommended, if queries are what is to be found."""
+        if self.noise == "none":
+            return "seen"
+        return "independent" if self.lack_of_fit else "posterior"
+
+    @cached_property
+    def repeats_agree(self) -> bool:
+        """Whether repeated queries say that answers, whose noise is to be learned, have none."""
+        return (
+            not self._repeats_differ
+            and self._is_all_learned
+            and repeats_agree(self.samples.scaled(0.0, 1.0))
+        )
+
+    @property
+    def _repeats_differ(self) -> bool:
+        return self.process.posterior.repeat_terms()[0] > DIFFER
+
+    @property
+    def _is_all_learned(self) -> bool:
+        """Whether no answer says its own noise."""
+        return all(map(isnan, self.samples.alpha))
+
+    @property
+    def _is_exact(self) -> bool:
+        posterior = self.process.posterior
+        targets, counts = posterior.targets(), posterior.counts()
+        if not len(targets):
+            return False
+        more = int(counts.sum()) - len(counts)
+        if more and self.repeats_agree:
+            return True
+        least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
+        believed = np.delete(posterior.noises() * counts, list(self.outlying))
+        if not len(believed) or (believed > least).any():
+            return False
+        return posterior.repeat_terms()[0] <= REPEATS * more
+
+    def in_words(self) -> dict[str, str]:
+        """Return what a person reads of the noise and of what is wrong, by its name."""
+        n, n_far, scale = self.n_answers, len(self.outliers), self.process.scale
+        if not n:
+            return {}
+        variance = self.noise_variance * scale**2 if self.given is None else self.given
+        size = "none" if self.noise == "none" else f"standard deviation {sqrt(variance):.3g}"
+        source = LEARNED[self.noise] if self.given is None else "as given"
+        far = f"{n_far} of {n} answers, far from what all others let expect, count little"
+        found = {"noise": f"{size}, {source}", "outliers": far if n_far else ""}
+        found["lack of fit"] = self.lack_of_fit
+        return {name: words for name, words in found.items() if words}

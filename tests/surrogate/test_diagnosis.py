@@ -1,0 +1,156 @@
+"""What the answers say of noise, outliers and fit, by the model alone."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import GPUCBOptimizer
+from skgpb.surrogate import diagnosis as module
+from skgpb.surrogate.likelihood import default_kernel, default_prior
+from skgpb.surrogate.model import Model, ModelOptions
+
+BOX = np.array([[0.0, 1.0]])
+X = np.linspace(0.0, 1.0, 32)
+
+
+def smooth(x):
+    return 3.0 * np.sin(6.0 * np.asarray(x))
+
+
+def played(x, y, kernel=None, **options):
+    """A model that was told answers, learned whenever it is due."""
+    if kernel is None:
+        prior = default_prior(BOX)
+        model = Model(default_kernel(BOX), 1, ModelOptions(**options), prior=prior, seed=0)
+    else:
+        model = Model(kernel, 1, ModelOptions(**options))
+    return told(model, x, y)
+
+
+def told(model, x, y):
+    for each, value in zip(x, y, strict=True):
+        model.observe(np.array([[each]]), float(value))
+        if model.is_due:
+            model = model.learned()
+    return model
+
+
+def noisy(x, deviation=0.3, seed=0):
+    return smooth(x) + deviation * np.random.default_rng(seed).standard_normal(len(x))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "noise", "rule"),
+    [
+        (X, smooth(X), {}, "none", "seen"),
+        (X, noisy(X), {}, "unclear", "posterior"),
+        (np.append(X, X[:1]), np.append(noisy(X), 0.4), {}, "some", "posterior"),
+        (X, noisy(X), {"noise": 0.09}, "some", "posterior"),
+        # So little noise is none, whoever says it.
+        (X, smooth(X), {"noise": 0.0}, "none", "seen"),
+        (X, smooth(X), {"noise": 1e-10}, "none", "seen"),
+        (X, smooth(X), {"noise": 1e-10, "kernel": RBF(0.3)}, "none", "seen"),
+    ],
+)
+def test_noise_is_none_some_or_unclear(x, y, options, noise, rule):
+    found = played(x, y, **options).diagnosis
+    assert (found.noise, found.rule) == (noise, rule)
+    assert (found.outliers, found.lack_of_fit) == ((), "")
+    # One more answer to the best query decides, where none was asked twice.
+    assert found.repeats_best == (noise == "unclear")
+
+
+@pytest.mark.parametrize("error", [9.0, -9.0])
+def test_an_outlier_is_doubted_if_it_is_high_and_alone(error):
+    y = noisy(X, 0.1)
+    y[20] += error
+    model = played(X, y)
+    found = model.diagnosis
+    assert found.outliers == (20,) and found.outlying == {20}
+    assert found.doubted == ((20,) if error > 0 else ())
+    model.observe(X[20:21, None], float(y[20] - error))
+    assert model.diagnosis.outliers == (20,)
+    assert model.diagnosis.outlying == set() and model.diagnosis.doubted == ()
+
+
+def test_a_model_of_pure_roughness_does_not_fit():
+    y = np.random.default_rng(3).standard_normal(40)
+    found = played(np.random.default_rng(1).random(40), y).diagnosis
+    assert "no better than their mean" in found.lack_of_fit and found.rule == "independent"
+    assert found.in_words()["lack of fit"] == found.lack_of_fit
+    given = played(np.random.default_rng(1).random(40), y, noise=0.01).diagnosis
+    assert given.lack_of_fit == "" and given.rule == "posterior"
+
+
+def test_a_diagnosis_is_made_once_for_each_state(monkeypatch):
+    compared = []
+    monkeypatch.setattr(module, "explains_nothing", lambda gp: bool(compared.append(gp)))
+    model = played(X, noisy(X))
+    assert not compared  # nobody has asked
+    found = model.diagnosis
+    assert [model.diagnosis.lack_of_fit for _ in range(3)] == [""] * 3
+    assert model.diagnosis is found and len(compared) == 1
+    same = model.with_options(replace(model.options, relearn=None))
+    assert same.diagnosis is found
+    with pytest.raises(FrozenInstanceError):
+        found.given = 0.1
+    model.observe(np.array([[0.123]]), 1.0)
+    assert model.diagnosis is not found and model.diagnosis.n_answers == 33
+    learned = model.learned()
+    assert learned.diagnosis is not model.diagnosis
+    assert model.with_options(ModelOptions(noise=0.1)).diagnosis.given == 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "expected"),
+    [
+        ({}, smooth(X), "none, as the answers say"),
+        ({"noise": 0.0}, smooth(X), "none, as given"),
+        ({"noise": 0.09}, noisy(X), "standard deviation 0.3, as given"),
+    ],
+)
+def test_the_noise_is_told_in_words(options, y, expected):
+    assert played(X, y, **options).in_words() == {"noise": expected}
+
+
+def test_learned_noise_is_told_in_units_of_the_answers():
+    x = np.append(X, X)
+    for unit in (1.0, 1000.0):
+        model = played(x, unit * noisy(x))
+        assert model.in_words()["noise"] == (
+            f"standard deviation {np.sqrt(model.alpha):.3g}, as answers to the same query say"
+        )
+        assert 0.15 < np.sqrt(model.alpha) / unit < 0.6
+
+
+def test_without_answers_there_is_nothing_to_tell():
+    assert Model(RBF(0.3), 1, ModelOptions(noise=0.1)).in_words() == {}
+
+
+def test_a_result_keeps_the_words_and_no_model():
+    rng = np.random.default_rng(0)
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0)
+    result = optimizer.run(lambda query: smooth(query.points[0, 0]) + 0.3 * rng.normal(), 30)
+    assert result.model == pickle.loads(pickle.dumps(result)).model
+    name, words = repr(result).splitlines()[-1].split(maxsplit=1)
+    assert (name, words) == ("noise", result.model["noise"])
+
+
+def test_looking_at_a_diagnosis_changes_no_run():
+    asked = []
+    for looks in (False, True):
+        rng = np.random.default_rng(0)
+        optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0)
+        for _ in range(24):
+            query = optimizer.ask()
+            optimizer.tell(query, smooth(query.points[0, 0]) + 0.3 * rng.normal())
+            if looks:
+                assert optimizer._model.diagnosis.lack_of_fit == ""
+                optimizer.recommend()
+        asked.append([*optimizer.history_["reward"], optimizer.recommend()])
+    assert asked[0] == asked[1]
