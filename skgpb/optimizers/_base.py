@@ -918,9 +918,9 @@ class BaseBanditOptimizer(
             ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
             ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``,
             ``message``, ``model`` (what is known of the noise, and what is wrong with the model of
-            f, in words), ``gap`` (see :meth:`gap`; computed when it is first read) and, where queries have
-            prices, ``cost``. Where nothing is known ``success`` is False, ``x`` None and ``fun``
-            NaN.
+            f, in words), ``gap`` (see :meth:`gap`; computed when it is first read) and, where
+            queries have prices, ``cost``. Where nothing is known ``success`` is False, ``x`` None
+            and ``fun`` NaN.
         """
         # The run must have begun before the number of evaluations that a cost allows is known.
         check_run(objective, callback, on_error, verbose)
