@@ -77,7 +77,20 @@ from skgpb.kernels import (
 )
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers import Leaves, ModelParameters, PartitionSearch, Round, Search, TreeSearch
+from skgpb.optimizers import (
+    CMESOptimizer,
+    IndirectBaseline,
+    IndirectEIOptimizer,
+    IndirectParameters,
+    IndirectSearch,
+    Leaves,
+    MaxValueSearch,
+    ModelParameters,
+    PartitionSearch,
+    Round,
+    Search,
+    TreeSearch,
+)
 from skgpb.problems import AdvertisingBudget, gpoo_function
 from skgpb.problems.gp_draws import ArmsProblem
 from skgpb.problems.gpoo import GPOOProblem
@@ -178,6 +191,9 @@ def rules() -> None:
     assert_type(surest.ask(), Cell)
     shared: list[ModelParameters] = [optimizer, surest]
     assert isinstance(surest, PartitionSearch) and all(each.alpha == 0.01 for each in shared)
+    indirect: list[IndirectSearch] = [CMESOptimizer(), IndirectEIOptimizer()]
+    assert isinstance(indirect[0], MaxValueSearch) and isinstance(indirect[1], IndirectBaseline)
+    assert all(isinstance(each, IndirectParameters) for each in indirect)
 
 
 def kernels() -> None:

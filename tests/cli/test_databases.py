@@ -256,7 +256,7 @@ def test_parameters_with_an_at_sign_are_no_password(database, capsys):
 @pytest.fixture
 def locked(database, monkeypatch):
     """A connection string with a password, that opens the database."""
-    import skgpb.integrations.ibis as integration
+    from skgpb.integrations.ibis import connection as integration
 
     def connect(url, table=None):
         return opened("duckdb:///sales.db", table)
