@@ -30,7 +30,7 @@ LEARNED = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Diagnosis:
     """What the answers say of their noise, of outliers, and of the fit of the model.
 

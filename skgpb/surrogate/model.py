@@ -248,7 +248,7 @@ class Model:
         self.first_theta: np.ndarray = kernel.theta
         self.found: Learned | None = None
         self.contradicted: str = ""
-        self._diagnosed: Any = None
+        self._diagnosed: tuple[Any, Any] = None, None
         self._begun = False
         self._own_share: float = self._error_of(kernel)
         check_due = FEWEST_LEARNED if self.learns else FEWEST
@@ -693,12 +693,13 @@ class Model:
     @property
     def diagnosis(self) -> Diagnosis:
         """What the answers so far say of noise, outliers and fit."""
-        given, ours = self.options.noise, self.prior is not None
-        facts = self.n_answers, self.noise, given, self.schedule.learned_at
-        found = Diagnosis(self.process, self.samples, *facts, ours, self.standardizes)
-        if found != self._diagnosed:
-            self._diagnosed = found  # else it knows more already
-        return self._diagnosed
+        state = self.process, self.options, self.n_answers, self.schedule.learned_at
+        if state != self._diagnosed[0]:
+            _, options, n, learned_at = state
+            facts = n, self.noise, options.noise, learned_at, self.prior is not None
+            found = Diagnosis(self.process, self.samples, *facts, self.standardizes)
+            self._diagnosed = state, found
+        return self._diagnosed[1]
 
     def in_words(self) -> dict[str, str]:
         """Return the diagnosis in words, and under "beware" what a comparison has found."""
