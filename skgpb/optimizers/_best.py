@@ -72,6 +72,13 @@ def best_alone(arms: ArmSet, model: Model) -> Arm | None:
     return _best_answered(arms, model, model.independent_means())
 
 
+def best_expected(arms: ArmSet, model: Model) -> Arm | None:
+    """Return the query of an answer whose posterior mean is largest; None if there is none."""
+    posterior = model.process.posterior
+    means = posterior.targets() - posterior.noises() * posterior.weights()
+    return _best_answered(arms, model, means)
+
+
 def _best_answered(arms: ArmSet, model: Model, values: np.ndarray) -> Arm | None:
     observed, wild = model.process.observed, model.wild_queries()
     for i in np.argsort(-values, kind="stable").tolist():

@@ -46,8 +46,16 @@ from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import PricedOptimizer, checked_scores
-from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
+from skgpb.optimizers._best import (
+    best_alone,
+    best_expected,
+    best_known,
+    best_seen,
+    best_target,
+    climbed,
+)
 from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import (
     Feedback,
     box_of_arms,
@@ -302,10 +310,11 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        if self._prices is None:
+        is_worth = self._is_worth(round)
+        if self._prices is None and not (is_worth and self._chances() is not None):
             return values
-        if not self._is_worth(round):
-            if not self._prices.differ:
+        if not is_worth:
+            if self._prices is None or not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
@@ -319,8 +328,42 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         """Score of a query whose answer is worth nothing."""
         return float(round.target_mean.max())
 
+    def _round(self) -> Round:
+        """Return the posterior as the rule looks at it: queries may have no answer."""
+        round, chances = self.posterior(), self._chances()
+        if chances is None:
+            return round
+        rows, low = (self.domain_.rows, self.targets_.rows), self._gp.posterior.targets().min()
+        return with_failures(round, chances, rows, float(low))
+
+    def _chances(self, n_failures: int | None = None) -> Chances | None:
+        """Return where evaluations fail, None as long as nothing is known of that."""
+        found = self._outcomes(n_failures)
+        return found if found is not None and found.known else None
+
+    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
+        """Return what some first failures have taught, or all; None without any, or answers."""
+        record = self._record
+        n = len(record.failures) if n_failures is None else n_failures
+        if not n or not record.n_known:
+            return None
+        when = record.n_told, n
+        if when not in self._taught:
+            left, fitted = n, self._gp.observed.rows[: record.n_fitted]
+            asked, succeeded = [*fitted], [1.0] * len(fitted)
+            for kind, *rest in record.events:
+                if kind == "tell" or (kind == "fail" and left > 0):
+                    asked.append(self.domain_.block_of(rest[0]).mean(axis=0))
+                    succeeded.append(float(kind == "tell"))
+                    left -= kind == "fail"
+            corners = self.domain_.layout.rows_of(self.bounds_.T)
+            chances = Chances(np.array(asked), np.array(succeeded), corners, self._gp.kernel)
+            # Those of all failures, and those before the last answer, by which candidates move.
+            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
+        return self._taught[when]
+
     def _best_by_rule(self) -> Arm:
-        round = self.posterior()
+        round = self._round()
         values, free = self._values(round), self._free_slots(round.n_queries)
         slot = best_of(values, free)
         if values[slot] == -inf:
@@ -417,7 +460,12 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         """Let candidates follow the posterior before a round, whoever looks at it first."""
         theta = (self._own.guarantee or USUAL).failure_probability
         learned = self._schedule.learned_at == self._record.n_known
-        self._tracked.refresh(self._record.n_told, theta, self._rng_of_candidates, learned)
+        n_told = self._record.n_told
+        # Looking at candidates does not change them: later failures do not move them.
+        before = sum(when < n_told for when, _, _ in self._record.failures)
+        self._tracked.refresh(
+            n_told, theta, self._rng_of_candidates, learned, lambda: self._chances(before)
+        )
 
     def _first_arm(self) -> Arm | None:
         """Return a query of the initial design, None once the design is complete."""
@@ -490,7 +538,14 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     def _best(self) -> Arm:
         self._refresh()
-        return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp)
+        means, variances = self._tracked.moments_of_targets
+        outcomes = self._outcomes()
+        if outcomes is not None:
+            known = best_expected(self.domain_, self._model) if self._can_be_seen else None
+            if outcomes.known and known is not None:
+                return known
+            means = outcomes.without_vain(means, self.targets_.rows)
+        return best_target(self.targets_, means, variances, self._gp)
 
     @property
     def _can_be_seen(self) -> bool:
@@ -512,7 +567,9 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         _, targets = self._tracked.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        means = (mean - offset) / scale
+        means, outcomes = (mean - offset) / scale, self._outcomes()
+        if outcomes is not None:
+            means = outcomes.without_vain(means, targets.rows)
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -666,6 +723,8 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             self._gp.evaluate_afresh()
         self._wanted = Wanted.of(sets, feedback, self._prices)
         self._spent = 0.0
+        # What failures have taught, by the numbers of answers and failures.
+        self._taught: dict[tuple[int, int], Chances] = {}
         self._tracked = Tracked(
             sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
         )
