@@ -13,6 +13,8 @@ from skgpb.surrogate.success import SuccessModel, learned_success
 MOST_OUTCOMES = 400
 # A query that succeeds with this chance is asked as if it were certain to.
 LIKELY = 0.8
+# One whose chance is less than this share of the rate of success is not asked while others are left.
+HOPELESS = 0.5
 # No chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3
 
@@ -62,6 +64,12 @@ class Chances:
         if self._model is None:
             return np.ones(len(rows))
         return np.clip(self._model.chance(self._scaled(rows)) / LIKELY, LEAST, 1.0)
+
+    def hopeless(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows hardly ever have an answer, shape (n,)."""
+        if self._model is None:
+            return np.zeros(len(rows), dtype=bool)
+        return self._model.chance(self._scaled(rows)) < HOPELESS * self._model.rate
 
     def worth(self, means: np.ndarray, rows: np.ndarray, low: float) -> np.ndarray:
         """Return what rows of some means are worth if a failure is worth ``low``, shape (n,)."""

@@ -310,8 +310,10 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        is_worth = self._is_worth(round)
-        if self._prices is None and not (is_worth and self._chances() is not None):
+        is_worth, chances = self._is_worth(round), self._chances()
+        if chances is not None:
+            values = np.where(chances.hopeless(self.domain_.rows), -inf, values)
+        if self._prices is None and not (is_worth and chances is not None):
             return values
         if not is_worth:
             if self._prices is None or not self._prices.differ:
@@ -391,15 +393,17 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     @property
     def _knows_all(self) -> bool:
-        """True if the best is to be found, every query was answered, and answers are exact."""
+        """True if the best is to be found and every query has an exact answer, or can have none."""
         if not (self._is_for_best and self._can_be_seen and not self._tracked.queries.follows):
             return False
         space, rows = self.space_, self.domain_.rows
         if self.domain_.stands_for_box and (space is None or not np.isfinite(space.n_settings)):
             return False
-        if len(self._gp.observed) < len(rows) or not self._model.is_exact:
+        chances = self._chances()
+        left = np.ones(len(rows), dtype=bool) if chances is None else ~chances.hopeless(rows)
+        if len(self._gp.observed) < left.sum() or not self._model.is_exact:
             return False
-        return bool(rows_among(rows, self._gp.observed.rows).all())
+        return bool(rows_among(rows[left], self._gp.observed.rows).all())
 
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -415,7 +419,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        new, again = free[~known[free]], free[known[free]]
+        new, again = free[~known[free] & (values[free] > -inf)], free[known[free]]
         if not len(new):
             return slot
         both = np.append(again, best_of(values, new))
