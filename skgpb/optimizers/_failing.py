@@ -11,8 +11,10 @@ from skgpb.surrogate.success import SuccessModel, learned_success
 
 # Outcomes that are looked at, the last ones.
 MOST_OUTCOMES = 400
-# A query that succeeds with this chance is asked as if it were certain to.
-LIKELY = 0.8
+# A query that succeeds with the chance LIKELY is asked as if it were certain to. The chance is the
+# larger the more of the last LATELY evaluations failed: the model is least right where it is used,
+# at the border to what fails.
+LIKELY, SUREST, LATELY = 0.75, 0.95, 10
 # One whose chance is less than this share of the rate of success is not asked while others are left.
 HOPELESS = 0.5
 # No chance is taken for smaller: variances stay above 0.
@@ -43,6 +45,8 @@ class Chances:
         self._unit = np.where(unit > 0.0, unit, 1.0)
         scaled = self._scaled(asked[-MOST_OUTCOMES:])
         self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
+        lately = 1.0 - succeeded[-LATELY:].mean()
+        self._likely = min(SUREST, LIKELY + 0.5 * float(lately))
         never = np.unique(asked[succeeded == 0.0], axis=0)
         answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
         #: Rows that have failed and were never answered.
@@ -63,7 +67,7 @@ class Chances:
         """Return the chance of each row as a share of what is as good as certain, (n,)."""
         if self._model is None:
             return np.ones(len(rows))
-        return np.clip(self._model.chance(self._scaled(rows)) / LIKELY, LEAST, 1.0)
+        return np.clip(self._model.chance(self._scaled(rows)) / self._likely, LEAST, 1.0)
 
     def hopeless(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows hardly ever have an answer, shape (n,)."""
