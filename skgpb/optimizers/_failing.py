@@ -79,14 +79,15 @@ class Chances:
         """Return what rows of some means are worth if a failure is worth ``low``, shape (n,)."""
         return low + self.of(rows) * (means - low)
 
-    def without_vain(self, means: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return means of rows, -inf where a row is likely to fail or has only failed.
+    def possible(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows may be recommended, shape (n,): those that are as good as certain.
 
-        Where none is left the means are as they were.
+        None of them has failed without ever being answered.
         """
         vain = np.array([row.tobytes() in self.vain for row in rows + 0.0], dtype=bool)
-        possible = ~vain & (self.of(rows) >= 1.0)
-        return np.where(possible, means, -np.inf) if possible.any() else means
+        if self._model is None:
+            return ~vain
+        return ~vain & (self._model.chance(self._scaled(rows)) >= SUREST)
 
 
 class KnownToFail(Known):

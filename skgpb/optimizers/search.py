@@ -53,6 +53,7 @@ from skgpb.optimizers._best import (
     best_seen,
     best_target,
     climbed,
+    means_of_possible,
 )
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._failing import Chances, with_failures
@@ -542,14 +543,13 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     def _best(self) -> Arm:
         self._refresh()
-        means, variances = self._tracked.moments_of_targets
         outcomes = self._outcomes()
-        if outcomes is not None:
-            known = best_expected(self.domain_, self._model) if self._can_be_seen else None
-            if outcomes.known and known is not None:
+        if outcomes is not None and outcomes.known and self._can_be_seen:
+            known = best_expected(self.domain_, self._model)
+            if known is not None:
                 return known
-            means = outcomes.without_vain(means, self.targets_.rows)
-        return best_target(self.targets_, means, variances, self._gp)
+        possible = None if outcomes is None else outcomes.possible
+        return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp, possible)
 
     @property
     def _can_be_seen(self) -> bool:
@@ -572,14 +572,14 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
         means, outcomes = (mean - offset) / scale, self._outcomes()
-        if outcomes is not None:
-            means = outcomes.without_vain(means, targets.rows)
+        possible = None if outcomes is None else outcomes.possible
+        means, possible = means_of_possible(targets, means, possible)
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
             return targets.arm(best)
         if targets.layout.tail is not None:
-            return climbed(targets, best, means, self._gp)
+            return climbed(targets, best, means, self._gp, possible)
         return self._best_region(sides, context=context)
 
     @overload
