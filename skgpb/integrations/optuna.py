@@ -137,10 +137,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     Notes
     -----
     *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised an
-    exception or returned NaN have failed: where trials fail is learned from these, see
-    :class:`~skgpb.optimizers.Search`. Infinite
-    values count as the worst or best finite one. Values of trials that run elsewhere are assumed to
-    come out as expected, so that workers try different things.
+    exception or returned NaN have failed, and teach where trials do: see *Failures* of
+    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one. Values
+    of trials that run elsewhere are assumed to come out as expected, so that workers try different
+    things.
 
     *Search spaces.* Parameters that all complete trials have are chosen together. A parameter
     that only some have, since it depends on others or its range has changed, is chosen when it is

@@ -728,10 +728,11 @@ class BaseBanditOptimizer(
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
-        A reward of None says that the evaluation failed. It is recorded in ``failed_``, nothing
-        is learned from it, and the query is not asked again for a while: until 2 further answers
-        or failures were told, 4 after its second failure, 8 after its third. So a query that
-        cannot be evaluated costs few evaluations, and one that was unlucky gets another chance.
+        A reward of None says that the evaluation failed. It is recorded in ``failed_``, and teaches
+        nothing about f; :class:`~skgpb.optimizers.Search` learns from it where evaluations fail.
+        The query is not asked again for a while: until 2 further answers or failures were told, 4
+        after its second failure, 8 after its third. So a query that cannot be evaluated costs few
+        evaluations, and one that was unlucky gets another chance.
         Meanwhile it counts as pending.
 
         Parameters
@@ -922,7 +923,7 @@ class BaseBanditOptimizer(
         on_error : {"record", "raise"}, default="record"
             Handling of an exception of the objective, and of a returned value that is no answer.
             "record" tells the query as failed, see :meth:`tell`, with the reason, and goes on; the
-            run ends with RuntimeError only when 10 evaluations in a row have failed.
+            run ends with RuntimeError only if its first 10 evaluations have failed.
             "raise" ends the run, with the exception or with ValueError or TypeError, after telling
             what else has been evaluated. Whatever ends it, all that was told is kept, and the next
             run begins with what this one left unevaluated; of what was given to an executor,

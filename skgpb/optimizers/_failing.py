@@ -15,7 +15,7 @@ MOST_OUTCOMES = 400
 # larger the more of the last LATELY evaluations failed: the model is least right where it is used,
 # at the border to what fails.
 LIKELY, SUREST, LATELY = 0.75, 0.95, 10
-# One whose chance is less than this share of the rate of success is not asked while others are left.
+# While others are left none is asked whose chance is less than this share of the rate of success.
 HOPELESS = 0.5
 # No chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3

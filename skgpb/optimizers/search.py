@@ -194,6 +194,12 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
     the best answer is asked once more after 16 answers, which shows whether answers have noise.
 
+    *Failures.* Where evaluations fail is learned from those that did, by a Gaussian process on
+    outcomes 1 and 0 (:mod:`skgpb.surrogate.success`), as soon as it predicts them better than their
+    rate does. Queries then count as worth the less the less likely they are to be answered, down to
+    the worst answer so far; those that hardly ever are answered are not asked while others are
+    left. The recommendation is a query that was answered, or a target that is as good as certain.
+
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
     rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
     the last one that was asked, at first the middle of the box of contexts. The initial design
