@@ -136,8 +136,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
 
     Notes
     -----
-    *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised an
-    exception or returned NaN have failed, and teach where trials do: see *Failures* of
+    *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised
+    an exception or returned NaN have failed, and teach where trials do: see *Failures* of
     :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one. Values
     of trials that run elsewhere are assumed to come out as expected, so that workers try different
     things.

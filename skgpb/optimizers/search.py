@@ -218,6 +218,8 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     n_candidates: int = 500
     n_initial: int | None = None
 
+    _taught: dict[tuple[int, int], Chances]
+
     _query_type = Arm
     _sides = "any"
     _rules = ("posterior", "seen", "independent", "paper")
@@ -578,8 +580,9 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
         means, outcomes = (mean - offset) / scale, self._outcomes()
-        possible = None if outcomes is None else outcomes.possible
-        means, possible = means_of_possible(targets, means, possible)
+        means, possible = means_of_possible(
+            targets, means, None if outcomes is None else outcomes.possible
+        )
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -734,7 +737,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         self._wanted = Wanted.of(sets, feedback, self._prices)
         self._spent = 0.0
         # What failures have taught, by the numbers of answers and failures.
-        self._taught: dict[tuple[int, int], Chances] = {}
+        self._taught = {}
         self._tracked = Tracked(
             sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
         )

@@ -60,14 +60,17 @@ class SuccessModel:
         self._share = share / (1.0 + kernel.main_effects)
         # The rate, as if one more had succeeded: nothing fails before something has.
         self.rate: float = float((succeeded.sum() + 1.0) / (n + 1.0))
-        factor = cho_factor(self._share * kernel(rows) + (1.0 - share) * np.eye(n), lower=True)
+        K = self._share * np.asarray(kernel(rows)) + (1.0 - share) * np.eye(n)
+        factor = cho_factor(K, lower=True)
         self._weights = cho_solve(factor, succeeded - self.rate)
         precisions = np.diag(cho_solve(factor, np.eye(n)))
         self.loss: float = log_loss(succeeded - self._weights / precisions, succeeded)
 
     def chance(self, rows: np.ndarray) -> np.ndarray:
         """Return the chance that each of some rows, scaled alike, succeeds, shape (m,)."""
-        means = self.rate + self._share * (self._kernel(rows, self._rows) @ self._weights)
+        means = self.rate + self._share * (
+            np.asarray(self._kernel(rows, self._rows)) @ self._weights
+        )
         return np.clip(means, 0.0, 1.0)
 
 
