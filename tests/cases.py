@@ -38,7 +38,7 @@ from skgpb.optimizers import (
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
 OPTIMIZERS = [
     value
@@ -289,9 +289,7 @@ GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(
 #: Optimizers whose queries or answers have another form; see test_contract.py.
 CONTEXTUAL = {ContextualGPTreeOptimizer}
 LOOPING = [
-    cls
-    for cls in OPTIMIZERS
-    if cls not in CONTEXTUAL and not issubclass(cls, BaseIndirectOptimizer)
+    cls for cls in OPTIMIZERS if cls not in CONTEXTUAL and not issubclass(cls, BaseIndirectSearch)
 ]
 
 

@@ -11,20 +11,26 @@ import pytest
 import skgpb
 from skgpb import CombinatorialBandit, optimizers
 from skgpb.optimizers import Leaves, ModelParameters, Round, Stop
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
-OTHERS = re.compile(r"[Pp]arameters are those of :class:`~skgpb\.optimizers\.(\w+)`")
+OTHERS = re.compile(
+    r"[Pp]arameters are those of ([^.]*`~skgpb\.[^`]*`(?: and [^.]*`~skgpb\.[^`]*`)?)"
+)
+BASES = re.compile(r"~skgpb\.optimizers\.(\w+)`")
 CLASSES = [
     cls
     for name in optimizers.__all__
     if inspect.isclass(cls := getattr(optimizers, name)) and cls not in (Round, Leaves, Stop)
 ] + [CombinatorialBandit]
+WITHOUT_EXAMPLE = (
+    ModelParameters,
+    optimizers.IndirectParameters,
+    optimizers.MaxValueSearch,
+    optimizers.PartitionSearch,
+)
 #: They show what a person types first below their first line.
 WITH_EXAMPLE = [
-    cls
-    for cls in CLASSES
-    if not issubclass(cls, BaseIndirectOptimizer)
-    and cls not in (ModelParameters, optimizers.PartitionSearch)
+    cls for cls in CLASSES if not issubclass(cls, BaseIndirectSearch) and cls not in WITHOUT_EXAMPLE
 ]
 
 
@@ -40,8 +46,7 @@ def declared(cls):
     """Parameters that a class itself declares, in their order."""
     if "__dataclass_fields__" in vars(cls):
         return [name for name in vars(cls).get("__annotations__", {}) if name in parameters(cls)]
-    written_by_hand = "__init__" in vars(cls) or issubclass(cls, BaseIndirectOptimizer)
-    return parameters(cls) if written_by_hand else []
+    return parameters(cls) if "__init__" in vars(cls) else []
 
 
 def parameters(cls):
@@ -62,13 +67,15 @@ def test_each_parameter_is_described_where_it_is_declared(cls):
 def test_a_class_describes_its_own_parameters_and_names_the_class_of_the_others(cls):
     own = documented(cls)
     assert own == [name for name in declared(cls) if name in own]
-    rest = set(parameters(cls)) - set(own)
-    home = cls
+    rest, homes = set(parameters(cls)) - set(own), [cls]
     while rest:
-        (base,) = OTHERS.findall(" ".join(home.__doc__.split()))
-        assert issubclass(home, getattr(optimizers, base))
-        home = getattr(optimizers, base)
-        rest -= set(documented(home))
+        home = homes.pop(0)
+        others = OTHERS.findall(" ".join(home.__doc__.split()))
+        assert len(others) <= 1
+        bases = [getattr(optimizers, name) for name in BASES.findall("".join(others))]
+        assert all(issubclass(home, base) for base in bases)
+        homes += bases
+        rest -= {name for base in bases for name in documented(base)}
 
 
 @pytest.mark.parametrize("cls", WITH_EXAMPLE)

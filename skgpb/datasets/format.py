@@ -130,8 +130,8 @@ class Header:
 
     def _likely(self, columns: Sequence[str]) -> tuple[int, int] | None:
         """Return where a header with some columns begins, and how many lines it has."""
-        for start in range(min(len(self.lines), MOST_TITLES)):
-            for n in (1, 2):
+        for n in (1, 2):
+            for start in range(min(len(self.lines), MOST_TITLES)):
                 names = Header.of(self.lines[start:], TableFormat(header=n), self.table).names
                 if (start, n) != (0, self.n_lines) and set(columns) <= set(names):
                     return start, n

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from statistics import mode
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,8 +92,11 @@ class TextTable:
             named = [
                 len(known & set(map(without_unit, line.cells))) for line in lines[:MOST_TITLES]
             ]
-            place = named.index(max(named)) if named else 0
-            n_cells, *others = [len(line.cells) for line in lines[place:]] or [0]
+            widths = [len(line.cells) for line in lines] or [0]
+            place = named.index(max(named)) if any(named) else 0
+            if columns and not any(named):  # there may be titles above the header
+                place = widths.index(mode(widths))
+            n_cells, *others = widths[place:]
             alike = others.count(n_cells) / max(1, len(others))
             score = max(named, default=0), n_cells > 1 and alike > 0.5, alike, n_cells
             if best_score is None or score > best_score:

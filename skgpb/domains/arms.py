@@ -255,6 +255,8 @@ class ArmSet:
     kind: ClassVar[str] = "query"
     #: Whether finitely many points stand for all points of a box.
     stands_for_box: ClassVar[bool] = False
+    #: Whether they stay, and f is so smooth that few of them decide all others.
+    has_root: ClassVar[bool] = False
 
     rows: np.ndarray
     context: np.ndarray | None
@@ -526,6 +528,10 @@ class ArmSet:
             self.layout.of_actions.places(self.layout.actions_of(rows)) for rows in (known, failed)
         )
         return next_place(places, n, known, failed, self.bounds)
+
+    def arm_in(self, room: Room, place: np.ndarray) -> Arm:
+        """Return the query that lies at a place (n_free,) of a room."""
+        return self.placed_arm(room.rows_at(place[np.newaxis])[0])
 
     def query_of_box(self, box: np.ndarray) -> Arm:
         """Return the query about the average over a box (2 d,), where rows describe boxes."""

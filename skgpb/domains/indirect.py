@@ -10,10 +10,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb._core._tree import first_maximum
-from skgpb.domains.first_design import first_members, first_points, next_place
-from skgpb.domains.query import Query
+from skgpb._core._tree import TIE_TOLERANCE, first_maximum
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.candidates import Room
+from skgpb.domains.cells import Cells
+from skgpb.domains.first_design import first_points, next_place
+from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.layout import Layout
+from skgpb.domains.partition import points_per_axis
+from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
+from skgpb.kernels._boxes import representatives
 from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_real
 
 
@@ -131,69 +138,61 @@ class IndirectCell(IndirectQuery):
         return f"IndirectCell({place}, lower={self.lower}, upper={self.upper}, cost={self.cost})"
 
 
-class QuerySet:
-    """The possible queries: rows, or a box of rows represented by finitely many.
+class QuerySet(ArmSet):
+    """The possible queries: rows a of a finite set, or a box of them that finitely many stand for.
 
     Parameters
     ----------
-    rows : array-like of shape (m, q)
+    A : ndarray of shape (m, q)
         The candidates.
+    kernel : IndirectKernel
+        Says which functionals of f they observe.
     cost : float, array-like of shape (m,), callable or None
         Cost of each candidate, or of a row. None stands for 1.
     box : ndarray of shape (q, 2), default=None
-        Box of rows, if all rows in it can be asked. None if only the candidates can be asked.
+        Box of rows, if all rows in it can be told. None if they are the candidates.
     space : ParameterSpace, default=None
         Names and scales of the sides of the box; None if the sides have no names.
 
     Attributes
     ----------
+    A : ndarray of shape (m, q)
+        The candidates; ``rows`` are what ``kernel`` makes of them.
     costs : ndarray of shape (m,)
-        Costs of the candidates.
+        Their costs.
     """
-
-    cost: Any
-    box: np.ndarray | None
-    space: ParameterSpace | None
 
     def __init__(
         self,
-        rows: np.ndarray,
+        A: np.ndarray,
+        kernel: Any,
         cost: Any,
         box: np.ndarray | None = None,
         space: ParameterSpace | None = None,
     ) -> None:
-        self.rows: np.ndarray = np.ascontiguousarray(rows)
-        self.cost, self.box, self.space = cost, box, space
-        self.costs: np.ndarray = self.costs_of(self.rows)
+        self.A: np.ndarray = np.ascontiguousarray(A)
+        self.kernel, self.cost, self.box = kernel, cost, box
+        super().__init__(kernel.queries(self.A), box_around(A) if box is None else box, space=space)
+        self.costs: np.ndarray = self.costs_of(self.A)
         # A candidate that is asked again and again is one object.
         self._queries: dict[int, IndirectQuery] = {}
 
-    def __len__(self) -> int:
-        return len(self.rows)
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_queries": {}}
 
-    @property
-    def n_dims(self) -> int:
-        """Number of dimensions of the box or of the candidates."""
-        return self.rows.shape[1]
-
-    @property
-    def typical_rows(self) -> np.ndarray:
-        """Rows whose answers vary under the prior as answers do: the candidates."""
-        return self.rows
+    # -- costs and functions of a query -----------------------------------------------------
 
     @property
     def arguments(self) -> np.ndarray:
         """Arguments of functions of a query, for each candidate: its row."""
-        return self.rows
+        return self.A
 
-    def argument(self, query: IndirectQuery) -> np.ndarray:
+    def argument(self, query: Any) -> np.ndarray:
         """Return the argument of functions of a query: its row."""
         return query.a
 
-    def costs_of(self, A: np.ndarray | None) -> np.ndarray:
-        """Cost of each row of A (n, q), or of each candidate."""
-        if A is None:
-            return self.costs
+    def costs_of(self, A: np.ndarray) -> np.ndarray:
+        """Cost of each row of A (n, q)."""
         if self.cost is None:
             return np.ones(len(A))
         if callable(self.cost):
@@ -202,7 +201,7 @@ class QuerySet:
             costs = np.full(len(A), check_real(self.cost, "cost"))
         else:
             costs = check_numbers(self.cost, "cost", ensure_2d=False)
-            if costs.shape != (len(self.rows),) or self.box is not None:
+            if costs.shape != (len(self.A),) or self.box is not None:
                 raise ValueError(
                     "cost must be a number, a function of a, or hold one number for each of the "
                     f"queries; got shape {costs.shape}"
@@ -221,34 +220,19 @@ class QuerySet:
         """Return a lower bound on the cost of a query, 0 if none is known."""
         return 0.0 if self.box is not None and callable(self.cost) else float(self.costs.min())
 
-    def query(self, i: int) -> IndirectQuery:
-        """Candidate number i."""
-        query = self._queries.get(i)
+    # -- queries ----------------------------------------------------------------------------
+
+    def arm(self, slot: int) -> Any:
+        """Return the candidate of a number."""
+        query = self._queries.get(slot)
         if query is None:
-            query = IndirectQuery(self.rows[i], self.costs[i], i).named(self.space)
-            self._queries[i] = query
+            query = IndirectQuery(self.A[slot], self.costs[slot], slot).named(self.space)
+            self._queries[slot] = query
         return query
 
     def query_at(self, a: np.ndarray) -> IndirectQuery:
-        """The query of a row (q,) of the box, whether or not a candidate."""
+        """Return the query of a row (q,) of the box, whether or not a candidate."""
         return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0])).named(self.space)
-
-    def first_query(
-        self, n: int, known: list[np.ndarray], failed: list[np.ndarray], seed: int
-    ) -> IndirectQuery | None:
-        """Return the query farthest from the rows tried, among n that fill the space evenly.
-
-        None if the queries ``known`` already fill the space.
-        """
-        box = box_around(self.rows) if self.box is None else self.box
-        if self.box is None:
-            places = self.rows[first_members(self.rows, box, n, seed, len(failed))]
-        else:
-            places = first_points(box, n, seed, len(failed))
-        q = self.rows.shape[1]
-        heard, refused = np.reshape(known, (-1, q)), np.reshape(failed, (-1, q))
-        number = next_place(places, n, heard, refused, box)
-        return None if number is None else self.find(places[number], ())
 
     def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:
         """Return the query that a row stands for: a pending one, a candidate, or one of the box."""
@@ -259,41 +243,187 @@ class QuerySet:
         for query in pending:
             if np.array_equal(query.a, a):
                 return query
-        match = np.flatnonzero(np.all(a == self.rows, axis=1))
-        return self.query(int(match[0])) if len(match) else self.query_at(a)
+        match = np.flatnonzero(np.all(a == self.A, axis=1))
+        return self.arm(int(match[0])) if len(match) else self.query_at(a)
 
-    def check(self, query: IndirectQuery) -> None:
+    def resolve(self, query: Any) -> None:
         """Raise ValueError for a query that is not one of these."""
         self._check(query.a)
         i = query.index
-        if i >= 0 and not (i < len(self.rows) and np.array_equal(self.rows[i], query.a)):
+        if i >= 0 and not (i < len(self.A) and np.array_equal(self.A[i], query.a)):
             raise ValueError(f"{query!r} is not a query of this optimizer")
         if not 0.0 <= query.cost < np.inf:
             raise ValueError(f"the cost of a query must be a finite number >= 0, got {query!r}")
 
     def _check(self, a: np.ndarray) -> None:
-        if a.shape != (self.rows.shape[1],):
+        if a.shape != (self.A.shape[1],):
             raise ValueError(
-                f"a query must have {self.rows.shape[1]} entries, got an array of shape {a.shape}. "
+                f"a query must have {self.A.shape[1]} entries, got an array of shape {a.shape}. "
                 "Tell existing answers with tell(queries, y), one row for each y, and existing "
                 "values of f with fit(X, y)"
             )
         if self.box is not None:
             check_inside(a[np.newaxis], self.box)
-        elif not np.all(a == self.rows, axis=1).any():
+        elif not np.all(a == self.A, axis=1).any():
             raise ValueError(f"query {a} is not among the queries")
 
-    def most_central(self, numbers: np.ndarray, tolerance: float) -> int:
+    # -- rows -------------------------------------------------------------------------------
+
+    def slot_of(self, query: Any) -> int:
+        """Return the number of a candidate, -1 for any other query."""
+        return query.index
+
+    def block_of(self, query: Any) -> np.ndarray:
+        """Descriptor row (1, n_columns) of what a query observes."""
+        return self.kernel.rows_of_queries(query.a[np.newaxis])
+
+    def apart_from(self, query: Any) -> np.ndarray:
+        """Return whether each candidate differs from a query, shape (m,)."""
+        return np.arange(len(self)) != query.index
+
+    # -- first design and ties --------------------------------------------------------------
+
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Any:
+        """Return the query farthest from the rows a tried, among n that fill the space evenly."""
+        if self.box is None:
+            return super().first_arm(n, known, failed, seed)
+        places = first_points(self.box, n, seed, len(failed))
+        number = next_place(places, n, known, failed, self.box)
+        return None if number is None else self.find(places[number], ())
+
+    def every_place(self) -> np.ndarray:
+        """Return the candidates."""
+        return self.A
+
+    def most_central(self, numbers: np.ndarray) -> int:
         """Return the candidate nearest to the middle of all, in units of their box."""
         if len(numbers) == 1:
             return int(numbers[0])
-        side = np.ptp(self.rows, axis=0)
-        away = (self.rows[numbers] - self.rows.mean(axis=0)) / np.where(side > 0.0, side, 1.0)
+        side = np.ptp(self.A, axis=0)
+        away = (self.A[numbers] - self.A.mean(axis=0)) / np.where(side > 0.0, side, 1.0)
         distance = (away**2).sum(axis=1)
-        return int(numbers[first_maximum(-distance, tolerance)])
+        return int(numbers[first_maximum(-distance, TIE_TOLERANCE)])
 
 
-class QueryTree:
+class PointSet(ArmSet):
+    """Points at which f may be largest: all of a box, which a grid stands for, or finitely many.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        The points.
+    kernel : IndirectKernel
+        Says how values of f are described.
+    bounds : ndarray of shape (d, 2)
+        The box.
+    space : ParameterSpace or None
+        Names of its sides.
+    shape : tuple of ints, default=None
+        Shape of the grid of the points, if they form one.
+    finite : bool, default=False
+        Whether these are all, and do not stand for a box.
+    """
+
+    has_root = True
+    #: Whether a target is an average, which no answer need stay below.
+    are_averages: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        kernel: Any,
+        bounds: np.ndarray,
+        space: ParameterSpace | None,
+        shape: tuple[int, ...] | None = None,
+        *,
+        finite: bool = False,
+    ) -> None:
+        self.points, self.kernel, self.shape, self.finite = points, kernel, shape, finite
+        super().__init__(kernel.points(points), bounds, space=space)
+
+    def values_from(self, draws: np.ndarray) -> np.ndarray:
+        """Return values (k, n_targets) of the targets from values (k, n) at the points."""
+        return draws
+
+    def points_of(self, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers and weights of the points that make up a weighted sum of targets."""
+        return numbers, weights
+
+    def arm(self, slot: int) -> Any:
+        """Return a point."""
+        return PointsQuery(self.points[slot : slot + 1].copy()).named(self.space)
+
+    def room_of(self, slot: int) -> Room | None:
+        """Return the box; None if the points are finitely many."""
+        if self.finite:
+            return None
+        return Room(np.arange(len(self)), self.points, self.bounds, self.kernel.rows_of_points)
+
+    def arm_in(self, room: Room, place: np.ndarray) -> Any:
+        """Return the point at a place (d,)."""
+        return PointsQuery(place[np.newaxis]).named(self.space)
+
+    def __contains__(self, query: object) -> bool:
+        return isinstance(query, PointsQuery)
+
+
+class CellSet(PointSet):
+    """Cells that stand for all of some sizes, each by the points over which f is averaged.
+
+    Parameters
+    ----------
+    given : Cells
+        Their sizes.
+    kernel : IndirectKernel
+        Says how values of f are described.
+    bounds : ndarray of shape (d, 2)
+        The box.
+    space : ParameterSpace or None
+        Names of its sides.
+    n_points : int
+        About how many points there are, of all cells together.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_sizes, d)
+        Sides of the cells.
+    points : ndarray of shape (n_cells * S, d)
+        Points of all cells, one cell after the other.
+    """
+
+    are_averages = True
+
+    def __init__(
+        self,
+        given: Cells,
+        kernel: Any,
+        bounds: np.ndarray,
+        space: ParameterSpace | None,
+        n_points: int,
+    ) -> None:
+        sizes = given.sides(bounds, space, "targets")
+        if not (sizes > 0.0).all():
+            raise ValueError(f"targets must be cells with sides above 0, or points; got {given!r}")
+        d, counts = len(bounds), points_per_axis(None, len(bounds))
+        self._each = int(np.prod(counts))
+        cells = FreeCells(
+            sizes, bounds, n_points // self._each, Layout(d, counts=counts), [0], None
+        )
+        parts = [representatives(row[:d], row[d:], counts) for row in cells.rows]
+        super().__init__(np.concatenate(parts), kernel, bounds, space)
+        self.sizes = sizes
+
+    def values_from(self, draws: np.ndarray) -> np.ndarray:
+        """Return averages (k, n_cells) of values (k, n_cells * S) at the points."""
+        return draws.reshape(len(draws), -1, self._each).mean(axis=2)
+
+    def points_of(self, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers and weights of the points that make up a weighted sum of averages."""
+        points = numbers[:, np.newaxis] * self._each + np.arange(self._each)
+        return points.ravel(), np.repeat(weights / self._each, self._each)
+
+
+class QueryTree(ArmSet):
     """Cells of a box of rows, cut into K^q equal children at every depth; finer ones cost more.
 
     A node is (depth, index); the children of (h, i) are (h + 1, K^q i + j).
@@ -302,6 +432,8 @@ class QueryTree:
     ----------
     root : ndarray of shape (q, 2)
         The root cell.
+    kernel : IndirectKernel
+        Says which functionals of f they observe.
     n_children : int
         K, parts per axis.
     max_depth : int
@@ -312,12 +444,15 @@ class QueryTree:
         Takes a depth, returns a number that rows have after the centre. None for rows without.
     space : ParameterSpace, default=None
         Names and scales of the sides of the root; None if the sides have no names.
+
+    Attributes
+    ----------
+    A : ndarray of shape (m, q) or (m, q + 1)
+        Rows a of the two coarsest levels, whose answers vary under the prior as answers do.
     """
 
-    #: Rows that are the same in every round: none.
-    rows = None
     #: Cells of a level cost the same; the coarsest come first.
-    differ_in_cost = False
+    differ_in_cost: ClassVar[bool] = False
 
     root: np.ndarray
     n_children: int
@@ -326,6 +461,7 @@ class QueryTree:
     def __init__(
         self,
         root: np.ndarray,
+        kernel: Any,
         n_children: int,
         max_depth: int,
         cost: Callable[[int], float],
@@ -336,6 +472,7 @@ class QueryTree:
             raise ValueError("max_depth is so large that cell numbers overflow 64 bits")
         self.root, self.n_children, self.max_depth = root, n_children, max_depth
         self.space = space
+        self.kernel = kernel
         self.n_parts: int = n_children ** len(root)
         self.costs: np.ndarray = np.array(
             [check_callable_value(cost, h, "cost") for h in self.arguments]
@@ -345,26 +482,19 @@ class QueryTree:
         self._column = None if last_column is None else [last_column(h) for h in self.arguments]
         # Cells that were made: the active ones are looked at in every round.
         self._cells: dict[tuple[int, int], IndirectCell] = {}
+        typical = [(0, 0), *self.children((0, 0))]
+        self.A: np.ndarray = np.array([self.cell(node).a for node in typical])
+        super().__init__(kernel.queries(self.A), root, space=space)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_cells": {}}
-
-    @property
-    def n_dims(self) -> int:
-        """Number of dimensions of the root cell."""
-        return len(self.root)
-
-    @property
-    def typical_rows(self) -> np.ndarray:
-        """Rows whose answers vary under the prior as answers do: of the two coarsest levels."""
-        return np.array([self.cell(node).a for node in [(0, 0), *self.children((0, 0))]])
 
     @property
     def arguments(self) -> range:
         """Arguments of functions of a query: each depth."""
         return range(self.max_depth + 1)
 
-    def argument(self, query: IndirectCell) -> int:
+    def argument(self, query: Any) -> int:
         """Return the argument of functions of a query: its depth."""
         return query.depth
 
@@ -419,7 +549,16 @@ class QueryTree:
             f"got {points!r}. Pass existing values of f to fit(X, y)"
         )
 
-    def check(self, query: IndirectCell) -> None:
+    def slot_of(self, query: Any) -> int:
+        """Return the number of a cell of the two coarsest levels, -1 for any other."""
+        node = query.depth, query.index
+        return query.depth + query.index if node in [(0, 0), *self.children((0, 0))] else -1
+
+    def block_of(self, query: Any) -> np.ndarray:
+        """Descriptor row (1, n_columns) of what a query observes."""
+        return self.kernel.rows_of_queries(query.a[np.newaxis])
+
+    def resolve(self, query: Any) -> None:
         """Raise ValueError for a query that is not a cell of this tree."""
         depth, index = query.depth, query.index
         known = 0 <= depth <= self.max_depth and 0 <= index < self.n_parts**depth

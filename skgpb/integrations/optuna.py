@@ -315,7 +315,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             # As expected: the mean stays, the uncertainty around the point shrinks.
             point = space.point(params)
             player.tell(point, player.predict(point[None])[0], alpha)
-        return space.params(arms[2 + first_best(player._values(player._round())[2:])])
+        return space.params(arms[2 + first_best(player._values(player._expected_round())[2:])])
 
     def _engine(self) -> Search:
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)

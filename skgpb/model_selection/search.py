@@ -26,9 +26,9 @@ from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.settings import kernel_on_settings
@@ -344,7 +344,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                 raise ValueError(
                     f"optimizer must not have {name}: it searches the space of param_distributions"
                 )
-        elsewhere = in_contexts(engine) or isinstance(engine, BaseIndirectOptimizer)
+        elsewhere = in_contexts(engine) or isinstance(engine, BaseIndirectSearch)
         if "bounds" not in parameters or elsewhere:
             raise TypeError(
                 "optimizer must search a box whose queries are settings, as GPOOOptimizer and "

@@ -5,7 +5,7 @@ from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
-from skgpb.optimizers.cmes import CMESOptimizer
+from skgpb.optimizers.cmes import CMESOptimizer, MaxValueSearch
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
@@ -19,11 +19,13 @@ from skgpb.optimizers.gpoo import GPOOOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
 from skgpb.optimizers.indirect_baselines import (
+    IndirectBaseline,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.indirect_search import IndirectParameters, IndirectSearch
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
@@ -49,14 +51,18 @@ __all__ = [
     "GPZoomingOptimizer",
     "IDSOptimizer",
     "IGPUCBOptimizer",
+    "IndirectBaseline",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
+    "IndirectParameters",
+    "IndirectSearch",
     "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
     "Leaves",
     "MESOptimizer",
+    "MaxValueSearch",
     "ModelParameters",
     "PIOptimizer",
     "PartitionSearch",

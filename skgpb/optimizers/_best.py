@@ -77,11 +77,13 @@ def climbed(
         found = (gp.moments(rows) - gp.offset) / gp.scale
         return found if possible is None else np.where(possible(rows), found, means.min())
 
+    # Ties are relative to the variation of f, where the prior is in other units than its answers.
+    unit = size_of(means - means.min()) or 1.0
     starts = best_apart(room.coordinates, means[room.alike], room.bounds)
-    best, top = maximise_in_box(value, room.coordinates[starts], room.bounds)
-    if not beats(top, means[slot]):
+    best, top = maximise_in_box(value, room.coordinates[starts], room.bounds, unit)
+    if not beats(top, means[slot], unit):
         return targets.arm(slot)
-    return targets.placed_arm(room.rows_at(best[np.newaxis])[0])
+    return targets.arm_in(room, best)
 
 
 def best_target(

@@ -491,7 +491,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
             points = [np.hstack([np.tile(there, (len(cell), 1)), cell]) for cell in cells]
-            return self._gp.moments([self._rows_of(each) for each in points], std=True)
+            return self._gp.moments([self._functionals_at(each) for each in points], std=True)
 
         sides = checked_sides(side, bounds, space)
         best = best_placed(moments, seen, bounds, sides, caution, space)
@@ -604,10 +604,14 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if return_std and interval:
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
-        blocks = [self.domain_.block_of(query) for query in self._checked_queries(queries)]
+        blocks = self._blocks_of(queries)
         if not interval:
             return self._signed_moments(self._gp.moments(blocks, std=return_std))
         return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
+
+    def _blocks_of(self, queries: Any) -> Any:
+        """Rows of what each of the queries of ``predict_query`` observes."""
+        return [self.domain_.block_of(query) for query in self._checked_queries(queries)]
 
 
 def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:

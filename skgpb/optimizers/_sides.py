@@ -99,7 +99,12 @@ class NamedQueries(NamedSides):
     # Attributes of the class that it is mixed into.
     query_bounds: Any
     bounds_: np.ndarray
-    _queries: Any
+    domain_: Any
+    targets_: Any
+    _gp: Any
+    _record: Any
+    # Pairs (x, a) that were given to ``fit``.
+    _pairs: tuple[Any, Any] = (None, None)
 
     def _make_space(self) -> ParameterSpace | None:
         self._query_space = self._checked_space(self._own.query_bounds, "query_bounds")
@@ -122,10 +127,10 @@ class NamedQueries(NamedSides):
 
     def _rows_asked(self, A: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        return A if self._queries.space is None else self._queries.space.rows(A)
+        return A if self.domain_.space is None else self.domain_.space.rows(A)
 
     def _named(self, query: Query) -> Query:
-        return query.named(self._queries.space)
+        return query.named(self.domain_.space)
 
 
 def _coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
+from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._following import TrackedIncumbents, followed
 from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms
+from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import (
     PairCovariances,
@@ -75,6 +77,7 @@ class Tracked:
         # None before they are asked for.
         self._pairs: PairCovariances | None = None
         self._across: QueryTargetCovariances | None = None
+        self._root: PivotedRoot | None = None
 
     def pairs(self) -> PairCovariances:
         """Posterior covariances of the queries, where they are the targets."""
@@ -87,6 +90,16 @@ class Tracked:
         if self._across is None:
             self._across = QueryTargetCovariances(self.gp, len(self.queries.rows))
         return self._across
+
+    def root(self) -> PivotedRoot | None:
+        """A root of the prior covariance of targets that stay and are smooth; None for others."""
+        if self._root is None and self.targets.has_root:
+            gp, n = self.gp, len(self.queries.rows)
+            targets = Functionals.of_rows(gp.tracked.rows[n:])
+            self._root = PivotedRoot(
+                lambda i: gp.covariance(targets, targets.one(i))[:, 0], gp.variance(targets)
+            )
+        return self._root
 
     def covariances(self) -> PairCovariances | QueryTargetCovariances:
         """Posterior covariances of queries and targets."""
@@ -150,7 +163,7 @@ class Tracked:
         """
         if not self.are_one:
             falls = pending_falls(self.gp, blocks, noises)
-            return KnownAcross(self.across(), falls)
+            return KnownAcross(self.across(), falls, self.root)
         expected = self.gp.imagine(blocks, noises) if blocks else self.gp
         slots = [self.queries.slot_of(query) for query in pending]
         return KnownOfArms(self.gp, expected.posterior, self.pairs, slots, noises)

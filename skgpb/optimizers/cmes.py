@@ -2,7 +2,8 @@ r"""Conditional max-value entropy search (CMES).
 
 One round: draw samples of f* = max f from the posterior of f, and ask the query a whose answer
 carries the most information about them per unit cost; the answer updates the joint posterior of f
-and g. The file has the round first, in ``CMESOptimizer._best_by_rule``, then samples and scores.
+and g. The round is that of every search over two sets; here are the score, ``acquisition``, and
+the samples.
 
 Eq. 7 of [Zhang2025]_ truncates the noiseless g(a) at a sample of f* and cannot tell an
 informative query from one that is drowned in noise. Appendix A includes the noise of the answer;
@@ -38,116 +39,32 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._entropy import information
+from skgpb._core._ties import first_best
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
-from skgpb.domains.indirect import IndirectQuery
-from skgpb.guarantee import Guarantee
-from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
-from skgpb.optimizers._targets import CellTargets, PointTargets
-from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.utils import (
-    MOST_POINTS,
-    Integral,
-    Interval,
-    StrOptions,
-    check_inside,
-    check_numbers,
-)
+from skgpb.domains.indirect import CellSet, PointSet
+from skgpb.kernels import PolicyMean
+from skgpb.locks import locked
+from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers.indirect_search import IndirectSearch
+from skgpb.optimizers.round import Round
+from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
-class SamplesMaximum(BaseIndirectOptimizer[Asked]):
-    """Base of the optimizers that sample f*: the sampling, and the score of a round."""
-
-    _parameter_constraints: dict[str, Any] = {
-        "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
-        "max_values": [StrOptions({"draws", "gumbel"})],
-        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
-    }
-
-    information: str
-    max_values: str
-    n_max_values: int
-
-    def _about_maximum(self) -> MaxValueInformation:
-        """Draw the samples of f* of a round; repeated calls return the same samples."""
-        return MaxValueInformation(
-            self.surrogate_,
-            self._targets,
-            self._unit,
-            information="joint" if self._targets.are_averages else self.information,
-            known_noise=self._own.alpha is not None and not callable(self._own.alpha),
-            max_values=self.max_values,
-            n_max_values=self.n_max_values,
-            rng=np.random.default_rng([self._seed, self._record.n_told, len(self._record.pending)]),
-            fallback=self._record.n_told > 0,
-        )
-
-
-class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
-    r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
-
-    Conditional max-value entropy search: it maximises f from noisy conditional expectations
-    g(a) = E[f(X) | A = a].
+@dataclass(eq=False, repr=False)
+class MaxValueSearch(NamedQueries):
+    """Rule of the searches by what an answer tells of f*, the largest value of f.
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
-        kernel is learned from standardised answers with a weak prior, starting from
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
-    query_kernel : Kernel, default=None
-        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
-        chooses it, and the regularisation, by closed-form leave-one-out.
-    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
-        The distribution p(x | a) over which a query averages, if it is known. With None it is
-        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
-        answer is the value of f there.
-    operator : {"auto", "embedding", "window"}, default="auto"
-        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
-        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
-        the lower leave-one-out loss on the pairs.
-    bounds : array-like of shape (d, 2) or dict, default=None
-        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
-        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
-        the recommendation then has ``params``.
-    queries : array-like of shape (n_queries, q), default=None
-        A finite set of queries.
-    query_bounds : array-like of shape (q, 2) or dict, default=None
-        Box of queries, if they are not a finite set. Without ``queries`` and ``query_bounds`` it is
-        the box around the queries given to ``fit``, the agents of a PolicyMean, or ``bounds`` for
-        windows. A dict gives its sides names, as in ``bounds``; functions of a query take its
-        coordinates.
-    targets : Cells, array-like of shape (n_targets, d) or None, default=None
-        The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
-        points. None stands for all points. Cells need ``information="joint"``, which is then the
-        meaning of "auto": an answer may well be above the average of every cell.
-    n_candidates : int, default=2500
-        Number of candidates in a box; a grid in up to three dimensions.
-    continuous : bool, default=True
-        Whether to improve the best candidates of a box by local searches.
-    n_points : int, default=2500
-        Points of the domain on which draws of f are maximised.
-    n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
-        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
-    alpha : float, callable or None, default=None
-        Noise variance of an answer, in units of the answer squared; a callable takes a. None
-        learns it.
-    model_noise : "auto" or float, default="auto"
-        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
-        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
-    cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
     information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
         "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
         Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
@@ -160,66 +77,103 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         always uses draws.
     n_max_values : int, default=100
         Number of samples of f*.
-    guarantee : Guarantee, default=None
-        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
-        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How the hyperparameters of a given ``kernel`` are learned from the answers, by
-        marginal likelihood. None keeps them. The default kernel is always learned.
-        "consistent", if queries are chosen by the posterior of f, uses several length scales in
-        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
-        (:doc:`/user_guide/guarantees`).
-    n_restarts_optimizer : int, default=0
-        Number of additional random starts of the optimizer.
-    relearn : "growing", "doubling", int or None, default="growing"
-        When to learn them: whenever the number of observations has grown by a quarter or doubled
-        (from 4 on), after every given number of observations, or only in ``fit`` (None).
-    normalize_y : bool, default=False
-        Whether to centre and scale the answers for a ``kernel`` that is given.
-    direction : {"maximize", "minimize"}, default="maximize"
-        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
-        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
-        use rewards with the opposite sign.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the samples of the maximum and of restarts.
+    """
 
-    Attributes
+    _: KW_ONLY
+    information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
+    max_values: Literal["draws", "gumbel"] = "draws"
+    n_max_values: int = 100
+
+    _parameter_constraints = {
+        "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
+        "max_values": [StrOptions({"draws", "gumbel"})],
+        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+    }
+
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the information of an answer to each query about the largest value of f.
+
+        Parameters
+        ----------
+        posterior : Round
+            Posterior of all queries and points, see :meth:`posterior`.
+
+        Returns
+        -------
+        information : ndarray of shape (n_queries,)
+            In nats, whatever it costs: eq. 7 or Appendix A, or from the joint posterior.
+        """
+        targets, unit = self.targets_, posterior.once("unit", lambda: self._unit)
+        std, noise = posterior.std / unit, posterior.query_noise / unit**2
+        if targets.are_averages or self.information == "joint":
+            *best, variance = posterior.once("best", lambda: self._best_of_draws(posterior))
+            covariance = posterior.covariance_with(*best)
+            return linear_information(covariance / unit**2, std, noise, variance / unit**2)
+        maxima = posterior.once("maxima", lambda: self.sample_maxima(posterior))
+        counted = noise if self._counts_noise else None
+        return conditional_max_value_entropy(posterior.mean / unit, std, maxima / unit, counted)
+
+    def _best_of_draws(self, posterior: Round) -> tuple[np.ndarray, np.ndarray, float]:
+        """Numbers and weights of points of the best targets of draws, and the variance of f*."""
+        values = self.targets_.values_from(posterior.draws(self.n_max_values))
+        members = self.targets_.points_of(*maximisers(values))
+        return *members, float(values.max(axis=1).var())
+
+    @locked
+    def sample_maxima(self, posterior: Round) -> np.ndarray:
+        """Return samples of f*, the largest value of f, shape (n_max_values,)."""
+        if self.max_values == "gumbel":
+            mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
+            return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
+        draws, shape = posterior.draws(self.n_max_values).T, self.targets_.shape
+        return draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
+
+    @property
+    def _counts_noise(self) -> bool:
+        """Whether the noise of the answers is taken into account."""
+        known = self._own.alpha is not None and not callable(self._own.alpha)
+        return self.information != "noiseless" and not (self.information == "auto" and known)
+
+    @property
+    def _unit(self) -> float:
+        """Largest prior standard deviation of f, the unit in which information is computed."""
+        return float(np.sqrt(self._gp.kernel.base.diag(self.targets_.points).max())) or 1.0
+
+    def _values(self, round: Round) -> np.ndarray:
+        values = self.acquisition(round)
+        silent = round.once("silent", lambda: not values.max() > TIE_TOLERANCE)
+        if silent and self._record.n_told:
+            # Answers stay so far below f* that none tells of it: all would tie, although f is not
+            # known. The least known is asked (decision D-C12).
+            values = round.std / round.once("unit", lambda: self._unit)
+        return values / round.cost
+
+
+@dataclass(eq=False, repr=False)
+class CMESOptimizer(MaxValueSearch, IndirectSearch):
+    r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
+
+    Conditional max-value entropy search: it maximises f from noisy conditional expectations
+    g(a) = E[f(X) | A = a].
+
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch` and
+    :class:`~skgpb.optimizers.MaxValueSearch`.
+
+    Parameters
     ----------
-    surrogate_ : ConditionalMeanProcess
-        Posterior of f and g.
-    history_ : structured ndarray
-        Queries and answers, one row for each answer.
-    bounds_ : ndarray of shape (d, 2)
-        The box of x.
-    spent_ : float
-        Total cost of the answers.
-    alpha_ : float
-        Noise variance in use, if it is one number: ``alpha``, or the learned value.
-    n_features_in_ : int
-        Number of dimensions.
+    targets : Cells, array-like of shape (n_targets, d) or None, default=None
+        The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
+        points. None stands for all points. Cells need ``information="joint"``, which is then the
+        meaning of "auto": an answer may well be above the average of every cell.
 
     Notes
     -----
-    The initial design (``n_initial``) has points of a scrambled Sobol sequence, in one dimension
-    the middles of equal parts, or, among finitely many rows, the nearest ones. Over one
-    ``WindowMean`` on the line the parts are at most two standard deviations of the blur long, as
-    far as 25 queries suffice, because a narrower peak would lie between them. The next query is
-    always the one farthest from all earlier queries and answers. Earlier answers near a query of
-    the design replace it. Queries that tie afterwards are asked from the centre of the candidates
-    outwards.
-
-    If the kernel and the noise are learned, and the answers to a query lie two standard deviations
-    above their prediction from all others, it is asked again, up to four times in all: they may
-    have met a peak as narrow as the blur.
-
     If no query has information about f*, as when answers are so blurred that they stay far below
     it, the query with the largest uncertainty per unit cost is asked.
 
     A round costs O((n + m) t) for n points and m candidates, plus the samples of f*, plus
     O(m ``n_max_values``) for eq. 7.
-
-    ``ask(n)`` conditions the posterior of g on the pending queries; the samples of f* depend on
-    the answers alone.
 
     References
     ----------
@@ -245,190 +199,37 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     True
     """
 
-    _parameter_constraints: dict[str, Any] = {"targets": "no_validation"}
+    _: KW_ONLY
+    targets: Any = None
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        query_kernel: Kernel | None = None,
-        conditional: Kernel | None = None,
-        *,
-        operator: str = "auto",
-        bounds: Bounds | None = None,
-        queries: Any = None,
-        query_bounds: Any = None,
-        targets: Any = None,
-        n_candidates: int = 2500,
-        continuous: bool = True,
-        n_points: int = 2500,
-        n_initial: int | None = None,
-        alpha: float | Callable[[np.ndarray], float] | None = None,
-        model_noise: str | float = "auto",
-        cost: Any = None,
-        information: str = "auto",
-        max_values: str = "draws",
-        n_max_values: int = 100,
-        guarantee: Guarantee | None = None,
-        optimizer: Optimizer = None,
-        n_restarts_optimizer: int = 0,
-        relearn: Relearn = "growing",
-        normalize_y: bool = False,
-        direction: Direction = "maximize",
-        random_state: Seed = None,
-    ) -> None:
-        self.kernel = kernel
-        self.query_kernel = query_kernel
-        self.conditional = conditional
-        self.operator = operator
-        self.bounds = bounds
-        self.queries = queries
-        self.query_bounds = query_bounds
-        self.targets = targets
-        self.n_candidates = n_candidates
-        self.continuous = continuous
-        self.n_points = n_points
-        self.n_initial = n_initial
-        self.alpha = alpha
-        self.model_noise = model_noise
-        self.cost = cost
-        self.information = information
-        self.max_values = max_values
-        self.n_max_values = n_max_values
-        self.guarantee = guarantee
-        self.optimizer: Optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn: Relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction: Direction = direction
-        self.random_state = random_state
+    @property
+    def _seeks_cells(self) -> bool:
+        return isinstance(self._own.targets, Cells)
 
-    def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
-        bounds = super()._resolved_bounds(X, kernel)
-        if isinstance(self._own.targets, Cells):
-            if self._arms is not None:
-                raise ValueError(f"targets must be points of a box of x; got {self._own.targets!r}")
-            if self.information not in ("auto", "joint"):
-                raise ValueError(
-                    "information must be 'auto' or 'joint' if targets are Cells; got "
-                    f"{self.information!r}"
-                )
-        elif self._own.targets is not None:
-            rows = check_numbers(self._points_of(self._own.targets), "targets")
-            if rows.shape[1] != len(bounds):
-                raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
-            self._arms = check_inside(rows, bounds)
-        return bounds
-
-    def _make_targets(self) -> PointTargets:
-        if isinstance(self._own.targets, Cells):
-            return CellTargets(self._own.targets, self.bounds_, self._own.n_points, self.space_)
-        return super()._make_targets()
+    def _make_targets(self, kernel: Kernel) -> PointSet:
+        given = self._own.targets
+        if not self._seeks_cells:
+            return super()._make_targets(kernel)
+        if self._box is None and isinstance(kernel, PolicyMean):
+            raise ValueError(f"targets must be points of a box of x; got {given!r}")
+        if self.information not in ("auto", "joint"):
+            raise ValueError(
+                "information must be 'auto' or 'joint' if targets are Cells; got "
+                f"{self.information!r}"
+            )
+        return CellSet(given, kernel, self.bounds_, self.space_, self._own.n_points)
 
     @property
     def _has_rivals(self) -> bool:
-        return not isinstance(self._own.targets, Cells)
+        return not self._seeks_cells
 
-    def _best_by_rule(self) -> IndirectQuery:
-        """One round: samples of f*, the score of the queries, its argmax per unit cost."""
-        about_maximum = self._about_maximum()
-        expected = self._expected()
-
-        def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
-            given = about_maximum.noisy and self._own.alpha is not None
-            return about_maximum(expected, A, self._alphas(A) if given else None) / costs
-
-        return self._most_valuable(score)
-
-
-class MaxValueInformation:
-    """Return the information of answers about f*, given samples of f*, drawn first.
-
-    Parameters
-    ----------
-    posterior : ConditionalMeanProcess
-        f* is the largest value of f at its tracked points.
-    targets : PointTargets
-        The targets; f* is the largest value of f among them.
-    unit : float
-        Largest prior standard deviation of f, the unit of the computation.
-    information, max_values, n_max_values
-        As in :class:`CMESOptimizer`.
-    known_noise : bool
-        Whether ``alpha`` is one number that was given, which decides what "auto" is.
-    rng : Generator
-        Draws the samples.
-    fallback : bool
-        Whether to ask the query with the largest uncertainty if no query has information about
-        f* (decision D-C12). If blurred answers stay far below f*, all queries would tie, although
-        f is not known.
-    """
-
-    unit: float
-    fallback: bool
-    silent: bool
-    places: np.ndarray
-    weights: np.ndarray
-
-    def __init__(
-        self,
-        posterior: ConditionalMeanProcess,
-        targets: PointTargets,
-        unit: float,
-        *,
-        information: str,
-        known_noise: bool,
-        max_values: str,
-        n_max_values: int,
-        rng: np.random.Generator,
-        fallback: bool,
-    ) -> None:
-        self.unit, self.fallback, self.silent = unit, fallback, False
-        self.joint: bool = information == "joint"
-        known = information == "auto" and known_noise
-        self.noisy: bool = information != "noiseless" and not known
-        if max_values == "gumbel" and not self.joint:
-            mean, std = posterior.predict_tracked(return_std=True)
-            self.samples: np.ndarray = gumbel_max_values(mean, std, n_max_values, rng)
-            return
-        draws: Any = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
-        if self.joint:
-            values = targets.values(draws)
-            self.places, self.weights = targets.members(*maximisers(values.T))
-            self.samples = values.max(axis=0)
-        else:
-            shape = targets.shape
-            self.samples = draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
-
-    def __call__(
-        self, posterior: ConditionalMeanProcess, A: np.ndarray | None, alpha: np.ndarray | None
-    ) -> np.ndarray:
-        """Score of asking A (n, q), or the tracked queries, at noise variances ``alpha`` (n,).
-
-        None stands for what was learned; they count where ``noisy``. The first call of a round sees
-        all that can be asked, and so finds out whether any of it tells something of f*.
-        """
-        noise = posterior.noise_of(alpha) / self.unit**2 if self.noisy else None
-        if A is None:
-            mean, std = posterior.predict_query_tracked(return_std=True)
-        else:
-            mean, std = posterior.moments(posterior.kernel_.rows_of_queries(A))
-        if not self.silent:
-            value = self._information(posterior, A, mean, std, noise)
-            self.silent = self.fallback and not value.max() > TIE_TOLERANCE
-            self.fallback = False
-        return std / self.unit if self.silent else value
-
-    def _information(
-        self, posterior: ConditionalMeanProcess, A: Any, mean: Any, std: Any, noise: Any
-    ) -> np.ndarray:
-        """Eq. 7 or Appendix A, or from the joint posterior."""
-        unit = self.unit
-        if self.joint:
-            covariance = posterior.covariance_tracked(self.places, self.weights, A)
-            return linear_information(
-                covariance / unit**2, std / unit, noise, self.samples.var() / unit**2
-            )
-        return conditional_max_value_entropy(mean / unit, std / unit, self.samples / unit, noise)
+    def _best(self) -> Any:
+        """Return the best x, or the cell of the highest average, of the best of each size."""
+        if not self._seeks_cells:
+            return super()._best()
+        cells = [self._best_region(sides) for sides in self.targets_.sizes]
+        means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])
+        return cells[first_best(means)]
 
 
 def conditional_max_value_entropy(

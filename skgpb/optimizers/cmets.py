@@ -17,22 +17,24 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import first_best
-from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
+from skgpb._typing import Bounds
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import Guarantee
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
-from skgpb.optimizers.cmes import SamplesMaximum
+from skgpb.optimizers.cmes import MaxValueSearch
+from skgpb.optimizers.indirect_search import BaseIndirectSearch, IndirectParameters
+from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
@@ -80,27 +82,20 @@ def default_cost(depth: int) -> float:
     return 0.5 * (depth + 1)
 
 
-class CMETSOptimizer(SamplesMaximum[IndirectCell]):
+@dataclass(eq=False, repr=False)
+class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[IndirectCell]):
     """Find the best input from answers at several resolutions with different costs.
 
     It maximises f from averages over cells or windows, where a finer resolution costs more.
 
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters` and
+    :class:`~skgpb.optimizers.MaxValueSearch`.
+
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
-        kernel is learned from standardised answers with a weak prior, starting from
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
-    query_kernel : Kernel, default=None
-        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
-        chooses it, and the regularisation, by closed-form leave-one-out.
     conditional : Kernel or None, default=None
         Kernel of the average that a query observes, over rows [centre] or [centre, scale]. None
         stands for ``window``, or for the one that ``fit`` learns from pairs.
-    operator : {"auto", "embedding", "window"}, default="auto"
-        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
-        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
-        the lower leave-one-out loss on the pairs.
     bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
     query_bounds : array-like of shape (q, 2), default=None
@@ -124,64 +119,11 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         levels.
     update : {"repaired", "literal"}, default="repaired"
         Rule by which the tree changes, see the module's notes.
-    n_points : int, default=2500
-        Points of the domain on which draws of f are maximised.
-    n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
-        blur on the line, and 0 if the kernel of f is given or ``queries`` differ in cost.
-    model_noise : "auto" or float, default="auto"
-        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
-        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
-    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
-        "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
-        Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
-        learned or depends on the query, and eq. 7 if it is one number. "joint" is not in the paper:
-        the information in the part of f* that is linear in the answer, from their joint posterior,
-        including the noise. It looks for the maximum of f, not of g, and explores more.
-    max_values : {"draws", "gumbel"}, default="draws"
-        How f* is sampled: by joint draws of f, refined between grid points, or from a Gumbel
-        distribution fitted to independent marginals, which is biased high on fine grids. "joint"
-        always uses draws.
-    n_max_values : int, default=100
-        Number of samples of f*.
-    guarantee : Guarantee, default=None
-        Assumptions of confidence bounds and :meth:`interval` about f and the noise, and their
-        failure probability: :class:`~skgpb.Guarantee`. None uses its defaults.
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How the hyperparameters of a given ``kernel`` are learned from the answers, by
-        marginal likelihood. None keeps them. The default kernel is always learned.
-        "consistent", if queries are chosen by the posterior of f, uses several length scales in
-        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
-        (:doc:`/user_guide/guarantees`).
-    n_restarts_optimizer : int, default=0
-        Number of additional random starts of the optimizer.
-    relearn : "growing", "doubling", int or None, default="growing"
-        When to learn them: whenever the number of observations has grown by a quarter or doubled
-        (from 4 on), after every given number of observations, or only in ``fit`` (None).
-    normalize_y : bool, default=False
-        Whether to centre and scale the answers for a ``kernel`` that is given.
-    direction : {"maximize", "minimize"}, default="maximize"
-        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
-        user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
-        use rewards with the opposite sign.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the samples of the maximum and of restarts.
 
     Attributes
     ----------
-    surrogate_ : ConditionalMeanProcess
-        Posterior of f and g.
-    history_ : structured ndarray
-        Queries and answers, one row for each answer.
     leaves_, next_leaves_ : list of (depth, index)
         L and L' of Algorithm 1.
-    spent_ : float
-        Total cost of the answers.
-    alpha_ : float
-        Noise variance in use, if it is one number: ``alpha``, or the learned value.
-    bounds_ : ndarray of shape (d, 2)
-        The box of x.
 
     Notes
     -----
@@ -212,9 +154,22 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     (True, True)
     """
 
+    conditional: Kernel | None = None
+    _: KW_ONLY
+    bounds: Bounds | None = None
+    query_bounds: Bounds | None = None
+    n_children: int = 2
+    max_depth: int = 6
+    window: Literal["cell", "gaussian"] = "cell"
+    scale: Callable[[int], float] | None = None
+    location: Callable | None = None
+    cost: Callable[[int], float] | None = None
+    alpha: Any = None
+    update: Literal["repaired", "literal"] = "repaired"
+
     _query_type = IndirectCell
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints = {
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "max_depth": [Interval(Integral, 0, None, closed="left")],
         "window": [StrOptions({"cell", "gaussian"})],
@@ -224,90 +179,37 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         "update": [StrOptions({"repaired", "literal"})],
     }
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        query_kernel: Kernel | None = None,
-        conditional: Kernel | None = None,
-        *,
-        operator: str = "auto",
-        bounds: Bounds | None = None,
-        query_bounds: Any = None,
-        n_children: int = 2,
-        max_depth: int = 6,
-        window: str = "cell",
-        scale: Callable[[int], float] | None = None,
-        location: Callable | None = None,
-        cost: Callable[[int], float] | None = None,
-        alpha: float | Callable[[int], float] | None = None,
-        update: str = "repaired",
-        n_points: int = 2500,
-        n_initial: int | None = None,
-        model_noise: str | float = "auto",
-        information: str = "auto",
-        max_values: str = "draws",
-        n_max_values: int = 100,
-        guarantee: Guarantee | None = None,
-        optimizer: Optimizer = None,
-        n_restarts_optimizer: int = 0,
-        relearn: Relearn = "growing",
-        normalize_y: bool = False,
-        direction: Direction = "maximize",
-        random_state: Seed = None,
-    ) -> None:
-        self.kernel = kernel
-        self.query_kernel = query_kernel
-        self.conditional = conditional
-        self.operator = operator
-        self.bounds = bounds
-        self.query_bounds = query_bounds
-        self.n_children = n_children
-        self.max_depth = max_depth
-        self.window = window
-        self.scale = scale
-        self.location = location
-        self.cost = cost
-        self.alpha = alpha
-        self.update = update
-        self.n_points = n_points
-        self.n_initial = n_initial
-        self.model_noise = model_noise
-        self.information = information
-        self.max_values = max_values
-        self.n_max_values = n_max_values
-        self.guarantee = guarantee
-        self.optimizer: Optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.relearn: Relearn = relearn
-        self.normalize_y = normalize_y
-        self.direction: Direction = direction
-        self.random_state = random_state
-
     # -- Algorithm 1 ------------------------------------------------------------------------
 
     def _best_by_rule(self) -> IndirectCell:
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
-        about_maximum = self._about_maximum()
-        cells = [self._queries.cell(node) for node in self._active()]
-        rows = np.array([cell.a for cell in cells])
-        costs = np.array([cell.cost for cell in cells])
-        value = about_maximum(self._expected(), rows, self._alphas_of(cells)) / costs
-        return cells[first_best(value, min(1.0, 1.0 / costs.max()))]
+        round = self.posterior()
+        unit = min(1.0, 1.0 / float(round.cost.max()))
+        return self._available()[first_best(self._values(round), unit)]
 
-    def _spread_query(
-        self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
-    ) -> IndirectCell | None:
+    def _round(self, pending: list[Any]) -> Round:
+        cells = self._available()
+        rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
+        costs = np.array([cell.cost for cell in cells])
+        of_levels = super()._round(pending)
+        return of_levels.at(self._expected(pending), rows, self._noises_of(cells), costs)
+
+    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
         """Return the cell farthest from those asked, among the coarsest cells below the root."""
         nodes = [node for node in self._active() if node != (0, 0)]
         if not nodes or not are_fewer(n, known):
             return None
-        tree, depth = self._queries, nodes[0][0]
+        tree, depth = self.domain_, nodes[0][0]
         cells = [tree.cell(node) for node in nodes if node[0] == depth]
         asked = [tree.cell(node) for node in sorted(self._asked_cells)] + list(self._record.pending)
         others = [cell.center for cell in asked if cell.depth == depth]
         places = np.array([cell.center for cell in cells])
         number = farthest(places, np.reshape(others, (-1, len(tree.root))), tree.root)
         return None if number is None else cells[number]
+
+    def _available(self) -> list[IndirectCell]:
+        """Return the available cells."""
+        return [self.domain_.cell(node) for node in self._active()]
 
     def _active(self) -> list[tuple[int, int]]:
         """Return the available cells, by depth and index; asked ones if none is left."""
@@ -320,9 +222,10 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             )
         return sorted(free)
 
-    def _begun(self) -> None:
+    def _begin(self) -> None:
+        super()._begin()
         self._leaves: set[tuple[int, int]] = {(0, 0)}
-        self._next = set(self._queries.children((0, 0)))
+        self._next = set(self.domain_.children((0, 0)))
         self._asked_cells: set[tuple[int, int]] = set()
 
     def _snapshot(self) -> dict[str, Any]:
@@ -334,8 +237,9 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self._leaves, self._next = set(snapshot["leaves"]), set(snapshot["next"])
         self._asked_cells = set(snapshot["asked_cells"])
 
-    def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:
-        """Update the tree at the queried cell."""
+    def _update(self, query: IndirectCell, reward: float, alpha: float) -> None:
+        """Take an answer, and update the tree at the queried cell."""
+        super()._update(query, reward, alpha)
         node = (query.depth, query.index)
         self._asked_cells.add(node)
         if node not in self._leaves and node not in self._next:
@@ -346,7 +250,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             self._update_tree(node)
 
     def _update_tree(self, node: tuple[int, int]) -> None:
-        tree = self._queries
+        tree = self.domain_
         if node in self._leaves:
             self._leaves.remove(node)
         else:
@@ -359,7 +263,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self._next = children - self._leaves - self._asked_cells
 
     def _update_literally(self, node: tuple[int, int]) -> None:
-        tree = self._queries
+        tree = self.domain_
         if node in self._next:
             self._leaves.discard(tree.parent(node))
             self._next.remove(node)
@@ -417,15 +321,14 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
                 f"queries must have {root} columns, or {root + 1} with the scale last; got {q}"
             )
 
-    def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
-        root = self._query_box
-        if self._own.bounds is None and root is not None and self._own.location is None:
-            known = self._own.conditional is None and not isinstance(kernel, ConditionalMean)
-            if known and self._last_column is not None and X is None:
-                self._arms = None
-                self.space_: ParameterSpace | None = self._query_space
-                return root
-        return super()._resolved_bounds(X, kernel)
+    def _domain(self) -> np.ndarray:
+        own, root = self._own, self._query_box
+        by_root = own.bounds is None and own.location is None and own.conditional is None
+        if not by_root or root is None or self._pairs[0] is not None:
+            return super()._domain()
+        self._answered = self._query_kernel(None, None)
+        self.space_: ParameterSpace | None = self._query_space
+        return root
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:
         """The tree of cells of the root, at once with the windows over them."""
@@ -447,6 +350,6 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             def column(depth: int) -> float:
                 return check_callable_value(self._own.scale, depth, "scale")
 
-        cost = self._own.cost or default_cost
-        space = self._space_of(root)
-        return QueryTree(root, self._own.n_children, self._own.max_depth, cost, column, space)
+        own = self._own
+        cost, space = own.cost or default_cost, self._space_of(root)
+        return QueryTree(root, kernel, own.n_children, own.max_depth, cost, column, space)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -14,8 +15,8 @@ from skgpb._core._posterior import Posterior
 from skgpb.acquisition.entropy import linear_information
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 from skgpb.acquisition.ucb import own_reduction
-from skgpb.roots import joint_draws
-from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.kernels.evaluator import Functionals
+from skgpb.roots import PivotedRoot, joint_draws
 from skgpb.surrogate.draws import posterior_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances
@@ -27,6 +28,8 @@ FULL_BY_DEFAULT = 5_000
 FULL_AT_MOST = 20_000
 # Arms that could add no more than this share to a weighted sum, all together, are left out.
 NEGLIGIBLE = 1e-14
+
+Value = TypeVar("Value")
 
 
 class Known(ABC):
@@ -63,6 +66,10 @@ class Known(ABC):
     def among_targets(self, number: int) -> np.ndarray:
         """Posterior covariances (n_targets,) of one target with all."""
 
+    def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Posterior covariances (n_queries,) of queries with a weighted sum of some targets."""
+        return self.covariance()[:, numbers] @ weights
+
     @abstractmethod
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws (n_draws, n_targets) of the targets."""
@@ -90,11 +97,16 @@ class KnownOfArms(Known):
         pulled: list[int],
         noises: np.ndarray,
     ) -> None:
-        self._expected, self._pairs = expected, pairs
+        self._gp, self._expected, self._pairs = gp, expected, pairs
         # Pending queries, and the noise variances of their answers in the user's units.
         self._pulled, self._noises = pulled, noises
         moments = expected.tracked_mean(), expected.tracked_var()
         super().__init__((gp.offset, gp.scale), moments, moments)
+
+    @property
+    def rows_of_targets(self) -> np.ndarray:
+        """Descriptors of the arms."""
+        return self._gp.tracked.rows
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances of all pairs."""
@@ -153,10 +165,12 @@ class KnownAcross(Known):
         self,
         across: QueryTargetCovariances,
         falls: np.ndarray,
+        root: Callable[[], PivotedRoot | None] = lambda: None,
     ) -> None:
         gp, n = across.gp, across.n_first
-        # Reductions of covariances by pending answers, as ``pending_falls`` has them.
-        self._across, self._falls = across, falls
+        # Reductions of covariances by pending answers, as ``pending_falls`` has them; and how
+        # targets are drawn, if they stay where they are.
+        self._across, self._falls, self._root = across, falls, root
         mean, var = gp.posterior.tracked_mean(), gp.posterior.tracked_var()
         if len(falls):
             var = np.maximum(var - np.einsum("ij,ij->j", falls, falls), 0.0)
@@ -172,6 +186,20 @@ class KnownAcross(Known):
         # In place: memory for another matrix takes longer than all else.
         return dgemm(-1.0, others.T, first, beta=1.0, c=known.T, overwrite_c=True).T
 
+    @property
+    def rows_of_targets(self) -> np.ndarray:
+        """Descriptors of the targets."""
+        return self._across.gp.tracked.rows[self._across.n_first :]
+
+    def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Posterior covariances of queries with a weighted sum of targets."""
+        gp, n, falls = self._across.gp, self._across.n_first, self._falls
+        queries = Functionals.of_rows(gp.tracked.rows[:n])
+        prior = gp.covariance(queries, Functionals.of_rows(self.rows_of_targets[numbers]))
+        V = gp.posterior.tracked_rows()
+        told = V[:n] @ (V[n + numbers].T @ weights)
+        return prior @ weights - told - falls[:, :n].T @ (falls[:, n + numbers] @ weights)
+
     def among_targets(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all."""
         return self._among(np.array([number]))[0]
@@ -184,6 +212,14 @@ class KnownAcross(Known):
         """Joint draws of all targets, given what was told and is pending."""
         across, mean = self._across, self.target_mean
         m, n = len(mean), across.n_first
+        prior = self._root()
+        if prior is not None:
+            rows = across.gp.posterior.tracked_rows()[n:]
+            if len(self._falls):
+                rows = np.hstack([rows, self._falls[:, n:].T])
+            draws = prior.draws(rows, n_draws, int(rng.integers(2**31)))
+            draws += mean[:, np.newaxis]
+            return draws.T
         root = posterior_root(across.gp, n, self._falls[:, n:])
         if root is None:
             covariance = self._among(np.arange(m))
@@ -199,50 +235,53 @@ class KnownAcross(Known):
         return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
 
 
-class KnownIndirectly(Known):
-    """Covariances of queries a and points x, from a conditional mean process that tracks both."""
+class KnownAt(Known):
+    """Covariances of any functionals as queries with targets that are tracked.
 
-    def __init__(self, process: ConditionalMeanProcess) -> None:
-        self._process = process
-        units = process.center_, process.scale_
-        queries, targets = (
-            ((mean - units[0]) / units[1], (std / units[1]) ** 2)
-            for mean, std in (
-                process.predict_query_tracked(return_std=True),
-                process.predict_tracked(return_std=True),
-            )
-        )
-        super().__init__(units, queries, targets)
-        self._covariance: np.ndarray | None = None
-        self._among: np.ndarray | None = None
+    Parameters
+    ----------
+    gp : GaussianProcess
+        The posterior, pending queries being answered with what is expected.
+    rows : ndarray of shape (n_queries, n_columns)
+        Descriptors of the queries.
+    known : KnownAcross, KnownOfArms or KnownAt
+        What is known of the targets.
+    """
+
+    def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Any) -> None:
+        self._gp, self._queries, self._known = gp, Functionals.of_rows(rows), known
+        mean, std = gp.moments(rows, std=True)
+        queries = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
+        targets = known.target_mean, known.target_var
+        super().__init__((gp.offset, gp.scale), queries, targets)
+
+    @property
+    def rows_of_targets(self) -> np.ndarray:
+        """Descriptors of the targets."""
+        return self._known.rows_of_targets
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of questions and points."""
-        if self._covariance is None:
-            X, A = self._process.X_tracked_, self._process.A_tracked_
-            found = self._process.covariance(X, A).T / self.scale**2
-            self._covariance = np.ascontiguousarray(found)
-        return self._covariance
+        """Posterior covariances of queries and targets."""
+        targets = Functionals.of_rows(self.rows_of_targets)
+        return self._gp.posterior_covariance(self._queries, targets)
 
     def among_targets(self, number: int) -> np.ndarray:
-        """Posterior covariances of one point with all."""
-        if self._among is None:
-            _, found = self._process.predict(self._process.X_tracked_, return_cov=True)
-            self._among = found / self.scale**2
-        return self._among[number]
+        """Posterior covariances of one target with all."""
+        return self._known.among_targets(number)
+
+    def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Posterior covariances of queries with a weighted sum of targets."""
+        targets = Functionals.of_rows(self.rows_of_targets[numbers])
+        return self._gp.posterior_covariance(self._queries, targets) @ weights
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of f at all points."""
-        draws = np.asarray(self._process.sample_tracked(n_draws, int(rng.integers(2**31))))
-        return (draws.T - self.offset) / self.scale
+        """Joint draws of all targets."""
+        return self._known.draws(n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the expected answers to all questions."""
-        process = self._process
-        rows = process.kernel_.rows_of_queries(process.A_tracked_)
-        mean, cov = process.moments(rows, cov=True)
-        mean, cov = (mean - self.offset) / self.scale, cov / self.scale**2
-        return joint_draws(mean, cov, n_draws, int(rng.integers(2**31))).T
+        """Joint draws of the expected answers to all queries."""
+        cov = self._gp.posterior_covariance(self._queries, self._queries)
+        return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
 
 
 class Round:
@@ -291,6 +330,7 @@ class Round:
         self.offset, self.scale = known.offset, known.scale
         self.query_noise, self.cost, self.t = noise, cost, t
         self._make_rng = make_rng  # most rules draw nothing, and seeding takes half of a round
+        self._once: dict[str, Any] = {}
 
     @classmethod
     def before(
@@ -307,6 +347,35 @@ class Round:
         if gp.white:
             noise = noise + gp.white_noise(gp.tracked)[: len(known.query_mean)]
         return cls(known, noise, cost, t, make_rng)
+
+    def at(
+        self, gp: GaussianProcess, rows: np.ndarray, noise: np.ndarray, cost: np.ndarray
+    ) -> Round:
+        """Return the same round for other queries.
+
+        Parameters
+        ----------
+        gp : GaussianProcess
+            The posterior, pending queries being answered with what is expected.
+        rows : ndarray of shape (n, n_columns)
+            Descriptors of the queries.
+        noise, cost : ndarray of shape (n,)
+            Noise variances, in the user's units, and prices of their answers.
+        """
+        known, noise = KnownAt(gp, rows, self._known), noise / gp.scale**2
+        out = Round(known, noise, cost, self.t, self._make_rng)
+        out._once = self._once
+        return out
+
+    def once(self, name: str, compute: Callable[[], Value]) -> Value:
+        """Return what ``compute`` returned when it was first called in this round.
+
+        It is for what does not depend on the queries, such as samples of the largest target, where
+        a rule is to be followed for other queries as well, see :meth:`at`.
+        """
+        if name not in self._once:
+            self._once[name] = compute()
+        return self._once[name]
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -364,6 +433,18 @@ class Round:
     def covariance_of_target(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all targets, shape (n_targets,)."""
         return self._known.among_targets(number)
+
+    def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Posterior covariances of queries with a weighted sum of targets, shape (n_queries,).
+
+        Parameters
+        ----------
+        numbers : ndarray of int, shape (k,)
+            Numbers of the targets.
+        weights : ndarray of shape (k,)
+            Their weights.
+        """
+        return self._known.covariance_with(numbers, weights)
 
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws of all targets, shape (n_draws, n_targets)."""

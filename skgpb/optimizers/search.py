@@ -25,11 +25,11 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -45,7 +45,7 @@ from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._base import PricedOptimizer, checked_scores
+from skgpb.optimizers._base import PricedOptimizer, Q, checked_scores
 from skgpb.optimizers._best import (
     best_alone,
     best_expected,
@@ -93,136 +93,22 @@ ANSWERED = {"seen": best_seen, "independent": best_alone}
 Targets: TypeAlias = Points | Cells | Districts
 Queries: TypeAlias = Targets | Fidelities
 
+# What a search recommends.
+Best = TypeVar("Best")
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm]):
-    """Base class for your own acquisition function, a score of all queries.
 
-    A subclass implements :meth:`acquisition`.
+class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best]):
+    """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
-    >>> from skgpb.optimizers import Search
-    >>> class BoldOptimizer(Search):
-    ...     def acquisition(self, posterior):
-    ...         return posterior.mean + 3 * posterior.std
-    >>> opt = BoldOptimizer(bounds={"x": (0, 10)}, random_state=0)
-    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
-    >>> round(result.x.params["x"], 1)
-    3.0
-
-    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
-
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. Which class is for
-    which problem: :ref:`which-class`.
-
-    Parameters
-    ----------
-    arms : array-like of shape (n_arms, n_columns), default=None
-        The arms, instead of a box. Rows are points, or descriptors that ``kernel`` accepts.
-    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        Queries, if they differ from the targets: rows of points (d columns), of
-        boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
-        given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
-        sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
-        (:class:`~skgpb.domains.Fidelities`). None means all points of ``bounds``.
-    targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None
-        What to find the best of, in the same forms except the last. None means ``queries`` if
-        these are rows, and all points of ``bounds`` otherwise.
-    context_bounds : array-like of shape (d_c, 2) or dict, default=None
-        Box of the contexts, for contextual bandits: ``ask(context=...)`` and
-        ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
-        ``bounds`` is a dict.
-    cost : array-like, default=None
-        Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
-        of its cells. None means 1. What an answer is worth is divided by its cost; in the UCB
-        family that is its index less the largest posterior mean of a target.
-    n_candidates : int, default=500
-        Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
-        candidate points or cells of each.
-    n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers near a query of the design replace it. Cells
-        have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
-        asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
-
-    Attributes
-    ----------
-    domain_ : ArmSet
-        The queries, or the candidates in a box.
-    targets_ : ArmSet
-        The targets; ``domain_`` if queries and targets are the same.
-    spent_ : float
-        Total cost of the answers.
-
-    Notes
-    -----
-    *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
-    or ``targets`` they are two sets: cells of one size are asked to find the best of another,
-    averages over districts to find the best point.
-
-    *Kernel.* It is applied to rows of ``arms``, which are points, or descriptors of averages,
-    integrals and so on for one of ``skgpb.kernels``. For cells, districts or fidelities it is the
-    kernel of f over points. The one that is learned has main effects of single sides in several
-    dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for
-    cells (:mod:`skgpb.surrogate.trend_and_rough`).
-
-    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
-    fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
-    equal parts, or, among finitely many queries, the nearest ones. The next query is always the one
-    farthest from all earlier queries and answers. Earlier answers near a query of the design
-    replace it.
-
-    *Ties.* Among queries whose scores agree within a relative 1e-9 the first is asked. If no answer
-    is worth anything, the query with the largest uncertainty per unit cost is asked.
-
-    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
-    smallest posterior variance.
-
-    *Boxes.* While it has at most ``n_candidates`` points a box is the grid of Theorem 2,
-    ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
-    standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
-    evenly, plus a quarter of the candidates which follow the posterior: the best points so
-    far and points around them, at distances of every order of magnitude. In more than three
-    dimensions, where no such set fills the box, all of them follow the posterior. After some
-    hundred answers they move in turn, a few in each round (decision D-D10). If sides are lists or
-    integers there is no grid. Settings are candidates, all of them if these are few enough; else
-    half of them differ from the best ones on one side, or on a few.
-
-    *Repeats.* Rules that are to find the best, and learn the kernel, ask one of finitely many arms,
-    or a setting of lists and integers, again only if one more answer may raise the largest mean by
-    more than a new one may (decision D-H49). ``run`` ends when all are known exactly.
-
-    *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
-    the best answer is asked once more after 16 answers, which shows whether answers have noise.
-
-    *Failures.* Where evaluations fail is learned from those that did, by a Gaussian process on
-    outcomes 1 and 0 (:mod:`skgpb.surrogate.success`), as soon as it predicts them better than their
-    rate does. Queries then count as worth the less the less likely they are to be answered, down to
-    the worst answer so far; those that hardly ever are answered are not asked while others are
-    left. The recommendation is a query that was answered, or a target that is as good as certain.
-
-    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
-    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
-    the last one that was asked, at first the middle of the box of contexts. The initial design
-    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
-    round on; some of them follow the best points in the context.
-
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_; a batch has no query twice.
+    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and ``_pulls``,
+    and what queries are worth in :meth:`acquisition`.
     """
-
-    arms: Points | None = None
-    queries: Queries | None = None
-    targets: Targets | None = None
-    context_bounds: Bounds | None = None
-    cost: Costs | None = None
-    n_candidates: int = 500
-    n_initial: int | None = None
 
     _taught: dict[tuple[int, int], Chances]
 
-    _query_type = Arm
+    _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
-    _rules = ("posterior", "seen", "independent", "paper")
+    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "seen", "independent", "paper")
     _keeps_settings = True
 
     #: Whether a box alone stands for arms: the queries are the targets.
@@ -231,20 +117,21 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     _says_worth: ClassVar[bool] = False
     #: Whether the rule is to find the best, whatever the answers on the way are worth.
     _finds_best: ClassVar[bool] = False
+    #: Whether rows of queries say where evaluations fail.
+    _learns_failures: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _asks_wanted: ClassVar[bool] = False
 
-    _parameter_constraints = {
-        "arms": "no_validation",
-        "queries": "no_validation",
-        "targets": "no_validation",
-        "bounds": "no_validation",
-        "context_bounds": "no_validation",
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "cost": ["array-like", None],
-        "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
-        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
-    }
+    n_initial: int | None
+    #: Number of sides of contexts.
+    n_context_: int = 0
+
+    # Queries and targets, as the posterior tracks them.
+    _tracked: Tracked
+    # The wanted queries, where they are asked in turn with others.
+    _wanted: Wanted | None = None
+    # None where every answer costs 1 and has the usual noise.
+    _prices: Prices | None
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -269,11 +156,11 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     # -- the round --------------------------------------------------------------------------
 
-    def _choose_in(self, context: np.ndarray) -> Arm:
+    def _choose_in(self, context: np.ndarray) -> Any:
         self._tracked.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
         return self._choose()
 
-    def _choose(self) -> Arm:
+    def _choose(self) -> Any:
         first = self._first_arm()
         if first is None and self._can_be_seen and self._model.is_undecided:
             first = best_seen(self.domain_, self._model)
@@ -297,20 +184,23 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         self._ensure_started()
         self._refresh()
         given = self._record.pending if pending is None else map(self._resolve, pending)
-        out: list[Any] = list(given)
-        level, n, m = self._model.alpha, len(out), len(self.domain_)
+        return self._round(list(given))
+
+    def _round(self, pending: list[Any]) -> Round:
+        """Return the posterior of all queries and targets, given pending queries."""
+        level, m = self._model.alpha, len(self.domain_)
         if self._prices is None:
             costs, noises = np.ones(m), np.full(m, level)
         else:
             costs, noises = self._prices.of_round(level)
+        noises = noises + self._model.own_noise
         return Round.before(
-            self._known(out),
-            self._gp,
-            noises,
-            costs,
-            self._record.n_told + 1 + n,
-            partial(self._rng_of_round, n),
+            self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
         )
+
+    def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
+        """Return the number of the round, and what makes its random generator."""
+        return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
 
     def _values(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
@@ -319,12 +209,12 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        is_worth, chances = self._is_worth(round), self._chances()
+        chances = self._chances()
         if chances is not None:
             values = np.where(chances.hopeless(self.domain_.rows), -inf, values)
-        if self._prices is None and not (is_worth and chances is not None):
+        if self._prices is None and (chances is None or not self._is_worth(round)):
             return values
-        if not is_worth:
+        if not self._is_worth(round):
             if self._prices is None or not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
@@ -339,7 +229,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         """Score of a query whose answer is worth nothing."""
         return float(round.target_mean.max())
 
-    def _round(self) -> Round:
+    def _expected_round(self) -> Round:
         """Return the posterior as the rule looks at it: queries may have no answer."""
         round, chances = self.posterior(), self._chances()
         if chances is None:
@@ -356,7 +246,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         """Return what some first failures have taught, or all; None without any, or answers."""
         record = self._record
         n = len(record.failures) if n_failures is None else n_failures
-        if not n or not record.n_known:
+        if not n or not record.n_known or not self._learns_failures:
             return None
         when = record.n_told, n
         if when not in self._taught:
@@ -373,15 +263,25 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             self._taught = dict([*self._taught.items(), (when, chances)][-2:])
         return self._taught[when]
 
-    def _best_by_rule(self) -> Arm:
-        round = self._round()
+    def _best_by_rule(self) -> Any:
+        round = self._expected_round()
         values, free = self._values(round), self._free_slots(round.n_queries)
-        slot = best_of(values, free)
+        slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
-            slot = best_of(round.query_var / round.cost, free)
-        elif self._repeats_for_gain:
+            return self.domain_.arm(best_of(round.query_var / round.cost, free))
+        if self._repeats_for_gain:
             slot = self._not_in_vain(round, values, free, slot)
+        return self._improved(round, values, free, slot)
+
+    def _improved(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> Any:
+        """Return the query of a slot, or a better one near the best of them if that is possible."""
         return self.domain_.arm(slot)
+
+    def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
+        """Return the number of the best query, among some of them if given."""
+        return best_of(values, free)
 
     @property
     def _is_for_best(self) -> bool:
@@ -480,7 +380,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             n_told, theta, self._rng_of_candidates, learned, lambda: self._chances(before)
         )
 
-    def _first_arm(self) -> Arm | None:
+    def _first_arm(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial = self.n_initial_
         if n_initial <= self._filled:
@@ -488,20 +388,27 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         evaluated = self._record.awaited
         known = self._rows_with(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
-        failures = [self.domain_.block_of(query) for _, query, _ in self._record.failures]
-        failed = np.concatenate([known[:0], *failures])
-        if not (self._record.n_told or self._record.pending or failures):
+        failed = self._rows_tried([query for _, query, _ in self._record.failures])
+        if not (self._record.n_told or self._record.pending or len(failed)):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
-        arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
+        arm = self._spread(n_initial, known, failed)
         if arm is None and not evaluated:
             self._filled = n_initial
         return arm
 
+    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
+        """Return one of n queries that fill the space, far from rows tried; None if it is full."""
+        return self.domain_.first_arm(n, known, failed, self._seed)
+
     def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows that were observed, and those of queries."""
+        return np.concatenate([self._gp.observed.rows, self._rows_tried(queries)])
+
+    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
+        """Return rows of queries, as the first design compares them."""
         blocks = map(self.domain_.block_of, queries)
-        return np.concatenate([self._gp.observed.rows, *blocks])
+        return np.concatenate([self._gp.observed.rows[:0], *blocks])
 
     @property
     @locked
@@ -513,13 +420,14 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
-        level = self._model.alpha
         blocks = [self.domain_.block_of(query) for query in pending]
-        if self._prices is None:
-            noises = np.full(len(pending), level)
-        else:
-            noises = np.array([self._prices.noise_of(query, level) for query in pending])
-        return self._tracked.known(pending, blocks, noises)
+        return self._tracked.known(pending, blocks, self._noises_of(pending))
+
+    def _noises_of(self, queries: list[Any]) -> np.ndarray:
+        """Noise variances with which answers to queries are expected to be observed."""
+        level, prices = self._model.alpha, self._prices
+        each = [level if prices is None else prices.noise_of(query, level) for query in queries]
+        return np.array(each) + self._model.own_noise
 
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
@@ -541,7 +449,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     def _rows_seen(self) -> np.ndarray:
         """Rows of the points, or centres of regions, that were observed."""
-        return self._rows_of(self._places_seen())
+        return self._functionals_at(self._places_seen())
 
     def _rng_of_round(self, n_pending: int) -> np.random.Generator:
         """Random generator of this round; repeated calls return the same state."""
@@ -549,7 +457,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
     # -- the recommendation -----------------------------------------------------------------
 
-    def _best(self) -> Arm:
+    def _best(self) -> Any:
         self._refresh()
         outcomes = self._outcomes()
         if outcomes is not None and outcomes.known and self._can_be_seen:
@@ -594,7 +502,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     @overload
     def recommend(
         self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
-    ) -> Arm: ...
+    ) -> Best: ...
 
     @overload
     def recommend(
@@ -604,7 +512,7 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     @locked
     def recommend(
         self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
-    ) -> Arm | Region:
+    ) -> Any:
         """Return the best target, or the best cell of a size.
 
         Parameters
@@ -627,7 +535,9 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
 
         Returns
         -------
-        query : Arm or Region
+        query : Arm, Region, or ndarray of shape (d,)
+            By indirect queries an x of the highest posterior mean of f, wherever it lies in the
+            box; a :class:`~skgpb.domains.PointsQuery` if the sides of ``bounds`` have names.
 
         Raises
         ------
@@ -660,11 +570,9 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     # -- domain -----------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def _pulls(self) -> bool:
         """True if the queries are the targets."""
-        if self._own.arms is not None:
-            return True
-        return self._pulls_in_a_box and self._own.queries is None and self._own.targets is None
 
     @property
     def domain_(self) -> ArmSet:
@@ -676,72 +584,13 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
         """Targets; ``domain_`` if queries and targets are the same."""
         return self._tracked.targets
 
-    def _domain(self) -> np.ndarray | None:
-        own = self._own
-        if own.arms is not None and not (own.queries is None and own.targets is None):
-            raise ValueError("pass either arms, or queries and targets: arms are both")
-        bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
-        if own.arms is not None and own.bounds is not None:
-            raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
-        if not self._pulls:
-            given = given_sets(own.queries, own.targets, self._actions)
-            bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
-        return self._with_contexts(bounds)
-
-    def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
-        """Return the box of contexts and actions, or of actions if there are no contexts."""
-        self.n_context_: int = 0
-        if self._own.context_bounds is None:
-            return actions
-        if actions is None:
-            raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
-        if self.space_ is not None:
-            assert self._context_space is not None
-            self.n_context_ = self._context_space.n_axes
-            return actions
-        contexts = check_bounds(self._own.context_bounds, "context_bounds")
-        self.n_context_ = len(contexts)
-        return np.concatenate([contexts, actions])
-
-    def _begin_checks(self, d: int) -> None:
-        if self._actions is not None and not self._pulls:
-            self._check_settings(self._actions, self._own.bounds, "bounds")
-        if differs(self._own.alpha) and self._pulls and self._own.arms is None:
-            raise ValueError(
-                f"alpha must be one number, or None, if queries are all points of a box; got "
-                f"{self._own.alpha!r}"
-            )
-
-    def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
-        self._feedback = feedback = Feedback(
-            self._own.kernel,
-            self._own.arms,
-            self._own.queries,
-            self._own.targets,
-            self._pulls,
-            self.bounds_,
-            self.n_context_,
-            self.space_,
-            self._actions,
-            self.n_candidates,
-        )
-        seed = self._draw_seed()
-        kernel, sets = feedback.over_rows(), feedback.sets(seed)
-        self._find_prices(sets[0])
-        self._start_surrogate(kernel, feedback.n_columns, seed)
-        sizes = feedback.frequent_sizes(sets)
-        if sizes is not None:
-            self._gp.sizes = sizes
-            self._gp.evaluate_afresh()
-        self._wanted = Wanted.of(sets, feedback, self._prices)
+    def _track(self, tracked: Tracked) -> None:
+        """Begin with these queries and targets."""
         self._spent = 0.0
         # What failures have taught, by the numbers of answers and failures.
         self._taught = {}
-        self._tracked = Tracked(
-            sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
-        )
-        if not len(self.domain_.rows):
+        self._tracked = tracked
+        if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
         else:
             self._tracked.track()
@@ -763,25 +612,11 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
     def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         prices = Prices(queries, self._own.cost, self._own.alpha)
-        # None where every answer costs 1 and has the usual noise.
         self._prices = None if prices.are_usual else prices
 
     def _reread(self) -> None:
         self._find_prices(self._tracked.sets[0])
         super()._reread()
-
-    def _waiting(self, names: Collection[str]) -> Set[str]:
-        # Prices and noise of other sets are for the run on them.
-        sets = ("arms", "queries", "targets")
-        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
-        of_sets = () if same else ("cost", "alpha")
-        return super()._waiting(names) | set(of_sets).intersection(names)
-
-    def _default_prior(self) -> Prior:
-        return self._feedback.default_prior()
-
-    def _usual_noise(self) -> tuple[float, float]:
-        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
 
     def _relearned(self) -> None:
         self._tracked.afresh(self._gp)
@@ -913,6 +748,230 @@ class Search(ModelParameters, PricedOptimizer[Arm], GaussianProcessOptimizer[Arm
             out[name] = history[name]
         out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
         return out
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Search(ModelParameters, SetSearch[Arm, Arm]):
+    """Base class for your own acquisition function, a score of all queries.
+
+    A subclass implements :meth:`acquisition`.
+
+    >>> from skgpb.optimizers import Search
+    >>> class BoldOptimizer(Search):
+    ...     def acquisition(self, posterior):
+    ...         return posterior.mean + 3 * posterior.std
+    >>> opt = BoldOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. Which class is for
+    which problem: :ref:`which-class`.
+
+    Parameters
+    ----------
+    arms : array-like of shape (n_arms, n_columns), default=None
+        The arms, instead of a box. Rows are points, or descriptors that ``kernel`` accepts.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        Queries, if they differ from the targets: rows of points (d columns), of
+        boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
+        given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
+        sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
+        (:class:`~skgpb.domains.Fidelities`). None means all points of ``bounds``.
+    targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None
+        What to find the best of, in the same forms except the last. None means ``queries`` if
+        these are rows, and all points of ``bounds`` otherwise.
+    context_bounds : array-like of shape (d_c, 2) or dict, default=None
+        Box of the contexts, for contextual bandits: ``ask(context=...)`` and
+        ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
+        ``bounds`` is a dict.
+    cost : array-like, default=None
+        Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
+        of its cells. None means 1. What an answer is worth is divided by its cost; in the UCB
+        family that is its index less the largest posterior mean of a target.
+    n_candidates : int, default=500
+        Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
+        candidate points or cells of each.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers near a query of the design replace it. Cells
+        have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
+        asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
+
+    Attributes
+    ----------
+    domain_ : ArmSet
+        The queries, or the candidates in a box.
+    targets_ : ArmSet
+        The targets; ``domain_`` if queries and targets are the same.
+    spent_ : float
+        Total cost of the answers.
+
+    Notes
+    -----
+    *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
+    or ``targets`` they are two sets: cells of one size are asked to find the best of another,
+    averages over districts to find the best point.
+
+    *Kernel.* It is applied to rows of ``arms``, which are points, or descriptors of averages,
+    integrals and so on for one of ``skgpb.kernels``. For cells, districts or fidelities it is the
+    kernel of f over points. The one that is learned has main effects of single sides in several
+    dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for
+    cells (:mod:`skgpb.surrogate.trend_and_rough`).
+
+    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
+    fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
+    equal parts, or, among finitely many queries, the nearest ones. The next query is always the one
+    farthest from all earlier queries and answers. Earlier answers near a query of the design
+    replace it.
+
+    *Ties.* Among queries whose scores agree within a relative 1e-9 the first is asked. If no answer
+    is worth anything, the query with the largest uncertainty per unit cost is asked.
+
+    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
+    smallest posterior variance.
+
+    *Boxes.* While it has at most ``n_candidates`` points a box is the grid of Theorem 2,
+    ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
+    standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
+    evenly, plus a quarter of the candidates which follow the posterior: the best points so
+    far and points around them, at distances of every order of magnitude. In more than three
+    dimensions, where no such set fills the box, all of them follow the posterior. After some
+    hundred answers they move in turn, a few in each round (decision D-D10). If sides are lists or
+    integers there is no grid. Settings are candidates, all of them if these are few enough; else
+    half of them differ from the best ones on one side, or on a few.
+
+    *Repeats.* Rules that are to find the best, and learn the kernel, ask one of finitely many arms,
+    or a setting of lists and integers, again only if one more answer may raise the largest mean by
+    more than a new one may (decision D-H49). ``run`` ends when all are known exactly.
+
+    *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
+    the best answer is asked once more after 16 answers, which shows whether answers have noise.
+
+    *Failures.* Where evaluations fail is learned from those that did, by a Gaussian process on
+    outcomes 1 and 0 (:mod:`skgpb.surrogate.success`), as soon as it predicts them better than their
+    rate does. Queries then count as worth the less the less likely they are to be answered, down to
+    the worst answer so far; those that hardly ever are answered are not asked while others are
+    left. The recommendation is a query that was answered, or a target that is as good as certain.
+
+    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
+    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
+    the last one that was asked, at first the middle of the box of contexts. The initial design
+    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
+    round on; some of them follow the best points in the context.
+
+    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
+    reduces the standard deviations [Desautels2014]_; a batch has no query twice.
+    """
+
+    arms: Points | None = None
+    queries: Queries | None = None
+    targets: Targets | None = None
+    context_bounds: Bounds | None = None
+    cost: Costs | None = None
+    n_candidates: int = 500
+    n_initial: int | None = None
+
+    _learns_failures = True
+
+    _parameter_constraints = {
+        "arms": "no_validation",
+        "queries": "no_validation",
+        "targets": "no_validation",
+        "bounds": "no_validation",
+        "context_bounds": "no_validation",
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "cost": ["array-like", None],
+        "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
+    }
+
+    # -- domain -----------------------------------------------------------------------------
+
+    @property
+    def _pulls(self) -> bool:
+        """True if the queries are the targets."""
+        if self._own.arms is not None:
+            return True
+        return self._pulls_in_a_box and self._own.queries is None and self._own.targets is None
+
+    def _domain(self) -> np.ndarray | None:
+        own = self._own
+        if own.arms is not None and not (own.queries is None and own.targets is None):
+            raise ValueError("pass either arms, or queries and targets: arms are both")
+        bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
+        if own.arms is not None and own.bounds is not None:
+            raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
+        if not self._pulls:
+            given = given_sets(own.queries, own.targets, self._actions)
+            bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
+        return self._with_contexts(bounds)
+
+    def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
+        """Return the box of contexts and actions, or of actions if there are no contexts."""
+        self.n_context_ = 0
+        if self._own.context_bounds is None:
+            return actions
+        if actions is None:
+            raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
+        if self.space_ is not None:
+            assert self._context_space is not None
+            self.n_context_ = self._context_space.n_axes
+            return actions
+        contexts = check_bounds(self._own.context_bounds, "context_bounds")
+        self.n_context_ = len(contexts)
+        return np.concatenate([contexts, actions])
+
+    def _begin_checks(self, d: int) -> None:
+        if self._actions is not None and not self._pulls:
+            self._check_settings(self._actions, self._own.bounds, "bounds")
+        if differs(self._own.alpha) and self._pulls and self._own.arms is None:
+            raise ValueError(
+                f"alpha must be one number, or None, if queries are all points of a box; got "
+                f"{self._own.alpha!r}"
+            )
+
+    def _begin(self) -> None:
+        self._contexts = Contexts(self.bounds_[: self.n_context_], self._context_space)
+        self._feedback = feedback = Feedback(
+            self._own.kernel,
+            self._own.arms,
+            self._own.queries,
+            self._own.targets,
+            self._pulls,
+            self.bounds_,
+            self.n_context_,
+            self.space_,
+            self._actions,
+            self.n_candidates,
+        )
+        seed = self._draw_seed()
+        kernel, sets = feedback.over_rows(), feedback.sets(seed)
+        self._find_prices(sets[0])
+        self._start_surrogate(kernel, feedback.n_columns, seed)
+        sizes = feedback.frequent_sizes(sets)
+        if sizes is not None:
+            self._gp.sizes = sizes
+            self._gp.evaluate_afresh()
+        self._wanted = Wanted.of(sets, feedback, self._prices)
+        self._track(
+            Tracked(sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0)
+        )
+
+    def _default_prior(self) -> Prior:
+        return self._feedback.default_prior()
+
+    def _usual_noise(self) -> tuple[float, float]:
+        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
+
+    def _waiting(self, names: Collection[str]) -> Set[str]:
+        # Prices and noise of other sets are for the run on them.
+        sets = ("arms", "queries", "targets")
+        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
+        of_sets = () if same else ("cost", "alpha")
+        return super()._waiting(names) | set(of_sets).intersection(names)
 
 
 def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:

@@ -61,6 +61,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
     >>> result.x
     Cell(x=3.125)
 
+    Which class is for which problem: :ref:`which-class`.
+
     Parameters
     ----------
     bounds : array-like of shape (d, 2) or dict, default=None

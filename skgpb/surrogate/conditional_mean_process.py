@@ -457,50 +457,6 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         n = len(self.X_tracked_)
         return (draws[:n], draws[n:]) if queries else draws
 
-    @locked
-    def covariance_tracked(
-        self, points: ArrayLike, weights: ArrayLike, A: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Posterior covariance (m,) of g at queries and a weighted sum of f.
-
-        Parameters
-        ----------
-        points : array-like of int, shape (k,)
-            Numbers of tracked points.
-        weights : array-like of shape (k,)
-            Weights of f there.
-        A : array-like of shape (m, q), default=None
-            The queries; None for those that are tracked.
-        """
-        points, weights = np.asarray(points), np.asarray(weights)
-        if A is not None:
-            return weights @ self.covariance(self.X_tracked_[points], A)
-        gp, n = self.process_, len(self.X_tracked_)
-        rows, V = gp.tracked.rows, gp.posterior.tracked_rows()
-        prior = gp.covariance(Functionals.of_rows(rows[n:]), Functionals.of_rows(rows[points]))
-        return (prior @ weights - V[n:] @ (V[points].T @ weights)) * self.scale_**2
-
-    @locked
-    def imagined(self, A: ArrayLike, alpha: ArrayLike | None = None) -> Self:
-        """Return a copy that has been answered its own means, so that deviations alone change.
-
-        Parameters
-        ----------
-        A : array-like of shape (n, q) or (q,)
-            Queries whose answers are on their way.
-        alpha : float or array-like of shape (n,), default=None
-            Their noise variances, as in :meth:`condition_query`.
-        """
-        rows = self._prepared().queries(one_or_more(A, "A"))
-        self._ready(rows)
-        model, out = copy(self._model), copy(self)
-        alphas = self._checked(rows, np.zeros(len(rows)), alpha)[1]
-        noises = [model.noise_of(each) for each in alphas.tolist()]
-        model.process = model.expected(list(rows[:, None]), noises)
-        out._show(model)
-        out._roots = self._roots
-        return out
-
     # -- inside -----------------------------------------------------------------------------
 
     def _prepared(self) -> IndirectKernel:

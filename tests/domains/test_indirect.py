@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skgpb.domains.indirect import QuerySet
+from skgpb.kernels import WindowMean
 
 
 @pytest.mark.parametrize("units", [[1.0, 1.0, 1.0], [1e3, 1e-3, 1.0]])
@@ -17,6 +18,6 @@ def test_of_rows_that_tie_the_one_nearest_to_the_middle_is_taken_in_any_units(un
         rows[[0, 1], :2] = [[0.0, 0.0], [1.0, 1.0]]  # a box of side 1
         some = rng.choice(30, size=7, replace=False)
         away = np.linalg.norm(rows[some] - rows.mean(axis=0), axis=1)
-        queries = QuerySet(5.0 + rows * units, None)
-        assert queries.most_central(some, 1e-9) == some[away.argmin()]
-        assert queries.most_central(some[:1], 1e-9) == some[0]
+        queries = QuerySet(5.0 + rows * units, WindowMean(scale=0.1), None)
+        assert queries.most_central(some) == some[away.argmin()]
+        assert queries.most_central(some[:1]) == some[0]

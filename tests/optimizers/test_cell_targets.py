@@ -46,24 +46,22 @@ def test_information_is_that_about_the_largest_average():
     """By the covariances of every answer with the best cell of every draw."""
     optimizer = CMESOptimizer(**SETTINGS, targets=Cells([0.3, 0.2]), n_max_values=40)
     optimizer.run(answer, budget=3)
-    about, process = optimizer._about_maximum(), optimizer.surrogate_
+    posterior, process, X = optimizer.posterior(), optimizer.surrogate_, optimizer.targets_.points
     each = 10
-    n = len(process.X_tracked_) // each
+    n = len(X) // each
     assert n == 20 and each * n == 200
-    rng = np.random.default_rng([optimizer._seed, optimizer._record.n_told, 0])
-    draws = process.sample_tracked(40, random_state=int(rng.integers(2**31)))
     places = [slice(i * each, (i + 1) * each) for i in range(n)]
-    averages = np.array([[draw[place].mean() for place in places] for draw in draws.T])
-    across = process.covariance(process.X_tracked_, A)
+    draws = posterior.in_units_of_reward(posterior.draws(40))
+    averages = np.array([[draw[place].mean() for place in places] for draw in draws])
+    across = process.covariance(X, A)
     told = np.zeros(len(A))
     for draw in averages:
         told += across[places[int(np.argmax(draw))]].mean(axis=0) / 40
     _, std = process.predict_query(A, return_std=True)
     share = told**2 / (std**2 + 1e-4) / averages.max(axis=1).var()
     expected = -0.5 * np.log(1 - np.minimum(share, 1 - 1e-9))
-    for rows in (None, A):
-        found = about(process, rows, np.full(len(A), 1e-4))
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+    again = optimizer.posterior()  # whose draws are the same
+    np.testing.assert_allclose(optimizer.acquisition(again), expected, rtol=1e-5, atol=1e-9)
 
 
 def test_a_run_goes_on_from_a_file(tmp_path):

@@ -18,6 +18,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.roots import joint_draws
 
 DOMAIN = [(0.0, 2.0)]
 QUERIES = np.linspace(0.0, 1.0, 21)[:, None]
@@ -108,17 +109,20 @@ def observe(optimizer):
 # The loop ----------------------------------------------------------------------------------------
 
 
-def scored(optimizer, A=None, about_maximum=None):
-    """The score of a round, and its values at A or at the candidates."""
-    about_maximum = about_maximum or optimizer._about_maximum()
-    return about_maximum, about_maximum(optimizer._expected(), A, optimizer._alphas(A))
+def scored(optimizer):
+    """Samples of the largest value in a round, in the user's units, and what answers tell of it."""
+    posterior, again = optimizer.posterior(), optimizer.posterior()  # whose draws are the same
+    maxima = posterior.in_units_of_reward(optimizer.sample_maxima(posterior))
+    return maxima, optimizer._values(again) * again.cost
 
 
 def test_pending_answers_count_as_told_at_their_mean():
     optimizer = make("CMES-noisy", optimizer=None, normalize_y=False)
     play(optimizer, 4)
     optimizer.ask(2)
-    mean, std = optimizer._expected().predict_query_tracked(return_std=True)
+    posterior = optimizer.posterior()
+    mean = posterior.in_units_of_reward(posterior.mean)
+    std = posterior.std * posterior.scale
     told = copy.deepcopy(optimizer.surrogate_)
     rows = np.array([query.a for query in optimizer._record.pending])
     told.condition_query(rows, told.predict_query(rows), alpha=1e-3)
@@ -182,15 +186,14 @@ def test_a_rejected_fit_leaves_no_trace(name):
 def test_scores_equal_their_definition(information):
     optimizer = make("CMESOptimizer", information=information, n_max_values=7)
     play(optimizer, 6)
-    about_maximum, scores = scored(optimizer)
-    state = about_maximum.samples
+    maxima, scores = scored(optimizer)
     mean, std = optimizer.surrogate_.predict_query(QUERIES, return_std=True)
-    noise = optimizer.surrogate_.noise_of(optimizer._alphas(None))
+    noise = optimizer.surrogate_.noise_of(1e-3)
     for i in range(len(QUERIES)):
         if information == "noiseless":
-            expected = eq7(mean[i], std[i], state)
+            expected = eq7(mean[i], std[i], maxima)
         else:
-            expected = appendix_a(mean[i], std[i], state, noise[i])
+            expected = appendix_a(mean[i], std[i], maxima, noise)
         assert scores[i] == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert optimizer.ask().index == np.argmax(scores)
 
@@ -198,14 +201,12 @@ def test_scores_equal_their_definition(information):
 def test_noisy_information_counts_the_error_of_a_learned_conditional():
     optimizer = make("CMES-operator", information="noisy", n_max_values=7)
     play(optimizer, 4)
-    about_maximum, scores = scored(optimizer)
+    maxima, scores = scored(optimizer)
     surrogate = optimizer.surrogate_
-    mean, std = surrogate.predict_query_tracked(return_std=True)
+    mean, std = surrogate.predict_query(QUERIES, return_std=True)
     noise = optimizer.alpha_ + surrogate.model_noise_
     assert noise > 1.1 * optimizer.alpha_
-    expected = [
-        appendix_a(*each, about_maximum.samples, noise) for each in zip(mean, std, strict=True)
-    ]
+    expected = [appendix_a(*each, maxima, noise) for each in zip(mean, std, strict=True)]
     np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -214,10 +215,12 @@ def test_joint_information_is_that_of_many_joint_draws():
     optimizer = make("CMESOptimizer", information="joint", n_max_values=n, optimizer=None)
     play(optimizer, 3)
     _, scores = scored(optimizer)
-    f, g = optimizer.surrogate_.sample_tracked(n_naive, random_state=1, queries=True)
+    points = optimizer.targets_.points
+    mean, cov = optimizer.surrogate_.predict_joint(points, QUERIES)
+    f, g = np.split(joint_draws(mean, cov, n_naive, 1), [len(points)])
     top = f.max(axis=0) - f.max(axis=0).mean()
     g -= g.mean(axis=1, keepdims=True)
-    products, squares = g * top, g**2 + optimizer._alphas(None)[:, None]
+    products, squares = g * top, g**2 + 1e-3
     covariance, answer, variance = products.mean(axis=1), squares.mean(axis=1), (top**2).mean()
     share = covariance**2 / (answer * variance)
 
@@ -228,9 +231,7 @@ def test_joint_information_is_that_of_many_joint_draws():
         return 0.5 * each.std(axis=1) / (1 - share)
 
     # The optimizer knows the variance of g, and its covariance with f wherever f is largest.
-    known = optimizer.surrogate_.predict_joint(optimizer.surrogate_.X_tracked_, QUERIES)[1][
-        60:, :60
-    ]
+    known = cov[60:, :60]
     ours = error_of_a_draw(known[:, f.argmax(axis=0)], np.zeros((1, n_naive)))
     naive = error_of_a_draw(products, squares)
     error = np.sqrt(ours**2 / n + naive**2 / n_naive)
@@ -238,13 +239,15 @@ def test_joint_information_is_that_of_many_joint_draws():
     assert scores.max() > 0.1 and scores.min() >= 0.0 and error.max() < 0.02
 
 
-def test_joint_information_of_candidates_and_of_rows_agree():
+def test_covariances_with_a_weighted_sum_are_sums_of_covariances():
     optimizer = make("CMES-operator", information="joint")
     play(optimizer, 4)
-    about_maximum, candidates = scored(optimizer)
-    np.testing.assert_allclose(scored(optimizer, QUERIES, about_maximum)[1], candidates, atol=1e-8)
     assert len({query.index for query in optimizer.ask(3)}) == 3
     assert optimizer.ask(3)[0] == optimizer.ask()
+    posterior = optimizer.posterior()  # three queries are pending
+    numbers, weights = np.array([3, 40, 41]), np.array([0.5, 0.2, 0.3])
+    expected = posterior.covariance[:, numbers] @ weights
+    np.testing.assert_allclose(posterior.covariance_with(numbers, weights), expected, atol=1e-9)
 
 
 def test_joint_information_looks_for_the_largest_f_and_not_for_the_largest_answer():
@@ -264,8 +267,8 @@ def test_joint_information_looks_for_the_largest_f_and_not_for_the_largest_answe
     for _ in range(25):
         query = optimizer.ask()
         optimizer.tell(query, float(weights @ f(query.a[0] + 0.15 * nodes) / weights.sum()))
-    answers = optimizer.predict_query(optimizer.surrogate_.A_tracked_)
-    assert optimizer.surrogate_.A_tracked_[np.argmax(answers), 0] > 1.2
+    answers = optimizer.predict_query(optimizer.domain_.A)
+    assert optimizer.domain_.A[np.argmax(answers), 0] > 1.2
     assert optimizer.recommend()[0] == pytest.approx(0.5, abs=0.03)
 
 
@@ -294,8 +297,8 @@ def test_samples_of_the_maximum_are_refined_between_grid_points():
     fine = make("CMESOptimizer", n_points=200, n_max_values=400, optimizer=None, kernel=RBF(0.4))
     for each in (coarse, fine):
         play(each, 2)
-    raw = coarse.surrogate_.sample_tracked(400, random_state=0).max(axis=0).mean()
-    fine_mean, coarse_mean = (each._about_maximum().samples.mean() for each in (fine, coarse))
+    raw = coarse.posterior().draws(400).max(axis=1).mean()
+    fine_mean, coarse_mean = (scored(each)[0].mean() for each in (fine, coarse))
     assert abs(fine_mean - coarse_mean) < 0.1
     assert coarse_mean > raw - 0.05
 
@@ -304,9 +307,10 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
     box, grid = make("CMES-box"), make("CMES-box", continuous=False)
     for each in (box, grid):
         play(each, 2)
-    query = box._choose()
-    about_maximum, candidates = scored(box)
-    assert scored(box, query.points, about_maximum)[1][0] >= candidates.max() - 1e-12
+    query, posterior = box._choose(), box.posterior()
+    candidates, row = box._values(posterior), WINDOW.queries(query.points)
+    there = posterior.at(box.surrogate_.process_, row, np.array([1e-3]), np.ones(1))
+    assert box._values(there)[0] >= candidates.max() - 1e-12
     assert all(query.index >= 0 for query in play(grid, 3))
 
 

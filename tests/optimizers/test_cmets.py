@@ -8,7 +8,6 @@ from reference.cmes import NaiveTree, appendix_a
 
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer
-from skgpb.optimizers.cmes import MaxValueInformation
 
 BOX = [(0.0, 2.0), (1.0, 4.0)]
 SMALL = {"bounds": BOX, "n_points": 100, "random_state": 0, "alpha": 1e-3, "max_depth": 3}
@@ -29,7 +28,7 @@ def random_play(optimizer, naive, choose, rounds, seed):
         if not active:
             break
         node = active[rng.integers(len(active))]
-        optimizer.tell(optimizer._queries.cell(node), rng.normal())
+        optimizer.tell(optimizer.domain_.cell(node), rng.normal())
         choose(node)
         assert set(optimizer.leaves_) == naive.leaves
         assert set(optimizer.next_leaves_) == naive.next
@@ -57,9 +56,9 @@ def test_repaired_leaves_tile_what_was_not_asked():
         assert (cell.depth, cell.index) not in asked  # never twice
         asked.add((cell.depth, cell.index))
         optimizer.tell(cell, value(cell))
-        leaves = [optimizer._queries.cell(node) for node in optimizer.leaves_]
+        leaves = [optimizer.domain_.cell(node) for node in optimizer.leaves_]
         volume = sum(np.prod(leaf.upper - leaf.lower) for leaf in leaves)
-        finest = [c for c in map(optimizer._queries.cell, asked) if c.depth == 3]
+        finest = [c for c in map(optimizer.domain_.cell, asked) if c.depth == 3]
         volume += sum(np.prod(cell.upper - cell.lower) for cell in finest)
         assert volume == pytest.approx(6.0)
         for one, other in itertools.combinations(leaves, 2):
@@ -73,13 +72,13 @@ def test_cells_of_a_level_tile_the_root(d, K):
     optimizer = CMETSOptimizer(bounds=box, n_children=K, max_depth=2, n_points=30)
     optimizer._ensure_started()
     for depth in (0, 1, 2):
-        cells = [optimizer._queries.cell((depth, i)) for i in range(K ** (d * depth))]
+        cells = [optimizer.domain_.cell((depth, i)) for i in range(K ** (d * depth))]
         volume = sum(np.prod(cell.upper - cell.lower) for cell in cells)
         assert volume == pytest.approx(np.prod([u for _, u in box]))
         assert len({cell.lower.tobytes() for cell in cells}) == len(cells)
-    parent = optimizer._queries.cell((1, 1))
-    for child in optimizer._queries.children((1, 1)):
-        cell = optimizer._queries.cell(child)
+    parent = optimizer.domain_.cell((1, 1))
+    for child in optimizer.domain_.children((1, 1)):
+        cell = optimizer.domain_.cell(child)
         assert (cell.lower >= parent.lower - 1e-12).all()
         assert (cell.upper <= parent.upper + 1e-12).all()
 
@@ -93,10 +92,11 @@ def test_selection_is_information_with_noise_per_unit_cost():
         cell = optimizer.ask()
         optimizer.tell(cell, value(cell))
     nodes = sorted(set(optimizer.leaves_) | set(optimizer.next_leaves_))
-    cells = [optimizer._queries.cell(node) for node in nodes]
+    cells = [optimizer.domain_.cell(node) for node in nodes]
     rows = np.array([cell.a for cell in cells])
     mean, std = optimizer.surrogate_.predict_query(rows, return_std=True)
-    maxima, scores = optimizer._about_maximum().samples, []
+    posterior, scores = optimizer.posterior(), []
+    maxima = posterior.in_units_of_reward(optimizer.sample_maxima(posterior))
     for i, cell in enumerate(cells):
         variance = noise[cell.depth]
         scores.append(appendix_a(mean[i], std[i], maxima, variance) / cell.cost)
@@ -149,7 +149,7 @@ def test_a_cell_window_is_the_average_over_the_cell():
     kernel = optimizer.surrogate_.kernel_
     assert isinstance(kernel, WindowMean) and kernel.window == "uniform"
     for node in [(0, 0), (1, 2), (3, 17)]:
-        cell = optimizer._queries.cell(node)
+        cell = optimizer.domain_.cell(node)
         row = kernel.queries(cell.points if len(cell.a) == 2 else cell.a[None])
         np.testing.assert_allclose(row[0, :2], cell.center)
         np.testing.assert_allclose(row[0, 2:], 0.5 * (cell.upper - cell.lower))
@@ -165,14 +165,14 @@ def test_a_map_moves_the_windows():
     )
     row = optimizer.ask().a
     assert row.shape == (2,)
-    last = optimizer._queries.cell((2, 3))
+    last = optimizer.domain_.cell((2, 3))
     described = optimizer.surrogate_.kernel_.queries(last.a[None])[0]
     np.testing.assert_allclose(described, [0.5 * (9 * 0.75**2 + 9), 0.5 * (9 - 9 * 0.75**2)])
 
 
 def test_gaussian_windows_have_the_scale_of_their_depth():
     optimizer = CMETSOptimizer(**SMALL, window="gaussian", scale=lambda h: 1.0 / (1 + h))
-    for cell in [optimizer.ask(), optimizer._queries.cell((2, 5))]:
+    for cell in [optimizer.ask(), optimizer.domain_.cell((2, 5))]:
         assert cell.a[-1] == 1.0 / (1 + cell.depth)
         np.testing.assert_array_equal(cell.a[:-1], cell.center)
     with pytest.raises(ValueError, match="scale"):
@@ -219,7 +219,7 @@ def test_cells_of_other_trees_are_refused():
     optimizer.tell(optimizer.ask(), 0.5)
     other = CMETSOptimizer(**SMALL | {"n_children": 3})
     other.tell(other.ask(), 0.5)
-    for stranger in (other._queries.cell((1, 8)), other._queries.cell((2, 70))):
+    for stranger in (other.domain_.cell((1, 8)), other.domain_.cell((2, 70))):
         with pytest.raises(ValueError, match="not a cell"):
             optimizer.tell(stranger, 0.5)
     assert len(optimizer.history_) == 1
@@ -281,7 +281,7 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
     assert bar.text == f"last {rewards[-1]:.6g}  best {rewards.max():.6g}"
 
 
-def test_where_all_cells_are_silent_the_least_known_is_asked(monkeypatch):
+def test_where_all_cells_are_silent_the_least_known_is_asked():
     """Two narrow humps under X = 1 - A + 0.07 noise: answers stay far below the largest f."""
 
     def f(x):
@@ -300,19 +300,12 @@ def test_where_all_cells_are_silent_the_least_known_is_asked(monkeypatch):
         n_initial=0,
         random_state=0,
     ).fit(X, queries=A)
-    told = []
-    information = MaxValueInformation._information
-
-    def recorded(*args):
-        told.append(information(*args))
-        return told[-1]
-
-    monkeypatch.setattr(MaxValueInformation, "_information", recorded)
     silent = 0
     for _ in range(20):
-        cells = [optimizer._queries.cell(node) for node in optimizer._active()]
+        cells = [optimizer.domain_.cell(node) for node in optimizer._active()]
+        told = optimizer.acquisition(optimizer.posterior())
         cell = optimizer.ask()
-        if optimizer.history_.size and not told[-1].max() > 1e-9:
+        if optimizer.history_.size and not told.max() > 1e-9:
             silent += 1
             std = optimizer.predict_query(np.array([c.a for c in cells]), return_std=True)[1]
             gain = std / np.array([c.cost for c in cells])

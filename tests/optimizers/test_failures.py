@@ -140,7 +140,7 @@ def test_without_failures_rules_see_the_posterior(domain):
     optimizer = make("ei", domain, 0)
     play(optimizer, 15, lambda query: float(query.points.sum()))
     assert optimizer._chances() is None
-    assert not isinstance(optimizer._round()._known, KnownToFail)
+    assert not isinstance(optimizer._expected_round()._known, KnownToFail)
 
 
 def test_the_worth_of_queries_is_linear_in_f():

@@ -115,8 +115,8 @@ def test_a_search_does_not_stall_where_answers_stay_far_below_the_maximum(inform
     assert found.count(False) <= 2
 
 
-def test_a_batch_copies_the_posterior_once_for_each_query_beyond_the_first(name, monkeypatch):
-    """A local search scores its points by dozens, given the same expected answers."""
+def test_a_batch_copies_no_posterior_twice(name, monkeypatch):
+    """What pending answers will say is subtracted; a copy is made of a process on answers alone."""
     copies, imagine = [], GaussianProcess.imagine
 
     def counted(*arguments):
@@ -127,7 +127,7 @@ def test_a_batch_copies_the_posterior_once_for_each_query_beyond_the_first(name,
     play(optimizer, 3, answer_indirect)
     monkeypatch.setattr(GaussianProcess, "imagine", counted)
     assert len(set(optimizer.ask(3))) == 3
-    assert len(copies) == 2
+    assert len(copies) <= 2
 
 
 def test_a_run_ends_with_the_answer_that_reaches_the_cost():

@@ -11,10 +11,16 @@ from reference.ids import moments
 from reference.kg import expected_rise
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import IDSOptimizer, IndirectTargetsOptimizer, KGOptimizer, TargetsOptimizer
+from skgpb import (
+    IDSOptimizer,
+    IndirectEIOptimizer,
+    IndirectTargetsOptimizer,
+    KGOptimizer,
+    TargetsOptimizer,
+)
 from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
-from skgpb.optimizers import Search
+from skgpb.optimizers import IndirectSearch, Search
 from skgpb.optimizers.mes import N_MAX_VALUES
 
 POINTS = np.linspace(0, 1, 13)[:, None]
@@ -179,7 +185,7 @@ def test_behind_a_blur_a_rule_sees_the_posterior_of_answers_and_points():
     told, rewards = [], []
     for t in range(6):
         posterior = optimizer.posterior()
-        A, X = (optimizer.surrogate_.A_tracked_, optimizer.surrogate_.X_tracked_)
+        A, X = optimizer.domain_.A, optimizer.targets_.points
         rows = np.vstack([CONDITIONAL.queries(A), CONDITIONAL.points(X)])
         asked = CONDITIONAL.queries(np.reshape(told, (-1, 1))) if told else []
         mean, cov = moments(CONDITIONAL, rows, asked, rewards, np.full(t, 0.01))
@@ -222,3 +228,66 @@ def test_where_an_acquisition_function_is_NaN_is_said_and_not_all_of_it():
     optimizer = Mine(RBF(0.2), arms=np.linspace(0, 1, 900)[:, None], alpha=0.01, random_state=0)
     with pytest.raises(ValueError, match=r"none of them NaN; got 2 NaN, the first at place 300$"):
         optimizer.ask()
+
+
+def test_indirect_queries_are_rows_of_the_one_search():
+    """With rows of the kernel of answers as queries, and points as targets."""
+    xs = np.linspace(0, 1, 40)[:, None]
+    kernel = WindowMean(RBF(0.2), scale=None)
+    by_rows = TargetsOptimizer(
+        "kg",
+        kernel,
+        queries=kernel.queries(np.hstack([xs, np.full((40, 1), 0.1)])),
+        targets=kernel.points(xs),
+        alpha=0.01,
+        random_state=0,
+    )
+    window = WindowMean(scale=0.1)
+    settings = {"queries": xs, "n_points": 40, "alpha": 0.01, "random_state": 0}
+    indirect = IndirectTargetsOptimizer("kg", RBF(0.2), None, window, bounds=[(0, 1)], **settings)
+    for t in range(12):
+        place = indirect.ask().index
+        if t:  # Before anything is known all tie: the middle one is asked, or the first.
+            assert by_rows.ask().index == place
+            ours, theirs = (each.posterior().log_rise() for each in (indirect, by_rows))
+            np.testing.assert_allclose(ours, theirs, atol=1e-7)
+        by_rows.tell(by_rows.start().domain_.arm(place), f(xs[place]))
+        indirect.tell(indirect.domain_.arm(place), f(xs[place]))
+    assert by_rows.recommend() == by_rows.targets_.arm(int(np.argmax(indirect.predict(xs))))
+
+
+class Uncertain(IndirectSearch):
+    """Ask what is least known."""
+
+    def acquisition(self, posterior):
+        return np.log(posterior.query_var)
+
+    _says_worth = True
+
+
+def test_a_class_of_ones_own_asks_as_its_function_does():
+    cost = {"cost": lambda a: 1.0 + a[0]}
+    own = Uncertain(alpha=0.01, continuous=False, **WINDOW, **cost)
+    by_function = IndirectTargetsOptimizer(least_known, alpha=0.01, **WINDOW, **cost)
+    anywhere = Uncertain(alpha=0.01, **WINDOW, **cost)
+    for _ in range(6):
+        query = own.ask()
+        assert query == by_function.ask() and query.index >= 0
+        for each in (own, by_function, anywhere):
+            each.tell(query.a, f(1 - query.a))
+    best = own.posterior()
+    somewhere = anywhere.ask()
+    _, std = anywhere.predict_query([somewhere.a], return_std=True)
+    values = np.log(best.query_var / best.cost)
+    assert somewhere.index < 0 and np.log(std[0] ** 2 / somewhere.cost) >= values.max()
+
+
+@pytest.mark.parametrize("cls", [IndirectTargetsOptimizer, IndirectEIOptimizer, Uncertain])
+def test_any_rule_finds_the_best_of_some_points(cls):
+    points = np.array([[0.1], [0.2], [0.7]])
+    optimizer = cls(targets=points, alpha=1e-4, **WINDOW)
+    result = optimizer.run(lambda query: f(1 - query.a), 8)
+    np.testing.assert_array_equal(result.x, [0.2])
+    assert optimizer.gap() < 0.1
+    with pytest.raises(ValueError, match="targets"):
+        cls(targets=Cells(0.1), **WINDOW).ask()

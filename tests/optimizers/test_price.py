@@ -15,7 +15,7 @@ from skgpb.optimizers import (
     IndirectUCBOptimizer,
     MESOptimizer,
 )
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
 # A draw has no two equal values, nor have two queries about what leads another; cells of CMETS have
 # the price of their depth; GP-UCB of indirect queries is the paper's, which knows no prices.
@@ -29,7 +29,7 @@ def test_of_two_queries_that_are_worth_the_same_the_cheaper_is_asked(cls, cheap)
     rows, cost = np.array([[0.2], [0.5], [0.8]]), np.array([3.0, 3.0, 3.0])
     cost[cheap] = 1.0
     settings = {"queries": rows, "cost": cost, "alpha": 1e-4, "random_state": 0, "n_initial": 0}
-    if issubclass(cls, BaseIndirectOptimizer):
+    if issubclass(cls, BaseIndirectSearch):
         settings |= {"conditional": WindowMean(scale=0.05), "bounds": [(0.0, 1.0)]}
     optimizer = cls(kernel=RBF(0.2), **settings)
     optimizer.tell([[0.5]], [0.0])

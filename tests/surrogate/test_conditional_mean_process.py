@@ -262,25 +262,6 @@ def test_draws_resolve_a_grid_with_few_pivots():
     assert_allclose(covariance, process.predict(grid, return_cov=True)[1], atol=3e-4**1.5)
 
 
-def test_imagined_answers_shrink_deviations_as_real_ones(setting):
-    conditional, P, A = setting
-    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02).track(P, A)
-    process.condition_tracked(2, 0.3)
-    before = process.predict_query_tracked(return_std=True)
-    fork = process.imagined(A[[4, 2, 4]])
-    imagined = fork.predict_query_tracked(return_std=True)[1]
-    assert_array_equal(before, process.predict_query_tracked(return_std=True))
-    for weights in ([1.0, 0.0], [0.3, 0.7]):
-        tracked = fork.covariance_tracked([0, 2], weights)
-        assert_allclose(tracked, fork.covariance_tracked([0, 2], weights, A), atol=1e-12)
-        assert_allclose(tracked, weights @ fork.covariance(P[[0, 2]], A), atol=1e-12)
-    one, other = (process.imagined(a).predict_query(A, return_std=True) for a in (A[4], A[[4]]))
-    assert_array_equal(one, other)
-    for i, z in ((4, 10.0), (2, 5.0), (4, 3.0)):
-        process.condition_tracked(i, z)
-    assert_allclose(imagined, process.predict_query_tracked(return_std=True)[1], atol=1e-9)
-
-
 def test_rows_that_a_domain_has_checked_are_observed_as_queries_are(setting):
     conditional, _, A = setting
     one, other = (ConditionalMeanProcess(SMOOTH, clone(conditional)) for _ in range(2))
@@ -343,11 +324,6 @@ def test_units_change_nothing_but_the_amplitude(setting):
         scaled.sample_tracked(5, 1), center + scale * plain.sample_tracked(5, 1), rtol=1e-6
     )
     assert_allclose(scaled.covariance(P, A), scale**2 * plain.covariance(P, A), atol=1e-9)
-    one, other = (
-        process.imagined(A[2], alpha).predict_query_tracked(return_std=True)[1]
-        for process, alpha in ((scaled, 0.3), (plain, None))
-    )
-    assert_allclose(one, scale * other, rtol=1e-9)
     scaled.learn()  # no optimizer: only the units follow
     everything = np.append(z, 7.0)
     assert scaled.center_ == pytest.approx(everything.mean())
@@ -540,7 +516,6 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
         ("track", ([["a", "b"]],), "X must hold real numbers"),
         ("predict", ([[0.1, np.nan]],), "X must be finite"),
         ("predict_query", ([0.1, 0.2],), "A must have shape"),
-        ("imagined", ([[0.1, 0.2]], -1.0), "noise variances"),
     ],
 )
 @pytest.mark.parametrize("kind", ["window", "learned"])

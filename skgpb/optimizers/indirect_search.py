@@ -1,0 +1,674 @@
+r"""The search by indirect queries: the one over two sets, with a kernel of answers.
+
+A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
+is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
+(x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the covariances of f and g. So queries and points
+are two sets of functionals of f, as in every ``SetSearch``, and
+:class:`~skgpb.surrogate.ConditionalMeanProcess` shows the model.
+
+References
+----------
+.. [Zhang2025] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman and D. Sejdinovic, "Indirect Query
+   Bayesian Optimization with Integrated Feedback", 2025.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb._core._ties import beats, size_of, tied
+from skgpb._typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
+from skgpb.acquisition.maximise import best_apart, maximise_in_box
+from skgpb.domains.candidates import points_in
+from skgpb.domains.first_design import N_INITIAL
+from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
+from skgpb.domains.query import Query, Region
+from skgpb.domains.space import in_coordinates
+from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.kernels.learned_window import conditional_of
+from skgpb.locks import locked, reading_log
+from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers._gaussian import ModelParameters
+from skgpb.optimizers._inputs import check_unnamed, query_at
+from skgpb.optimizers._norm_bound import CONSISTENT
+from skgpb.optimizers._parameters import AT_START, own_copy
+from skgpb.optimizers._query_prices import QueryPrices
+from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers._tracked import Tracked
+from skgpb.optimizers.round import Round
+from skgpb.optimizers.search import SetSearch
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.surrogate.criticism import FEWEST_LEARNED, leave_one_out
+from skgpb.surrogate.exactness import EXACT
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
+from skgpb.surrogate.model import OF_AVERAGES, Model, ModelOptions
+from skgpb.utils import (
+    MOST_POINTS,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    box_around,
+    check_bounds,
+    check_inside,
+    check_numbers,
+    check_resolution,
+    check_rows,
+    check_squares,
+    check_unmasked,
+    unchanged_by_errors,
+    validate_data,
+)
+
+# Points that a recommendation is compared with.
+N_RIVALS = 256
+# A query is asked again, up to MOST_ANSWERS times in all, if its answers lie SURPRISING standard
+# deviations above their prediction from all others. The last N_COMPARED queries are compared.
+SURPRISING, MOST_ANSWERS, N_COMPARED = 2.0, 4, 100
+# Largest distance of neighbours in an initial design on the line, in standard deviations of the
+# blur, and the most queries that are asked for its sake.
+SPACING, MOST_INITIAL = 2.0, 25
+
+
+# The kind of indirect query that an optimizer asks.
+Asked = TypeVar("Asked", bound=IndirectQuery)
+
+
+@dataclass(eq=False, repr=False)
+class IndirectParameters(ModelParameters):
+    """What every search by indirect queries, rows or cells, takes, and has after its first answer.
+
+    A query a is answered with a noisy conditional expectation E[f(X) | A = a]. What is sought is
+    the x where f itself is largest. Which class is for which problem: :ref:`which-class`.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
+        kernel is learned from standardised answers with a weak prior, starting from
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        The distribution p(x | a) over which a query averages, if it is known. With None it is
+        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
+        answer is the value of f there.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        the recommendation then has ``params``.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. None stands for the box around the queries
+        given to ``fit``, the agents of a PolicyMean, or ``bounds`` for windows. A dict gives its
+        sides names, as in ``bounds``; functions of a query take its coordinates.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or queries differ in cost.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is always learned.
+        "consistent", if queries are chosen by the posterior of f, uses several length scales in
+        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), after every given number of observations, or only in ``fit`` (None).
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
+
+    Attributes
+    ----------
+    surrogate_ : ConditionalMeanProcess
+        Posterior of f and g.
+    domain_ : ArmSet
+        The queries.
+    targets_ : ArmSet
+        The points to find the best of, or those that stand for all of ``bounds``.
+    bounds_ : ndarray of shape (d, 2)
+        The box of x.
+    spent_ : float
+        Total cost of the answers.
+    alpha_ : float
+        Noise variance in use, if it is one number: ``alpha``, or the learned value.
+    """
+
+    kernel: Kernel | None = None
+    query_kernel: Kernel | None = None
+    conditional: Kernel | None = None
+    _: KW_ONLY
+    operator: Literal["auto", "embedding", "window"] = "auto"
+    bounds: Bounds | None = None
+    query_bounds: Bounds | None = None
+    n_points: int = 2500
+    n_initial: int | None = None
+    alpha: Any = None
+    model_noise: Literal["auto"] | float = "auto"
+    optimizer: Optimizer = None
+    relearn: Relearn = "growing"
+    normalize_y: bool = False
+    random_state: Seed = None
+
+
+class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
+    """Ask for conditional expectations of f, recommend where f itself is largest.
+
+    A subclass takes :class:`IndirectParameters`, says what can be asked in ``_make_queries``, and
+    what it is worth in :meth:`acquisition`.
+    """
+
+    model_noise: Any
+
+    if TYPE_CHECKING:  # it recommends an x, not a query
+        run: Callable[..., RunResult[np.ndarray]]
+
+    _query_type: ClassVar[type[Query]] = IndirectQuery
+    _rules = ("posterior", "paper")
+    _sides = "continuous"
+    _keeps_settings = False
+    _pulls = False
+    _at_start = AT_START | {"cost"}
+    _parameter_constraints = {
+        "query_kernel": [None, Kernel],
+        "conditional": [None, Kernel],
+        "operator": [StrOptions({"auto", "embedding", "window"})],
+        "bounds": "no_validation",
+        "query_bounds": "no_validation",
+        "n_points": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
+        "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
+        "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    }
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    @reading_log
+    def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
+        """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points. They give the domain where the parameters give none.
+        y : array-like of shape (n_samples,), default=None
+            Noisy evaluations of f at X, which the posterior is conditioned on; with
+            ``queries``, NaN marks points without one. None for none.
+        queries : array-like of shape (n_samples, q), default=None
+            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says
+            what a query averages.
+
+        Returns
+        -------
+        self : BaseIndirectSearch
+            Everything told before is forgotten.
+        """
+        with unchanged_by_errors(self):
+            self._prepare()
+            check_rows(X, y)
+            X, y = self._checked_points(self._points_of(X), y, queries is not None)
+            if self._query_space is not None and queries is not None:
+                queries = self._query_space.rows(queries)
+            A = None if queries is None else check_numbers(queries, "queries")
+            if A is not None and len(A) != len(X):
+                raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
+            X, y, A = map(own_copy, (X, y, A))
+            self._pairs = X, A
+            self._start(X)
+            self._record.events.append(("fit", X, y, A))
+            if y is not None and not np.isnan(y).all():
+                known = ~np.isnan(y)
+                self._condition(X[known], self._signed(y[known]))
+        return self
+
+    def _refit(
+        self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None = None
+    ) -> None:
+        A = None if queries is None else in_coordinates(queries)
+        self.fit(in_coordinates(X), y, queries=A)
+
+    def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
+        check_unmasked(y, "y")
+        if y is None:
+            return validate_data(self, X, dtype=np.float64), None
+        if not paired:
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+            check_squares(y, "y")
+            return X, np.asarray(y, dtype=np.float64)
+        X = validate_data(self, X, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        if y.shape != (len(X),) or np.isinf(y).any():
+            raise ValueError(
+                f"y must hold one number or NaN for each of {len(X)} rows of X, got shape {y.shape}"
+            )
+        check_squares(y[~np.isnan(y)], "y")
+        return X, y
+
+    # -- the kernel and the two sets --------------------------------------------------------
+
+    def _domain(self) -> np.ndarray:
+        """Box (d, 2) in which f is maximised; the kernel of answers says it where nobody else."""
+        X, A = self._pairs
+        self._answered = kernel = self._query_kernel(X, A)
+        box = self._box
+        if box is not None:
+            check_resolution(box, "the domain")
+            if X is not None and X.shape[1] == len(box):
+                check_inside(X, box)
+            return box
+        if isinstance(kernel, PolicyMean):
+            return box_around(kernel.arms_)
+        if X is not None:
+            bounds = box_around(X)
+        elif isinstance(kernel, WindowMean) and kernel.domain is not None:
+            bounds = check_bounds(kernel.domain)
+        elif isinstance(kernel, ConditionalMean) and kernel.X is not None:
+            bounds = box_around(check_numbers(kernel.X, "X"))
+        else:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance has no domain yet: pass bounds=, a "
+                "box of x, to the constructor, or call fit(X, queries=A), which takes the bounds "
+                "from X."
+            )
+        check_resolution(bounds, "the domain")
+        return bounds
+
+    def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
+        """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
+        return conditional_of(
+            self._own.conditional, X, A, self._own.operator, self._own.query_kernel
+        )
+
+    @abstractmethod
+    def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet | QueryTree:
+        """Return the queries; ``kernel`` is that of queries, A (n, q) are the queries of pairs."""
+
+    def _make_targets(self, kernel: Kernel) -> PointSet:
+        """Return the targets: all points of a box, or the arms of policies."""
+        bounds, space = self.bounds_, self.space_
+        if self._box is None and isinstance(kernel, PolicyMean):
+            return PointSet(kernel.arms_, kernel, bounds, space, finite=True)
+        points, shape = points_in(bounds, self._own.n_points)
+        return PointSet(points, kernel, bounds, space, shape)
+
+    def _begin(self) -> None:
+        kernel = self._answered
+        if self._own.kernel is not None:
+            kernel.base = clone(self._own.kernel)
+        # A kernel that the user did not choose is ours, to be learned under our prior.
+        ours = kernel.base is None
+        if ours:
+            kernel.base = smooth_kernel(self.bounds_)
+        targets = self._make_targets(kernel)
+        queries = self._make_queries(kernel, self._pairs[1])
+        kernel.check_related(queries.A, targets.points[:1])
+        self._find_prices(queries)
+        self._seed = self._draw_seed()
+        typical = None
+        if not (ours or self.normalize_y):
+            typical = float(kernel.diag(queries.rows).mean()) or 1.0
+        model = Model(
+            kernel,
+            queries.rows.shape[1],
+            self._options(),
+            prior=smooth_prior(kernel.theta) if ours else None,
+            seed=self._seed,
+            typical=typical,
+            habits=OF_AVERAGES,
+        )
+        self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
+            conditional=kernel, alpha=None, model_noise=self.model_noise, random_state=self._seed
+        )
+        self._share_lock(self.surrogate_)
+        self._take_model(model)
+        self._track(Tracked((queries, targets), self._gp, optimistic=False, over_tasks=False))
+        self._n_usual = self._usual_n_initial(kernel)
+        if self._is_consistent:
+            self._check_consistent(kernel)
+        if self._by_norm:
+            self._widths().warn_if_unfounded()
+
+    def _show(self, model: Model) -> None:
+        self.surrogate_ = self.surrogate_.showing(model)
+
+    def _options(self) -> ModelOptions:
+        own = None if self.model_noise == "auto" else float(self.model_noise)
+        return replace(super()._options(), own_noise=own)
+
+    def _check_consistent(self, kernel: Kernel) -> None:
+        super()._check_consistent(kernel)
+        if self._model.own_noise > 0.0:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
+                "query: pass conditional instead of pairs"
+            )
+
+    # -- costs and noise --------------------------------------------------------------------
+
+    def _find_prices(self, queries: Any) -> None:
+        self._prices: Any = QueryPrices(queries, self._own.alpha)
+
+    @property
+    def _known_noise(self) -> float | None:
+        if callable(self._own.alpha):
+            return self._prices.least_noise
+        return None if self._own.alpha is None else float(self._own.alpha)
+
+    @property
+    @locked
+    def alpha_(self) -> float:
+        """Noise variance of an answer in use: ``alpha``, or what was learned."""
+        if callable(self._own.alpha):
+            raise AttributeError("there is no single noise variance, because alpha is a function")
+        return super().alpha_
+
+    # -- asking -----------------------------------------------------------------------------
+
+    @property
+    @locked
+    def n_initial_(self) -> int:
+        """Size of the first design, without the evaluations that were given to ``fit``."""
+        n = self.n_initial
+        if n is None:
+            # Only the acquisition function can tell which expensive queries are worth their cost.
+            fills = self._model.prior is not None and not self._prices.differ
+            n = self._n_usual if fills else 0
+        return max(0, n - self._record.n_fitted)
+
+    def _usual_n_initial(self, kernel: Kernel) -> int:
+        """Return the size of an initial design, if none is given and one is needed."""
+        return N_INITIAL
+
+    def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+        return self._rows_tried([*self._record.told_queries(), *queries])
+
+    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
+        return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
+
+    def _expected(self, pending: list[Any]) -> GaussianProcess:
+        """The posterior after the answers to pending queries, their values as expected."""
+        blocks = [self.domain_.block_of(query) for query in pending]
+        return self._gp.imagine(blocks, self._noises_of(pending)) if pending else self._gp
+
+    # -- telling ----------------------------------------------------------------------------
+
+    def _as_query(self, points: Any) -> IndirectQuery:
+        space, pending = self.domain_.space, self._record.pending
+        if space is None:
+            check_unnamed(points)
+        else:
+            points = query_at(points, space, space.n_axes, pending)
+            if isinstance(points, IndirectQuery):
+                return points
+        return self.domain_.find(points, pending)
+
+    def _blocks_of(self, queries: Any) -> np.ndarray:
+        check_is_fitted(self, "bounds_")
+        each = self._each_query(queries)
+        rows = [query.a if isinstance(query, IndirectQuery) else query for query in each]
+        return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
+
+    # -- results ----------------------------------------------------------------------------
+
+    def _rows_of(self, points: np.ndarray) -> np.ndarray:
+        return points
+
+    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
+        return self._gp.kernel.points(points)
+
+    def _places_seen(self) -> np.ndarray:
+        return self.targets_.points
+
+    def _best_region(self, side: Any, **options: Any) -> Region:
+        if self.targets_.finite:
+            raise ValueError(f"side is for cells of a box, got side={side!r}")
+        return super()._best_region(side, **options)
+
+    def _best(self) -> Any:
+        best = super()._best()
+        return best if best.has_names else best.points[0]
+
+    def _value_of(self, query: Any) -> float:
+        return float(self.predict(in_coordinates(np.atleast_2d(query))).mean())
+
+    def _compared(self, best: Any) -> Rivals:
+        """Points of the largest upper bounds, and the one that is recommended."""
+        gp, n = self._gp, len(self.targets_)
+        mean, std = (each[-n:] for each in gp.tracked_moments())
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
+        return Rivals(
+            gp.copy(), self.targets_.rows[some], self._functionals_at(np.atleast_2d(best))
+        )
+
+    @property
+    @reading_log
+    def history_(self) -> np.ndarray:
+        """Every answer told since the start, a structured array.
+
+        Fields: ``round`` (from 1), ``descriptor`` (2 q,), the box [lower, upper] of queries that
+        was asked, ``reward``, ``mean`` and ``std`` of the answer before it came (std without its
+        noise), the row ``a`` and ``cost``.
+        """
+        check_is_fitted(self, "bounds_")
+        queries = self.domain_
+        dtype = [
+            ("round", np.intp),
+            ("descriptor", np.float64, (2 * len(queries.bounds),)),
+            *((name, np.float64) for name in ("reward", "mean", "std")),
+            *(("a", np.float64, (queries.A.shape[1],)), ("cost", np.float64)),
+        ]
+        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        rows = [(i, *row[:4], query.a, query.cost) for i, (row, query) in enumerate(told, 1)]
+        return self._signed_history(np.array(rows, dtype=dtype))
+
+
+@dataclass(eq=False, repr=False)
+class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
+    """Base class for your own acquisition function over indirect queries: rows, or a box of them.
+
+    A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` takes it as
+    a function. Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
+
+    Parameters
+    ----------
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    targets : array-like of shape (n_targets, d), default=None
+        Points to find the best of. None stands for all of ``bounds``.
+    n_candidates : int, default=2500
+        About how many rows stand for a box of queries; a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether to improve the best candidates of a box by local searches.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a. None stands for 1. What an answer is worth is divided
+        by it.
+
+    Notes
+    -----
+    *Initial design.* Its queries (``n_initial``) are points of a scrambled Sobol sequence, in one
+    dimension the middles of equal parts, or, among finitely many rows, the nearest ones. Over one
+    ``WindowMean`` on the line the parts are at most two standard deviations of the blur long, as
+    far as 25 queries suffice, because a narrower peak would lie between them. The next query is
+    always the one farthest from all earlier queries and answers. Earlier answers near a query of
+    the design replace it.
+
+    *Ties.* Queries that tie are asked from the centre of the candidates outwards.
+
+    *Repeats.* If the kernel and the noise are learned, and the answers to a query lie two standard
+    deviations above their prediction from all others, it is asked again, up to four times in all:
+    they may have met a peak as narrow as the blur.
+
+    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones.
+    """
+
+    _: KW_ONLY
+    queries: Points | None = None
+    targets: Any = None
+    n_candidates: int = 2500
+    continuous: bool = True
+    cost: float | Costs | Callable[[np.ndarray], float] | None = None
+
+    _parameter_constraints = {
+        "queries": "no_validation",
+        "targets": "no_validation",
+        "n_candidates": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+        "continuous": ["boolean"],
+        "cost": "no_validation",
+    }
+
+    # -- the two sets -----------------------------------------------------------------------
+
+    def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
+        """Candidates (m, q), and the box around them where queries are all of it."""
+        box = None
+        if self._own.queries is not None:
+            rows = check_numbers(self._own.queries, "queries")
+        elif self._own.query_bounds is not None:
+            box = self._query_box
+        elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
+            rows = np.arange(len(np.asarray(kernel.policies)), dtype=np.float64)[:, None]
+        elif A is not None:
+            box = box_around(A)
+        elif isinstance(kernel, ConditionalMean):
+            box = box_around(check_numbers(kernel.A, "A"))
+        elif (
+            isinstance(kernel, WindowMean) and kernel.location is None and kernel.scale is not None
+        ):
+            box = self.bounds_
+        else:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance does not know what can be asked: pass "
+                "queries= or query_bounds= to the constructor."
+            )
+        if box is not None:
+            check_resolution(box, "the box of queries")
+            rows, _ = points_in(box, self.n_candidates)
+        return QuerySet(rows, kernel, self._own.cost, box, self._space_of(box))
+
+    def _make_targets(self, kernel: Kernel) -> PointSet:
+        given, bounds = self._own.targets, self.bounds_
+        if given is None:
+            return super()._make_targets(kernel)
+        rows = check_numbers(self._points_of(given), "targets")
+        if rows.shape[1] != len(bounds):
+            raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
+        return PointSet(check_inside(rows, bounds), kernel, bounds, self.space_, finite=True)
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
+        # Before anything is known all queries tie; one in the middle beats one in a corner.
+        slots = np.arange(len(values)) if free is None else free
+        best = slots[tied(values[slots], self._unit_of_values(round))]
+        return self.domain_.most_central(best)
+
+    def _improved(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> IndirectQuery:
+        queries, box = self.domain_, self.domain_.box
+        gp = self._process_for_search()
+        if not self.continuous or box is None or gp is None:
+            return queries.arm(slot)
+
+        usual, differ = self._noises_of([queries.arm(slot)]), callable(self._own.alpha)
+
+        def value(A: np.ndarray) -> np.ndarray:
+            noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
+            rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
+            return self._values(round.at(gp, rows, noises, queries.costs_of(A)))
+
+        slots = np.arange(len(values)) if free is None else free
+        starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
+        unit = self._unit_of_values(round) or size_of(values)
+        a, top = maximise_in_box(value, starts, box, unit)
+        pending = any(np.array_equal(a, each.a) for each in self._record.pending)
+        better = beats(top, float(values[slots].max()), unit) and not pending
+        return queries.query_at(a) if better else queries.arm(slot)
+
+    def _process_for_search(self) -> GaussianProcess | None:
+        """The posterior by which queries are chosen; None if no local search is possible."""
+        return self._expected(list(self._record.pending))
+
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Descriptors, for this posterior, of queries A (n, q)."""
+        return self.domain_.kernel.rows_of_queries(A)
+
+    def _unit_of_values(self, round: Round) -> float | None:
+        """Unit of what values are computed from, for ties: here one per unit of price."""
+        return min(1.0, 1.0 / float(round.cost.max()))
+
+    def _usual_n_initial(self, kernel: Kernel) -> int:
+        A = self.domain_.A
+        if not isinstance(kernel, WindowMean) or len(self.bounds_) > 1 or A.shape[1] > 1:
+            return N_INITIAL
+        center, scale = kernel.rows_of_queries(A).T
+        blur = float(scale.min())
+        if kernel.window == "uniform":
+            blur /= np.sqrt(3.0)
+        # Narrower peaks than the blur are not seen; one as narrow raises few answers.
+        needed = np.ceil(np.ptp(center) / (SPACING * blur)) if blur > 0.0 else 0
+        return int(np.clip(needed, N_INITIAL, MOST_INITIAL))
+
+    def _take_model(self, model: Model) -> None:
+        super()._take_model(model)
+        if model.prior is not None and model.options.noise is None:
+            self._may_doubt = True
+
+    def _doubted(self) -> list[int]:
+        return super()._doubted() or self._surprising()
+
+    def _surprising(self) -> list[int]:
+        """Return the answers to the query that exceeds its prediction from all others by most.
+
+        A peak as narrow as the blur has few answers, which a model of long length scales takes for
+        noise. Further ones decide (decision D-G8). There are none if the kernel or the noise is
+        known, if the kernel's own error may explain the answers, or if queries differ in cost.
+        """
+        model, gp, n_fitted = self._model, self._gp, self._record.n_fitted
+        n_judged = self._schedule.learned_at - n_fitted
+        if model.prior is None or model.options.noise is not None or n_judged < FEWEST_LEARNED:
+            return []
+        if model.own_noise or model.noise <= EXACT or self._prices.differ:
+            return []
+        first = max(0, len(gp.observed) - N_COMPARED)
+        errors, variances = leave_one_out(gp, first)
+        above = errors / np.sqrt(variances)
+        above[gp.posterior.counts()[first:] >= MOST_ANSWERS] = -np.inf
+        if above.max(initial=-np.inf) <= SURPRISING:
+            return []
+        # A later answer may be wild, which is decided when hyperparameters are learned.
+        judged = np.array(model.samples.functional[n_fitted:][:n_judged])
+        for i in np.argsort(-above, kind="stable"):
+            if above[i] <= SURPRISING:
+                break
+            same = judged == first + i
+            if same.any():  # otherwise it is a value given to fit, or not judged
+                return np.flatnonzero(same).tolist()
+        return []
