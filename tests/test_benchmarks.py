@@ -35,6 +35,7 @@ SMALLEST: dict[str, list[str]] = {
     "calibration": ["--answers 10"],
     "constraints": ["--answers 11", "--suggestions 100"],
     "exact_answers": ["--names bowl"],
+    "failures": ["--budget 14 --names bowl"],
     "fidelities": ["--methods skgpb"],
     "guarantees": [
         "coverage --answers 2",

@@ -138,9 +138,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
 
     Notes
     -----
-    *Trials.* Only complete trials count. Optuna's TPESampler also learns from pruned ones. Infinite
-    values count as the worst or best finite one. Values of trials that run elsewhere are assumed to
-    come out as expected, so that workers try different things.
+    *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised
+    an exception or returned NaN have failed, and teach where trials do: see *Failures* of
+    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one. Values
+    of trials that run elsewhere are assumed to come out as expected, so that workers try different
+    things.
 
     *Search spaces.* Parameters that all complete trials have are chosen together. A parameter
     that only some have, since it depends on others or its range has changed, is chosen when it is
@@ -270,9 +272,13 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
 
     @staticmethod
-    def _known(study: optuna.Study, search_space: Mapping[str, BaseDistribution]) -> list[Any]:
-        """Complete trials that had all these parameters, within these ranges, by number."""
-        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    def _known(
+        study: optuna.Study,
+        search_space: Mapping[str, BaseDistribution],
+        states: tuple[TrialState, ...] = (TrialState.COMPLETE,),
+    ) -> list[Any]:
+        """Trials of these states that had all these parameters, within these ranges, by number."""
+        trials = study.get_trials(deepcopy=False, states=states)
         return [trial for trial in trials if _has(trial.params, search_space)]
 
     def _choose(
@@ -305,11 +311,13 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             random_state=int(sequence.generate_state(1)[0] >> 1),
         )
         player.fit(X, (y - center) / scale)
+        for other in self._known(study, search_space, (TrialState.FAIL, TrialState.PRUNED)):
+            player.tell(space.point(other.params), None)
         for params in self._running(study, trial, search_space):
             # As expected: the mean stays, the uncertainty around the point shrinks.
             point = space.point(params)
             player.tell(point, player.predict(point[None])[0], alpha)
-        return space.params(arms[2 + first_best(player._values(player.posterior())[2:])])
+        return space.params(arms[2 + first_best(player._values(player._expected_round())[2:])])
 
     def _engine(self) -> Search:
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)

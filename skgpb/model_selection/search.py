@@ -29,6 +29,7 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
+from skgpb.optimizers.search import Search
 from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
@@ -140,9 +141,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     random_state : int, RandomState instance or None, default=None
         Seeds where the search begins, and the engine unless it has a ``random_state``.
     error_score : "raise" or float, default=np.nan
-        Score of a fit that failed. The engine is told that a setting without a finite score, or
-        with one beyond 1e150, is worse than the worst so far, by one standard deviation of the
-        scores.
+        Score of a fit that failed. A setting without a finite score, or with one beyond 1e150, has
+        failed, and the engine learns where settings do, see :class:`~skgpb.optimizers.Search`. A
+        tree method is told instead that it is worse than the worst so far, by one standard
+        deviation of the scores.
     return_train_score : bool, default=False
         As in RandomizedSearchCV.
 
@@ -466,6 +468,8 @@ class Scores:
         self._verbose = verbose
         #: Whether the engine learns from points that it has not asked for.
         self.learns: bool = "kernel" in engine.get_params(deep=False)
+        #: Whether it learns from failures where settings fail; others are told a bad score.
+        self._learns_failures = isinstance(engine, Search)
         #: Shows how many settings there are, None where nothing does.
         self.bar: Any = None
         #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
@@ -602,6 +606,9 @@ class Scores:
         for query, keys in waiting:
             rows = [self._row[key] for key in keys]
             means = self._mean[rows]
+            if self._learns_failures and not np.isfinite(means).any():
+                self._engine.tell(query, None)
+                continue
             means[~np.isfinite(means)] = worst
             self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
 

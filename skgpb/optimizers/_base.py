@@ -894,8 +894,8 @@ class BaseBanditOptimizer(
             order of the answers. The executor is not shut down.
         on_error : {"record", "raise"}, default="record"
             What an exception of the objective does, or a value that :meth:`tell` refuses. "record"
-            tells the query as failed and goes on, until 10 evaluations in a row have failed:
-            RuntimeError. "raise" ends the run with the exception, ValueError or TypeError; all
+            tells the query as failed and goes on; RuntimeError if the first 10 evaluations of the
+            run have failed. "raise" ends the run with the exception, ValueError or TypeError; all
             that was told is kept, and the next run begins with what this one left unevaluated.
         checkpoint : path, default=None
             File to :meth:`save` the run to before the first evaluation and after each. If it

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
+
+#: Which rows of descriptors may be recommended.
+Possible: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 def best_known(means: np.ndarray, variances: np.ndarray) -> int:
@@ -23,7 +28,28 @@ def best_known(means: np.ndarray, variances: np.ndarray) -> int:
     return int(among[first_best(-variances[among])])
 
 
-def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) -> Arm:
+def means_of_possible(
+    targets: ArmSet, means: np.ndarray, possible: Possible | None
+) -> tuple[np.ndarray, Possible | None]:
+    """Return means, below all others where a target may not be recommended.
+
+    Where none may, means are as they were, and so is what may be recommended: everything.
+    """
+    if possible is None:
+        return means, None
+    which = possible(targets.rows)
+    if not which.any():
+        return means, None
+    return np.where(which, means, means.min() - 1.0), possible
+
+
+def climbed(
+    targets: ArmSet,
+    slot: int,
+    means: np.ndarray,
+    gp: GaussianProcess,
+    possible: Possible | None = None,
+) -> Arm:
     """Return the query of a row, or of its size the one of the largest mean, wherever it lies.
 
     Parameters
@@ -37,6 +63,8 @@ def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) 
         Means of all rows, in units of the process.
     gp : GaussianProcess
         The posterior.
+    possible : callable or None, default=None
+        Returns which rows may be recommended; None stands for all.
     """
     room = targets.room_of(slot)
     if room is None:
@@ -46,7 +74,8 @@ def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) 
         rows = room.rows_at(coordinates)
         if targets.context is not None:
             rows = targets.layout.beside(targets.context, rows)
-        return (gp.moments(rows) - gp.offset) / gp.scale
+        found = (gp.moments(rows) - gp.offset) / gp.scale
+        return found if possible is None else np.where(possible(rows), found, means.min())
 
     # Ties are relative to the variation of f, where the prior is in other units than its answers.
     unit = size_of(means - means.min()) or 1.0
@@ -58,10 +87,18 @@ def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) 
 
 
 def best_target(
-    targets: ArmSet, means: np.ndarray, variances: np.ndarray, gp: GaussianProcess
+    targets: ArmSet,
+    means: np.ndarray,
+    variances: np.ndarray,
+    gp: GaussianProcess,
+    possible: Possible | None = None,
 ) -> Arm:
-    """Return the target of the largest mean, wherever it lies, of these moments of all rows."""
-    return climbed(targets, best_known(means, variances), means, gp)
+    """Return the target of the largest mean, wherever it lies, of these moments of all rows.
+
+    ``possible`` returns which rows may be recommended; None stands for all.
+    """
+    means, possible = means_of_possible(targets, means, possible)
+    return climbed(targets, best_known(means, variances), means, gp, possible)
 
 
 def best_seen(arms: ArmSet, model: Model) -> Arm | None:
@@ -72,6 +109,13 @@ def best_seen(arms: ArmSet, model: Model) -> Arm | None:
 def best_alone(arms: ArmSet, model: Model) -> Arm | None:
     """Return the query whose own answers are best; None if it cannot be recommended."""
     return _best_answered(arms, model, model.independent_means())
+
+
+def best_expected(arms: ArmSet, model: Model) -> Arm | None:
+    """Return the query of an answer whose posterior mean is largest; None if there is none."""
+    posterior = model.process.posterior
+    means = posterior.targets() - posterior.noises() * posterior.weights()
+    return _best_answered(arms, model, means)
 
 
 def _best_answered(arms: ArmSet, model: Model, values: np.ndarray) -> Arm | None:

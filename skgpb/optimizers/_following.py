@@ -13,6 +13,7 @@ from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import Incumbents
 from skgpb.optimizers._best import climbed
+from skgpb.optimizers._failing import Chances
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Number of the best targets that the cells of a box follow; standard deviations that are added to
@@ -40,10 +41,18 @@ class TrackedIncumbents(Incumbents):
         Whether targets are to lie apart. After hyperparameters were learned, all tracked
         functionals are evaluated afresh in any case, and candidates have followed the best of
         other hyperparameters (D-H32).
+    chances : Chances or None
+        Where evaluations fail: candidates do not follow targets there.
     """
 
     def __init__(
-        self, targets: ArmSet, gp: GaussianProcess, *, optimistic: bool, apart: bool
+        self,
+        targets: ArmSet,
+        gp: GaussianProcess,
+        *,
+        optimistic: bool,
+        apart: bool,
+        chances: Chances | None,
     ) -> None:
         self._targets, self._gp, self._apart = targets, gp, apart
         self.most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
@@ -51,6 +60,9 @@ class TrackedIncumbents(Incumbents):
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
         self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
+        if chances is not None:
+            low = float(posterior.targets().min())
+            self._means = chances.worth(self._means, targets.rows, low)
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:

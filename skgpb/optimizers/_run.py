@@ -22,7 +22,7 @@ from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
 
-# run() ends when this many evaluations in a row have failed: the queries are not the cause.
+# run() ends when its first evaluations fail, so many in a row: the queries are not the cause.
 MOST_FAILURES = 10
 # Seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
@@ -302,7 +302,7 @@ class Play:
                         break
                     self._evaluate()
                 self._tell_answers()
-                if self._in_a_row >= MOST_FAILURES:
+                if self._in_a_row >= MOST_FAILURES and self._failed == self._done:
                     raise RuntimeError(
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
                         f"{self._record.failures[-1][2]}; on_error='raise' shows where"

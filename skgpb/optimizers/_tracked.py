@@ -10,6 +10,7 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
+from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._following import TrackedIncumbents, followed
 from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms
 from skgpb.roots import PivotedRoot
@@ -170,7 +171,12 @@ class Tracked:
     # -- before a round -----------------------------------------------------------------------
 
     def refresh(
-        self, round: int, theta: float, make_rng: Callable[[], np.random.Generator], learned: bool
+        self,
+        round: int,
+        theta: float,
+        make_rng: Callable[[], np.random.Generator],
+        learned: bool,
+        chances: Callable[[], Chances | None],
     ) -> None:
         """Let candidates follow the posterior, once in a round; not in contexts.
 
@@ -184,6 +190,8 @@ class Tracked:
             Makes the generator that scatters candidates of this round around the best.
         learned : bool
             Whether hyperparameters were learned since the last round.
+        chances : callable
+            Returns where evaluations fail, or None.
         """
         if self.refreshed_at == round or self.queries.layout.n_context:
             return
@@ -195,7 +203,7 @@ class Tracked:
             return
         apart, rng = learned and self._over_tasks, make_rng()
         incumbents = TrackedIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, apart=apart
+            self.targets, self.gp, optimistic=self._optimistic, apart=apart, chances=chances()
         )
         for each in moving:
             if apart:

@@ -46,8 +46,17 @@ from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import PricedOptimizer, Q, checked_scores
-from skgpb.optimizers._best import best_alone, best_known, best_seen, best_target, climbed
+from skgpb.optimizers._best import (
+    best_alone,
+    best_expected,
+    best_known,
+    best_seen,
+    best_target,
+    climbed,
+    means_of_possible,
+)
 from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import (
     Feedback,
     box_of_arms,
@@ -97,6 +106,8 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     and what queries are worth in :meth:`acquisition`.
     """
 
+    _taught: dict[tuple[int, int], Chances]
+
     _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
     _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "seen", "independent", "paper")
@@ -108,6 +119,8 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     _says_worth: ClassVar[bool] = False
     #: Whether the rule is to find the best, whatever the answers on the way are worth.
     _finds_best: ClassVar[bool] = False
+    #: Whether rows of queries say where evaluations fail.
+    _learns_failures: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _asks_wanted: ClassVar[bool] = False
 
@@ -202,10 +215,13 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        if self._prices is None:
+        chances = self._chances()
+        if chances is not None:
+            values = np.where(chances.hopeless(self.domain_.rows), -inf, values)
+        if self._prices is None and (chances is None or not self._is_worth(round)):
             return values
         if not self._is_worth(round):
-            if not self._prices.differ:
+            if self._prices is None or not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
@@ -219,8 +235,42 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         """Score of a query whose answer is worth nothing."""
         return float(round.target_mean.max())
 
+    def _expected_round(self) -> Round:
+        """Return the posterior as the rule looks at it: queries may have no answer."""
+        round, chances = self.posterior(), self._chances()
+        if chances is None:
+            return round
+        rows, low = (self.domain_.rows, self.targets_.rows), self._gp.posterior.targets().min()
+        return with_failures(round, chances, rows, float(low))
+
+    def _chances(self, n_failures: int | None = None) -> Chances | None:
+        """Return where evaluations fail, None as long as nothing is known of that."""
+        found = self._outcomes(n_failures)
+        return found if found is not None and found.known else None
+
+    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
+        """Return what some first failures have taught, or all; None without any, or answers."""
+        record = self._record
+        n = len(record.failures) if n_failures is None else n_failures
+        if not n or not record.n_known or not self._learns_failures:
+            return None
+        when = record.n_told, n
+        if when not in self._taught:
+            left, fitted = n, self._gp.observed.rows[: record.n_fitted]
+            asked, succeeded = [*fitted], [1.0] * len(fitted)
+            for kind, *rest in record.events:
+                if kind == "tell" or (kind == "fail" and left > 0):
+                    asked.append(self.domain_.block_of(rest[0]).mean(axis=0))
+                    succeeded.append(float(kind == "tell"))
+                    left -= kind == "fail"
+            corners = self.domain_.layout.rows_of(self.bounds_.T)
+            chances = Chances(np.array(asked), np.array(succeeded), corners, self._gp.kernel)
+            # Those of all failures, and those before the last answer, by which candidates move.
+            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
+        return self._taught[when]
+
     def _best_by_rule(self) -> Any:
-        round = self.posterior()
+        round = self._expected_round()
         values, free = self._values(round), self._free_slots(round.n_queries)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
@@ -258,15 +308,17 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     @property
     def _knows_all(self) -> bool:
-        """True if the best is to be found, every query was answered, and answers are exact."""
+        """True if the best is to be found and every query has an exact answer, or can have none."""
         if not (self._is_for_best and self._can_be_seen and not self._tracked.queries.follows):
             return False
         space, rows = self._space, self.domain_.rows
         if self.domain_.stands_for_box and (space is None or not np.isfinite(space.n_settings)):
             return False
-        if len(self._gp.observed) < len(rows) or self._model.diagnosis.noise != "none":
+        chances = self._chances()
+        left = np.ones(len(rows), dtype=bool) if chances is None else ~chances.hopeless(rows)
+        if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
-        return bool(rows_among(rows, self._gp.observed.rows).all())
+        return bool(rows_among(rows[left], self._gp.observed.rows).all())
 
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -282,7 +334,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        new, again = free[~known[free]], free[known[free]]
+        new, again = free[~known[free] & (values[free] > -inf)], free[known[free]]
         if not len(new):
             return slot
         both = np.append(again, best_of(values, new))
@@ -327,7 +379,12 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         """Let candidates follow the posterior before a round, whoever looks at it first."""
         theta = (self._own.guarantee or USUAL).failure_probability
         learned = self._schedule.learned_at == self._record.n_known
-        self._tracked.refresh(self._record.n_told, theta, self._rng_of_candidates, learned)
+        n_told = self._record.n_told
+        # Looking at candidates does not change them: later failures do not move them.
+        before = sum(when < n_told for when, _, _ in self._record.failures)
+        self._tracked.refresh(
+            n_told, theta, self._rng_of_candidates, learned, lambda: self._chances(before)
+        )
 
     def _first_arm(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
@@ -408,7 +465,13 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     def _best(self) -> Any:
         self._refresh()
-        return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp)
+        outcomes = self._outcomes()
+        if outcomes is not None and outcomes.known and self._can_be_seen:
+            known = best_expected(self.domain_, self._model)
+            if known is not None:
+                return known
+        possible = None if outcomes is None else outcomes.possible
+        return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp, possible)
 
     @property
     def _can_be_seen(self) -> bool:
@@ -429,13 +492,16 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         _, targets = self._tracked.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        means = (mean - offset) / scale
+        means, outcomes = (mean - offset) / scale, self._outcomes()
+        means, possible = means_of_possible(
+            targets, means, None if outcomes is None else outcomes.possible
+        )
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
             return targets.arm(best)
         if targets.layout.tail is not None:
-            return climbed(targets, best, means, self._gp)
+            return climbed(targets, best, means, self._gp, possible)
         return self._best_region(sides, context=context)
 
     @overload
@@ -523,6 +589,8 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     def _track(self, tracked: Tracked) -> None:
         """Begin with these queries and targets."""
         self._spent = 0.0
+        # What failures have taught, by the numbers of answers and failures.
+        self._taught = {}
         self._tracked = tracked
         if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
@@ -784,6 +852,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
     the best answer is asked once more after 16 answers, which shows whether answers have noise.
 
+    *Failures.* Where evaluations fail is learned from those that did, by a Gaussian process on
+    outcomes 1 and 0 (:mod:`skgpb.surrogate.success`), as soon as it predicts them better than their
+    rate does. Queries then count as worth the less the less likely they are to be answered, down to
+    the worst answer so far; those that hardly ever are answered are not asked while others are
+    left. The recommendation is a query that was answered, or a target that is as good as certain.
+
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
     rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
     the last one that was asked, at first the middle of the box of contexts. The initial design
@@ -801,6 +875,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     cost: Costs | None = None
     n_candidates: int = 500
     n_initial: int | None = None
+
+    _learns_failures = True
 
     _parameter_constraints = {
         "arms": "no_validation",

@@ -187,6 +187,23 @@ def test_failed_pruned_and_infinite_trials():
     assert abs(study.best_params["x"] - 0.3) < 0.1
 
 
+@pytest.mark.parametrize("end", ["nan", "pruned", "raised"])
+def test_a_half_in_which_trials_fail_is_left_alone(end):
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if x < 0.5 and end == "raised":
+            raise RuntimeError
+        if x < 0.5 and end == "pruned":
+            raise optuna.TrialPruned
+        return x if x >= 0.5 else float("nan")
+
+    for seed in range(3):
+        study = optuna.create_study(sampler=GPBanditSampler(seed=seed))
+        study.optimize(objective, n_trials=40, catch=(RuntimeError,))
+        assert sum(trial.params["x"] < 0.5 for trial in study.trials[-10:]) <= 2
+        assert study.best_value < 0.51
+
+
 def test_several_objectives_are_refused():
     study = optuna.create_study(directions=["minimize"] * 2, sampler=GPBanditSampler())
     with pytest.raises(ValueError, match="single objective, but the study has 2"):

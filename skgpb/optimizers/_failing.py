@@ -1,0 +1,166 @@
+"""What evaluations that fail mean for the next query and for the recommendation."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.kernels._settings import OnSettings
+from skgpb.optimizers.round import Known, Round
+from skgpb.surrogate.success import SuccessModel, learned_success
+
+# Outcomes that are looked at, the last ones.
+MOST_OUTCOMES = 400
+# A query that succeeds with the chance LIKELY is asked as if it were certain to. The chance is the
+# larger the more of the last LATELY evaluations failed: the model is least right where it is used,
+# at the border to what fails.
+LIKELY, SUREST, LATELY = 0.75, 0.95, 10
+# While others are left none is asked whose chance is less than this share of the rate of success.
+HOPELESS = 0.5
+# No chance is taken for smaller: variances stay above 0.
+LEAST = 1e-3
+
+
+class Chances:
+    """Chances of success of rows of descriptors, in one round.
+
+    Parameters
+    ----------
+    asked : ndarray of shape (n, n_columns)
+        A row for each answer and each failure.
+    succeeded : ndarray of shape (n,)
+        1 for an answer and 0 for a failure.
+    domain : ndarray of shape (m, n_columns)
+        Rows of the domain, by which columns are scaled.
+    kernel : Kernel
+        The kernel of f, which knows what distinguishes settings.
+    """
+
+    def __init__(
+        self, asked: np.ndarray, succeeded: np.ndarray, domain: np.ndarray, kernel: Kernel
+    ) -> None:
+        self._columns = kernel.columns if isinstance(kernel, OnSettings) else None
+        every = self._distinguished(np.concatenate([asked, domain]))
+        self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
+        self._unit = np.where(unit > 0.0, unit, 1.0)
+        scaled = self._scaled(asked[-MOST_OUTCOMES:])
+        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
+        lately = 1.0 - succeeded[-LATELY:].mean()
+        self._likely = min(SUREST, LIKELY + 0.5 * float(lately))
+        never = np.unique(asked[succeeded == 0.0], axis=0)
+        answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
+        #: Rows that have failed and were never answered.
+        self.vain = {row.tobytes() for row in never + 0.0} - answered
+
+    @property
+    def known(self) -> bool:
+        """Whether it depends on the query if an evaluation fails."""
+        return self._model is not None
+
+    def _distinguished(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self._columns is None else self._columns(rows)
+
+    def _scaled(self, rows: np.ndarray) -> np.ndarray:
+        return (self._distinguished(rows) - self._lower) / self._unit
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the chance of each row as a share of what is as good as certain, (n,)."""
+        if self._model is None:
+            return np.ones(len(rows))
+        return np.clip(self._model.chance(self._scaled(rows)) / self._likely, LEAST, 1.0)
+
+    def hopeless(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows hardly ever have an answer, shape (n,)."""
+        if self._model is None:
+            return np.zeros(len(rows), dtype=bool)
+        return self._model.chance(self._scaled(rows)) < HOPELESS * self._model.rate
+
+    def worth(self, means: np.ndarray, rows: np.ndarray, low: float) -> np.ndarray:
+        """Return what rows of some means are worth if a failure is worth ``low``, shape (n,)."""
+        return low + self.of(rows) * (means - low)
+
+    def possible(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows may be recommended, shape (n,): those that are as good as certain.
+
+        None of them has failed without ever being answered.
+        """
+        vain = np.array([row.tobytes() in self.vain for row in rows + 0.0], dtype=bool)
+        if self._model is None:
+            return ~vain
+        return ~vain & (self._model.chance(self._scaled(rows)) >= SUREST)
+
+
+class KnownToFail(Known):
+    """Posterior of what queries are worth of which some may have no answer.
+
+    The worth of a query is f(x) as far as it is likely to be answered, and otherwise the worst
+    answer so far: low + p (f - low). This is linear in f, so that all covariances follow.
+
+    Parameters
+    ----------
+    known : Known
+        The posterior of f.
+    of_queries, of_targets : ndarray
+        Chances p of each.
+    low : float
+        The worst answer so far, in units of the process.
+    """
+
+    def __init__(
+        self, known: Known, of_queries: np.ndarray, of_targets: np.ndarray, low: float
+    ) -> None:
+        self._known, self._of_queries, self._of_targets = known, of_queries, of_targets
+        self._low = low
+        super().__init__(
+            (known.offset, known.scale),
+            (self._worth(known.query_mean, of_queries), known.query_var * of_queries**2),
+            (self._worth(known.target_mean, of_targets), known.target_var * of_targets**2),
+        )
+
+    def _worth(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
+        return self._low + chances * (values - self._low)
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of queries and targets."""
+        return self._of_queries[:, np.newaxis] * self._known.covariance() * self._of_targets
+
+    def among_targets(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all."""
+        p = self._of_targets
+        return p[number] * self._known.among_targets(number) * p
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of the targets."""
+        return self._worth(self._known.draws(n_draws, rng), self._of_targets)
+
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of what the queries observe."""
+        return self._worth(self._known.query_draws(n_draws, rng), self._of_queries)
+
+    def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
+        """Weighted fall of the deviations of all targets by an answer to each row."""
+        p = self._of_queries
+        return p * self._known.reduction(noise / p**2, weights * self._of_targets, covariance)
+
+
+def with_failures(
+    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], low: float
+) -> Round:
+    """Return a round in which queries and targets are worth less where evaluations fail.
+
+    Parameters
+    ----------
+    round : Round
+        The posterior of f.
+    chances : Chances
+        Where evaluations fail.
+    rows : pair of ndarrays
+        Descriptors of queries and of targets.
+    low : float
+        The worst answer so far, in units of the process.
+    """
+    first = chances.of(rows[0])
+    second = first if rows[1] is rows[0] else chances.of(rows[1])
+    known = KnownToFail(round._known, first, second, low)
+    # On average an answer takes 1 / p evaluations.
+    return Round(known, round.query_noise * first**2, round.cost / first, round.t, round._make_rng)

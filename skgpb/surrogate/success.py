@@ -1,0 +1,116 @@
+"""The chance that an evaluation succeeds, learned from which ones did and which failed.
+
+A Gaussian process on outcomes 1 and 0, with the noise of a coin. It is used only where it predicts
+outcomes better than their rate does, each from all others: failures that happen anywhere say
+nothing of where to ask.
+
+References
+----------
+.. [RW2006] C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning",
+   MIT Press, 2006. Section 6.5, least-squares classification; section 5.4.2, leave-one-out
+   predictions.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from skgpb.kernels.additive_matern import AdditiveMatern
+from skgpb.surrogate.settings import MAIN_EFFECTS, OF_NUMBERS
+
+# Length scales that are compared, in units of those of the default model of f, and shares of the
+# variance of outcomes that depend on where they were.
+SCALES, SHARES = (1.0 / 3.0, 1.0, 3.0), (0.3, 0.7, 0.97)
+# The model has to predict the outcomes better than their rate by so much, in nats. Of outcomes that
+# are random one set in fifty does, whatever their number, rate and dimension are.
+ENOUGH = 4.0
+# No prediction from few outcomes is more certain than this.
+SURE = 0.02
+
+
+class SuccessModel:
+    """Chances of success at rows of descriptors.
+
+    Parameters
+    ----------
+    kernel : AdditiveMatern
+        Covariance of chances over rows that are scaled.
+    share : float
+        Share of the variance of outcomes that depends on the row.
+    rows : ndarray of shape (n, n_columns)
+        What was asked, scaled.
+    succeeded : ndarray of shape (n,)
+        1 for an answer and 0 for a failure.
+
+    Attributes
+    ----------
+    rate : float
+        The rate of success, towards which chances go far from everything that was asked.
+    loss : float
+        Logarithmic loss of the predictions of each outcome from all others, in nats.
+    """
+
+    def __init__(
+        self, kernel: AdditiveMatern, share: float, rows: np.ndarray, succeeded: np.ndarray
+    ) -> None:
+        self._kernel, self._rows, n = kernel, rows, len(rows)
+        self._share = share / (1.0 + kernel.main_effects)
+        # The rate, as if one more had succeeded: nothing fails before something has.
+        self.rate: float = float((succeeded.sum() + 1.0) / (n + 1.0))
+        K = self._share * np.asarray(kernel(rows)) + (1.0 - share) * np.eye(n)
+        factor = cho_factor(K, lower=True)
+        self._weights = cho_solve(factor, succeeded - self.rate)
+        precisions = np.diag(cho_solve(factor, np.eye(n)))
+        self.loss: float = log_loss(succeeded - self._weights / precisions, succeeded)
+
+    def chance(self, rows: np.ndarray) -> np.ndarray:
+        """Return the chance that each of some rows, scaled alike, succeeds, shape (m,)."""
+        means = self.rate + self._share * (
+            np.asarray(self._kernel(rows, self._rows)) @ self._weights
+        )
+        return np.clip(means, 0.0, 1.0)
+
+
+def log_loss(chances: np.ndarray, succeeded: np.ndarray) -> float:
+    """Return minus the log likelihood of outcomes, no chance being more certain than SURE."""
+    chances = np.clip(chances, SURE, 1.0 - SURE)
+    return -float(np.log(np.where(succeeded > 0.0, chances, 1.0 - chances)).sum())
+
+
+def learned_success(rows: np.ndarray, succeeded: np.ndarray) -> SuccessModel | None:
+    """Return the model that predicts outcomes best, None if their rate predicts them as well.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_columns)
+        What was asked, every column in units of its range.
+    succeeded : ndarray of shape (n,)
+        1 for an answer and 0 for a failure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.surrogate.success import learned_success
+    >>> asked = np.linspace(0, 1, 12)[:, np.newaxis]
+    >>> model = learned_success(asked, np.where(asked[:, 0] > 0.5, 1.0, 0.0))
+    >>> model.chance(np.array([[0.1], [0.9]])).round(1)
+    array([0., 1.])
+    >>> learned_success(asked, np.tile([1.0, 1.0, 0.0], 4)) is None
+    True
+    """
+    n, d = rows.shape
+    n_succeeded = succeeded.sum()
+    if n_succeeded in (0, n):
+        return None
+    of_others = (n_succeeded - succeeded + 1.0) / n
+    best, least = None, log_loss(of_others, succeeded) - ENOUGH
+    for scale in SCALES:
+        kernel = AdditiveMatern(np.full(d, scale * OF_NUMBERS * sqrt(d)), main_effects=MAIN_EFFECTS)
+        for share in SHARES:
+            model = SuccessModel(kernel, share, rows, succeeded)
+            if model.loss < least:
+                best, least = model, model.loss
+    return best

@@ -1,0 +1,247 @@
+"""Where evaluations fail is learned, and the search goes on where they succeed."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.stats import uniform
+from sklearn.base import BaseEstimator
+
+from skgpb import (
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    IDSOptimizer,
+    KGOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+)
+from skgpb.domains import Cells
+from skgpb.model_selection import BanditSearchCV
+from skgpb.optimizers._failing import KnownToFail, with_failures
+from skgpb.surrogate.success import learned_success
+
+GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
+LEVELS = "abcdef"
+DOMAINS = {
+    "line": {"bounds": [(0, 1)]},
+    "square": {"bounds": [(0, 1)] * 2},
+    "arms": {"arms": GRID},
+    "lists": {"bounds": {"level": list(LEVELS), "n": [1, 2, 3, 4, 5], "x": (0.0, 1.0)}},
+}
+RULES = {
+    "ucb": (GPUCBOptimizer, {}),
+    "simple": (GPUCBOptimizer, {"regret": "simple"}),
+    "ei": (EIOptimizer, {}),
+    "pi": (PIOptimizer, {}),
+    "ts": (GPTSOptimizer, {}),
+    "mes": (MESOptimizer, {}),
+    "kg": (KGOptimizer, {}),
+    "ids": (IDSOptimizer, {}),
+    "dagp": (DAGPUCBOptimizer, {}),
+}
+
+
+def answer(query):
+    """Smaller on the side where everything fails; None there."""
+    if query._space is not None and "level" in query.params:
+        level = LEVELS.index(query.params["level"])
+        return None if level < 3 else 0.3 * level + query.params["x"]
+    x = np.atleast_2d(query.points).mean(axis=0)
+    return None if x[0] < 0.5 else float(x[0] + 0.3 * ((x[1:] - 0.4) ** 2).sum())
+
+
+def play(optimizer, n, f=answer):
+    """Play n rounds; return for each whether it failed."""
+    failed = []
+    for _ in range(n):
+        query = optimizer.ask()
+        value = f(query)
+        failed.append(value is None)
+        optimizer.tell(query, value)
+    return failed
+
+
+def make(rule, domain, seed, **parameters):
+    cls, given = RULES[rule]
+    parameters = given | DOMAINS[domain] | {"direction": "minimize"} | parameters
+    return cls(**parameters, random_state=seed)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("rule", ["ucb", "simple", "ei"])
+def test_a_half_that_fails_is_left_alone(rule, domain):
+    """At most two of the last ten fail, and what is recommended has an answer."""
+    last = []
+    for seed in range(3):
+        optimizer = make(rule, domain, seed)
+        last.append(sum(play(optimizer, 40)[-10:]))
+        assert answer(optimizer.recommend()) is not None
+    assert sorted(last)[1] <= 2 and max(last) <= 3
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_leaves_it_alone(rule):
+    optimizer = make(rule, "square", 5)
+    assert sum(play(optimizer, 35)[-10:]) <= 3
+    assert answer(optimizer.recommend()) is not None
+
+
+def test_cells_that_fail_are_left_alone():
+    optimizer = GPUCBOptimizer(
+        bounds=[(0, 1)], queries=Cells(0.1), direction="minimize", random_state=0
+    )
+    assert sum(play(optimizer, 40)[-10:]) <= 2
+    assert optimizer.recommend().points.mean() > 0.4
+
+
+def test_a_run_goes_on_while_something_succeeds():
+    def diverges(query):
+        x = float(query.points[0, 0])
+        if x < 0.5:
+            raise FloatingPointError("diverged")
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = make("ucb", "line", 0).run(diverges, 60)
+    assert result.success and result.nfev == 60 and result.nfail < 30
+    assert 0.5 <= result.x.points[0, 0] < 0.52
+
+
+def test_failures_anywhere_teach_nothing():
+    rng = np.random.default_rng(0)
+    taught = 0
+    for n in (12, 30, 60):
+        for d in (1, 3):
+            for rate in (0.1, 0.3):
+                rows = rng.random((10, n, d))
+                outcomes = (rng.random((10, n)) > rate).astype(float)
+                found = [learned_success(*each) for each in zip(rows, outcomes, strict=True)]
+                taught += sum(each is not None for each in found)
+    assert taught <= 7  # of 120
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_half_a_box_is_learned(d):
+    rng = np.random.default_rng(d)
+    rows, new = rng.random((30, d)), rng.random((200, d))
+    model = learned_success(rows, (rows[:, 0] > 0.5).astype(float))
+    chances = model.chance(new)
+    assert ((chances > 0.5) == (new[:, 0] > 0.5)).mean() > 0.85
+    assert chances.min() >= 0.0 and chances.max() <= 1.0
+
+
+@pytest.mark.parametrize("domain", ["square", "arms"])
+def test_without_failures_rules_see_the_posterior(domain):
+    optimizer = make("ei", domain, 0)
+    play(optimizer, 15, lambda query: float(query.points.sum()))
+    assert optimizer._chances() is None
+    assert not isinstance(optimizer._expected_round()._known, KnownToFail)
+
+
+def test_the_worth_of_queries_is_linear_in_f():
+    """Moments and covariances of low + p (f - low), from those of f."""
+    optimizer = make("kg", "arms", 0)
+    play(optimizer, 30)
+    round, chances = optimizer.posterior(), optimizer._chances()
+    rows = optimizer.domain_.rows
+    p = chances.of(rows)
+    found = with_failures(round, chances, (rows, rows), -2.0)
+    assert p.min() < 0.1 and p.max() == 1.0
+    np.testing.assert_allclose(found.mean, -2.0 + p * (round.mean + 2.0))
+    np.testing.assert_allclose(found.covariance, np.outer(p, p) * round.covariance, atol=1e-12)
+    np.testing.assert_allclose(found.var, np.diag(found.covariance), atol=1e-9)
+    np.testing.assert_allclose(found.covariance_of_target(3), found.covariance[3], atol=1e-9)
+    np.testing.assert_allclose(found.draws(5), -2.0 + p * (round.draws(5) + 2.0))
+    np.testing.assert_allclose(found.own_reduction(), p * round.own_reduction(), atol=1e-9)
+    weights = np.linspace(0.0, 1.0, len(p))
+    expected = p * round.reduction(weights * p)
+    np.testing.assert_allclose(found.reduction(weights), expected, atol=1e-9)
+
+
+def test_it_follows_from_the_record(tmp_path):
+    """Looking, pickles and files change nothing of a run with failures."""
+    plain, looked = make("ei", "square", 1), make("ei", "square", 1)
+    for turn in range(30):
+        queries = [optimizer.ask() for optimizer in (plain, looked)]
+        assert_array_equal(queries[0].points, queries[1].points)
+        for optimizer in (plain, looked):
+            optimizer.tell(queries[0], answer(queries[0]))
+        if looked.history_.size:
+            looked.recommend()
+            looked.posterior()
+        if turn == 17:
+            looked = pickle.loads(pickle.dumps(looked))
+        if turn == 22:
+            looked.save(tmp_path / "run")
+            looked = EIOptimizer.load(tmp_path / "run")
+    assert_array_equal(plain.recommend().points, looked.recommend().points)
+
+
+def test_an_arm_that_only_fails_is_not_recommended():
+    """Although the posterior has the largest mean there."""
+    arms = np.linspace(0, 1, 11)[:, np.newaxis]
+    optimizer = EIOptimizer(arms=arms, alpha=1e-4, random_state=0)
+    for number in range(10):
+        optimizer.tell(arms[number], float(arms[number, 0]))
+    assert optimizer.recommend().index == 10
+    optimizer.tell(arms[10], None)
+    assert optimizer._chances() is None
+    assert optimizer.recommend().index == 9
+
+
+def test_a_run_ends_when_all_that_has_an_answer_is_known():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        optimizer = EIOptimizer(
+            bounds={"level": list("abcdefgh"), "other": list("uvwxyz")}, random_state=0
+        )
+        result = optimizer.run(lambda query: fails_first(query.params), 60)
+    assert "every query" in result.message and result.nfev < 48
+    assert result.x.params["level"] == "d" and len(optimizer.history_) >= 24
+
+
+def fails_first(params):
+    level = "abcdefgh".index(params["level"])
+    return None if level >= 4 else level + 0.1 * "uvwxyz".index(params["other"])
+
+
+class Diverging(BaseEstimator):
+    """An estimator whose fit fails where it would be best."""
+
+    def __init__(self, a=0.0, b=0.0):
+        self.a, self.b = a, b
+
+    def fit(self, X, y):
+        if self.a < 0.5:
+            raise ValueError("diverged")
+        return self
+
+    def score(self, X, y):
+        return 1.0 - self.a - 0.3 * (self.b - 0.4) ** 2
+
+
+def test_a_search_of_hyperparameters_learns_where_fits_fail():
+    X, y = np.zeros((20, 1)), np.arange(20.0)
+    last, best = [], []
+    for seed in range(3):
+        search = BanditSearchCV(
+            Diverging(),
+            {"a": uniform(), "b": uniform()},
+            n_iter=30,
+            cv=2,
+            random_state=seed,
+            refit=False,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search.fit(X, y)
+        scores = search.cv_results_["mean_test_score"]
+        last.append(int(np.isnan(scores[-10:]).sum()))
+        best.append(np.nanmax(scores))
+        assert len(search.optimizer_.failed_) >= np.isnan(scores).sum()
+    assert sorted(last)[1] <= 3 and np.mean(best) > 0.48
