@@ -73,4 +73,4 @@ class Guarantee(DocumentedMixin, BaseEstimator):
 
 
 #: The default, for ``guarantee=None``.
-USUAL = Guarantee()
+DEFAULT_GUARANTEE = Guarantee()

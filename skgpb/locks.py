@@ -71,7 +71,7 @@ def locked(method: Method) -> Method:
     def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
         # In one line: a tracing function that raises at the end of a block, as a debugger may,
         # would leave the lock held for ever.
-        with self._lock: return method(self if self._broken is None else self._mended(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
+        with self._lock: return method(self if self._dirty is None else self._rebuilt(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
 
     return cast(Method, holding)
 
@@ -92,7 +92,7 @@ class Guarded:
     _lock: StateLock
 
     #: Description of a change that was interrupted half way; None if all is well.
-    _broken: Any = None
+    _dirty: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Give the object its lock: ``__init__`` of an estimator only stores parameters."""
@@ -104,14 +104,14 @@ class Guarded:
         """Give an object that is part of this one the same lock."""
         vars(part)["_lock"] = self._lock
 
-    def _mended(self) -> Self:
+    def _rebuilt(self) -> Self:
         """Undo a change that was interrupted half way, and return the object."""
         return self
 
     def _mended_if_possible(self) -> None:
-        if self._broken is not None:
+        if self._dirty is not None:
             with suppress(Exception):
-                self._mended()
+                self._rebuilt()
 
     def _state(self) -> Any:
         """Return the state that is copied and pickled."""

@@ -442,13 +442,13 @@ def test_threads_that_run_one_optimizer_share_its_loop(make, pause, tmp_path, mo
     Nor does another thread see an answer that was told as one that is not, however long it takes
     to forget it.
     """
-    leave_out = _run.Play._leave_out
+    leave_out = _run.EvaluationLoop._leave_out
 
     def after_a_pause(play, answer):
         time.sleep(pause)
         leave_out(play, answer)
 
-    monkeypatch.setattr(_run.Play, "_leave_out", after_a_pause)
+    monkeypatch.setattr(_run.EvaluationLoop, "_leave_out", after_a_pause)
     optimizer, given, errors, begin = make(), [], [], threading.Barrier(4)
     out, twice = Counter(), []
 

@@ -11,8 +11,8 @@ Two tables.
    printed. The grid's cost multiplies by 12 with every dimension. The fastest of the runs counts.
 2. The best value found in 10 and 20 dimensions by GPTree, by as many random points, and (where it
    is installed) by scikit-optimize after 100 evaluations: sphere, Ackley and Levy, to be maximised,
-   optimum 0, the optimum moved off the centre. "seen" is the best point evaluated, "recommended"
-   the one of ``recommend("posterior")``. Random: mean of the runs.
+   optimum 0, the optimum moved off the centre. "best_observed" is the best point evaluated,
+   "recommended" the one of ``recommend("posterior")``. Random: mean of the runs.
 
 GPTree runs with ``max_active=1`` here: at most one refinement precedes an evaluation, because cells
 shrink so slowly in many dimensions that the theory would refine for ever.

@@ -41,19 +41,19 @@ C14, BEFORE = {"diameter": (14.0, 0.5)}, {"expansion": "before"}
 
 #: label -> class, its parameters and those of ``recommend``
 VARIANTS: dict[str, tuple[type, dict[str, Any], dict[str, Any]]] = {
-    "GPOO c=14": (GPOOOptimizer, C14 | BEFORE, {"rule": "paper"}),
-    "GPOO kernel": (GPOOOptimizer, BEFORE, {"rule": "paper"}),
-    "GPOO kernel, rule": (GPOOOptimizer, BEFORE, {"rule": "posterior"}),
-    "GPOO advised, own beta": (GPOOOptimizer, {}, {"rule": "posterior"}),
-    "GPOO advised": (GPOOOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
-    "GPTree c=14": (GPTreeOptimizer, C14, {"rule": "paper"}),
-    "GPTree kernel": (GPTreeOptimizer, {}, {"rule": "paper"}),
-    "GPTree advised, own beta": (GPTreeOptimizer, {}, {"rule": "posterior"}),
-    "GPTree advised": (GPTreeOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
-    "zooming c=14": (GPZoomingOptimizer, {"variation": (14.0, 1.0)}, {"rule": "paper"}),
-    "zooming kernel": (GPZoomingOptimizer, {}, {"rule": "paper"}),
-    "zooming advised, own beta": (GPZoomingOptimizer, {}, {"rule": "posterior"}),
-    "zooming advised": (GPZoomingOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
+    "GPOO c=14": (GPOOOptimizer, C14 | BEFORE, {"method": "paper"}),
+    "GPOO kernel": (GPOOOptimizer, BEFORE, {"method": "paper"}),
+    "GPOO kernel, rule": (GPOOOptimizer, BEFORE, {"method": "posterior"}),
+    "GPOO advised, own beta": (GPOOOptimizer, {}, {"method": "posterior"}),
+    "GPOO advised": (GPOOOptimizer, {"beta": 4.0}, {"method": "posterior"}),
+    "GPTree c=14": (GPTreeOptimizer, C14, {"method": "paper"}),
+    "GPTree kernel": (GPTreeOptimizer, {}, {"method": "paper"}),
+    "GPTree advised, own beta": (GPTreeOptimizer, {}, {"method": "posterior"}),
+    "GPTree advised": (GPTreeOptimizer, {"beta": 4.0}, {"method": "posterior"}),
+    "zooming c=14": (GPZoomingOptimizer, {"variation": (14.0, 1.0)}, {"method": "paper"}),
+    "zooming kernel": (GPZoomingOptimizer, {}, {"method": "paper"}),
+    "zooming advised, own beta": (GPZoomingOptimizer, {}, {"method": "posterior"}),
+    "zooming advised": (GPZoomingOptimizer, {"beta": 4.0}, {"method": "posterior"}),
 }
 
 

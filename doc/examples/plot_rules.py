@@ -27,7 +27,7 @@ RUNS = 10
 ROUNDS = np.arange(10, 81, 10)
 settings = {
     "the paper's rules": {"expansion": "before"},
-    "recommend()": {"expansion": "before", "rule": "posterior"},
+    "recommend()": {"expansion": "before", "method": "posterior"},
     'expansion="posterior"': {},
     'expansion="posterior", beta=4': {"beta": 4.0},
 }

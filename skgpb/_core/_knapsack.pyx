@@ -1,7 +1,7 @@
 """Exact solution of multiple-choice knapsacks, for many value functions over one table of costs.
 
 The campaigns are processed from the last to the first. The *front* holds the pairs (cost, value)
-that no cheaper or equally expensive pair beats, in increasing order of both. An arm shifts the
+that no cheaper or equally expensive pair exceeds, in increasing order of both. An arm shifts the
 front of the campaigns after its own by its cost and value; the new front merges the shifted
 fronts. With costs on a grid, a front is no longer than the number of levels of the budget, so a
 knapsack takes O(n_arms * levels). Other costs need no rounding.

@@ -16,14 +16,14 @@ from skgpb._core._tree import TIE_TOLERANCE, first_maximum, tie_tolerance
 cdef double TIE = TIE_TOLERANCE
 
 
-def first_best(scores, unit=None):
+def argmax_first(scores, unit=None):
     """Return the index of the first score that ties with the best; ``unit`` as in :func:`tied`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skgpb._core._ties import first_best
-    >>> first_best(np.array([0.5, 2.0, 2.0 + 1e-12])), first_best(np.array([1e-12, 3e-12]))
+    >>> from skgpb._core._ties import argmax_first
+    >>> argmax_first(np.array([0.5, 2.0, 2.0 + 1e-12])), argmax_first(np.array([1e-12, 3e-12]))
     (1, 1)
     """
     cdef const double[:] view = np.asarray(scores, dtype=np.float64)
@@ -57,13 +57,13 @@ def tied(scores, unit=None):
     return np.flatnonzero(scores >= top - tie_tolerance(top, unit))
 
 
-def beats(score, other, unit=1.0):
+def exceeds(score, other, unit=1.0):
     """Return whether a score exceeds another without a tie; ``unit`` as in :func:`tied`.
 
     Examples
     --------
-    >>> from skgpb._core._ties import beats
-    >>> beats(1.0 + 1e-12, 1.0), beats(1.0 + 1e-6, 1.0)
+    >>> from skgpb._core._ties import exceeds
+    >>> exceeds(1.0 + 1e-12, 1.0), exceeds(1.0 + 1e-6, 1.0)
     (False, True)
     """
     return score > other + tie_tolerance(other, unit)

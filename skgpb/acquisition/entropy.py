@@ -19,7 +19,7 @@ from skgpb._core._ties import first_of_rows
 # Probabilities at which a Gumbel law meets the distribution of the maximum.
 LOWER, MEDIAN, UPPER = 0.25, 0.5, 0.75
 # Standard deviations of an answer up to this one carry no information (decision D-C3).
-KNOWN = 1e-9
+STD_TOL = 1e-9
 # Largest share of a variance that an answer explains, also where it has no noise.
 LARGEST_SHARE = 1.0 - 1e-9
 
@@ -107,7 +107,7 @@ def linear_information(
     array([0.14384104, 0.03226926, 0.        ])
     """
     total = (std**2 + noise) * variance
-    known = (std <= KNOWN) | (total <= 0.0)
+    known = (std <= STD_TOL) | (total <= 0.0)
     share = covariance**2 / np.where(known, 1.0, total)
     return np.where(known, 0.0, -0.5 * np.log1p(-np.minimum(share, LARGEST_SHARE)))
 

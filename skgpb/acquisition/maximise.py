@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skgpb._core._ties import beats, first_best, size_of
+from skgpb._core._ties import argmax_first, exceeds, size_of
 from skgpb._core._tree import first_maximum, tie_tolerance
 
 # Starts of a search, calls of the function that it makes at most, its differencing step in sides.
@@ -39,7 +39,7 @@ def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.nd
         left = left[values[left] >= level - tie_tolerance(level, size_of(values))]
     chosen: list[int] = []
     while len(left) and len(chosen) < N_STARTS:
-        chosen.append(int(left[first_best(values[left])]))
+        chosen.append(int(left[argmax_first(values[left])]))
         left = left[(np.abs((points[left] - points[chosen[-1]]) / side) > 0.1).any(axis=1)]
     return np.array(chosen, dtype=np.intp)
 
@@ -126,7 +126,7 @@ def polished(
         rounded = np.round((u if exact is None else exact) / grid) * grid
         place = np.clip(lower + rounded * side, lower, box[:, 1])
         value = float(function(place[np.newaxis])[0])
-        if np.isfinite(value) and not beats(top, value, unit):
+        if np.isfinite(value) and not exceeds(top, value, unit):
             return place, value
     return best, top
 

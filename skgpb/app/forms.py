@@ -213,7 +213,9 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
                 continue
             new = form.take(
                 f"high{i}",
-                lambda _, s=side, a=low, b=high, c=scale: Side.between(s.name, a, b, c).settable(),
+                lambda _, s=side, a=low, b=high, c=scale: Side.between(
+                    s.name, a, b, c
+                ).rounded_to_grid(),
             )
         if new is not None and new.as_dict() != side.as_dict():
             changed.append(new)

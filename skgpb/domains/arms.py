@@ -172,7 +172,7 @@ class Arm(Query):
     @property
     def task(self) -> int:
         """Number of the function that is asked."""
-        if self.layout.tail != 0.0:
+        if self.layout.task_column != 0.0:
             raise AttributeError("this query has no task: its optimizer has one fidelity only")
         return int(self.descriptor[-1])
 
@@ -206,7 +206,7 @@ class Arm(Query):
         if self._name is not None or (self._space is None and self.index >= 0):
             return self.describe()
         what = {name: readable(value) for name, value in self.params.items()}
-        if self.layout.tail == 0.0:
+        if self.layout.task_column == 0.0:
             what["task"] = str(self.task)
         return f"Arm({', '.join(f'{name}={text}' for name, text in what.items())})"
 
@@ -240,7 +240,7 @@ class ArmSet:
     rows : ndarray of shape (n_rows, n_columns)
         The descriptors, in the present context where there are contexts.
     context : ndarray of shape (d_c,) or None
-        The present context; :meth:`within` returns the set in another one.
+        The present context; :meth:`at_context` returns the set in another one.
 
     Examples
     --------
@@ -257,7 +257,7 @@ class ArmSet:
     #: Kind of thing that has a price and a noise variance of its own.
     kind: ClassVar[str] = "query"
     #: Whether finitely many points stand for all points of a box.
-    stands_for_box: ClassVar[bool] = False
+    is_discretization: ClassVar[bool] = False
     #: Whether they stay, and f is so smooth that few of them decide all others.
     has_root: ClassVar[bool] = False
 
@@ -324,9 +324,9 @@ class ArmSet:
         out = copy(self)
         out.layout = self.layout.in_contexts(len(bounds))
         out.context_bounds, out.space_of_all = bounds, space
-        return out.within(bounds.mean(axis=1))
+        return out.at_context(bounds.mean(axis=1))
 
-    def within(self, context: np.ndarray) -> Self:
+    def at_context(self, context: np.ndarray) -> Self:
         """Return the same set in a context (d_c,)."""
         out = copy(self)
         out.context = context
@@ -340,15 +340,15 @@ class ArmSet:
         """True if some of its members follow the posterior."""
         return False
 
-    def lay_out(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
+    def make_candidates(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
         """Choose all members of round t anew, where that is due; whether it was."""
         return False
 
-    def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
+    def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let members that follow the posterior move to incumbents; return the rows that moved."""
         return np.empty(0, dtype=np.intp)
 
-    def follow_anew(self) -> None:
+    def resample_all(self) -> None:
         """Mark all members that follow the posterior to be moved at the next move."""
 
     def put(self, query: Arm | PointsQuery) -> int:
@@ -362,15 +362,15 @@ class ArmSet:
     # -- prices -----------------------------------------------------------------------------
 
     @property
-    def n_kinds(self) -> int:
+    def n_cost_groups(self) -> int:
         """Number of kinds of queries that may have a price of their own, see :attr:`kind`."""
         return len(self)
 
-    def of_each(self, numbers: np.ndarray) -> np.ndarray:
+    def per_query(self, numbers: np.ndarray) -> np.ndarray:
         """Return the number of each query, given one for each kind."""
         return numbers
 
-    def kind_of(self, query: Arm | PointsQuery) -> int:
+    def cost_group(self, query: Arm | PointsQuery) -> int:
         """Return the kind of a query, in any context; -1 if there is none."""
         if isinstance(query, Arm) and query.index >= 0:
             return query.index
@@ -417,7 +417,7 @@ class ArmSet:
         equal = near[(self.rows[near] == block).all(axis=1)]
         return int(equal[0]) if len(equal) else -1
 
-    def apart_from(self, query: Arm) -> np.ndarray:
+    def different_from(self, query: Arm) -> np.ndarray:
         """Return whether each query differs from one, shape (n_queries,)."""
         if query.index >= 0 and self.slot_of(query) >= 0:
             return np.arange(len(self)) != query.index
@@ -549,7 +549,7 @@ class ArmSet:
     @property
     def describes_boxes(self) -> bool:
         """True if a query is the average over a box, of one function."""
-        return self.layout.boxes and self.layout.tail is None
+        return self.layout.boxes and self.layout.task_column is None
 
     def placed_arm(self, plain: np.ndarray) -> Arm:
         """Return the query of a row without a context, in the present one; it has no number."""

@@ -159,8 +159,8 @@ class Balls:
 
     def _snapshot(self) -> dict[str, Any]:
         """Return all that has changed since the start."""
-        of_each = {"parent": self.parent, "n_evaluations": self.n_evaluations}
-        return of_each | {"covering": self.covering._snapshot()}
+        per_query = {"parent": self.parent, "n_evaluations": self.n_evaluations}
+        return per_query | {"covering": self.covering._snapshot()}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the balls of a snapshot."""

@@ -66,12 +66,12 @@ class BoxCandidates(ArmSet):
     Attributes
     ----------
     rows : ndarray of shape (n_arms, n_columns)
-        The present candidates, none before :meth:`lay_out`.
+        The present candidates, none before :meth:`make_candidates`.
     adaptive : bool
         Whether the grid has given way.
     """
 
-    stands_for_box: ClassVar[bool] = True
+    is_discretization: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -101,15 +101,15 @@ class BoxCandidates(ArmSet):
         return self.adaptive
 
     @property
-    def n_kinds(self) -> int:
+    def n_cost_groups(self) -> int:
         """One: the points of a box come and go."""
         return 1
 
-    def of_each(self, numbers: np.ndarray) -> np.ndarray:
+    def per_query(self, numbers: np.ndarray) -> np.ndarray:
         """Return the one number for each candidate."""
         return np.repeat(numbers, len(self))
 
-    def kind_of(self, query: Arm | PointsQuery) -> int:
+    def cost_group(self, query: Arm | PointsQuery) -> int:
         """Return the only kind."""
         return 0
 
@@ -157,7 +157,7 @@ class BoxCandidates(ArmSet):
 
     # -- where they lie ---------------------------------------------------------------------
 
-    def lay_out(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
+    def make_candidates(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
         """Choose all candidates of round t anew, where that is due; whether it was.
 
         Parameters
@@ -208,7 +208,7 @@ class BoxCandidates(ArmSet):
 
     def _settable(self, points: np.ndarray) -> np.ndarray:
         """Points (n, d), each moved to what can be set."""
-        return points if self.space is None else self.space.settable(points)
+        return points if self.space is None else self.space.rounded_to_grid(points)
 
     def _lay_out_settings(self, space: ParameterSpace) -> bool:
         """Choose settings as candidates, all of them where possible; once and for all."""
@@ -266,10 +266,10 @@ class BoxCandidates(ArmSet):
         vertices = self.space.feasible.vertices
         return vertices if len(vertices) <= self.n_candidates // LOCAL_SHARE else vertices[:0]
 
-    def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
+    def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let the local candidates follow the best points; return the rows that moved."""
         if not self.adaptive:
-            return super().follow(incumbents, rng)
+            return super().resample(incumbents, rng)
         return self._move(*incumbents.values(), rng, incumbents.most)
 
     def _move(
@@ -317,7 +317,7 @@ class BoxCandidates(ArmSet):
         if arm is not None or len(block) != 1:
             return arm
         point = self.layout.of_actions.places(self.layout.actions_of(block))[0]
-        possible = self.space is None or self.space.is_possible(point)
+        possible = self.space is None or self.space.is_feasible(point)
         return self.placed_arm(block[0]) if possible else None
 
     def _possible(self, points: np.ndarray) -> np.ndarray:

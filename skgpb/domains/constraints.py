@@ -301,7 +301,7 @@ class FeasibleSet:
         looked = 0
         for search in range(N_SEARCHES):
             base = spread_points(self.space.bounds, n, rng.random(len(shift)))
-            base = self.space.settable(base)
+            base = self.space.rounded_to_grid(base)
             X, good = self._settled(self._hit_and_run(n, rng), rng)
             if not good.any() and not len(found) and search >= 2:
                 X, good = self._searched(self._hit_and_run(8, rng))
@@ -318,7 +318,7 @@ class FeasibleSet:
         """Return feasible points that fill the box; None if too few are found."""
         most = n if self.function is not None else 4 * n
         while True:
-            points = self.space.settable(spread_points(self.space.bounds, most, shift))
+            points = self.space.rounded_to_grid(spread_points(self.space.bounds, most, shift))
             points = points[self.keeps(points)]
             share = len(points) / most
             if len(points) >= n:
@@ -538,8 +538,8 @@ class FeasibleSet:
 
     def usable(self, points: np.ndarray) -> np.ndarray:
         """Return the points (n, d) that are feasible after rounding to possible settings."""
-        settable = self.space.settable(points)
-        return settable[self.keeps(settable)]
+        rounded_to_grid = self.space.rounded_to_grid(points)
+        return rounded_to_grid[self.keeps(rounded_to_grid)]
 
     def beside(
         self, centers: np.ndarray, points: np.ndarray, rng: np.random.Generator
@@ -549,7 +549,7 @@ class FeasibleSet:
         A step that leads outside is projected onto the violated constraints, so that it goes on
         along the boundary. If no possible setting is found there, the step stays at its center.
         """
-        out = self.space.settable(points)
+        out = self.space.rounded_to_grid(points)
         if self.sides:
             low, high = self.limits.T
             side = np.where(high > low, high - low, 1.0)

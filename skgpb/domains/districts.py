@@ -128,5 +128,5 @@ class Districts:
         centers = [share @ self.points[own] for own, share in self.members]
         rows = np.column_stack([np.array(centers), first + np.arange(len(self))])
         members = [(self.points[own], share.copy()) for own, share in self.members]
-        layout = Layout(len(bounds), tail=-1.0)
+        layout = Layout(len(bounds), task_column=-1.0)
         return ArmSet(rows, bounds, layout, names=self.labels, members=members)

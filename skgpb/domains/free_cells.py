@@ -115,20 +115,20 @@ class FreeCells(ArmSet):
     @property
     def kind(self) -> str:  # type: ignore[override]
         """The sizes, each with its cost and noise variance."""
-        if self.layout.tail is not None:
+        if self.layout.task_column is not None:
             return "fidelity (and size of cells)"
         return "size of cells"
 
     @property
-    def n_kinds(self) -> int:
+    def n_cost_groups(self) -> int:
         """Number of sizes."""
         return len(self.sizes)
 
-    def of_each(self, numbers: np.ndarray) -> np.ndarray:
+    def per_query(self, numbers: np.ndarray) -> np.ndarray:
         """Return the number of each cell, given one for each size."""
         return numbers[self.size_of]
 
-    def kind_of(self, query: Arm | PointsQuery) -> int:
+    def cost_group(self, query: Arm | PointsQuery) -> int:
         """Return the number of the size of a query, -1 if it has none of them."""
         return self.number_of_size(query)
 
@@ -176,7 +176,7 @@ class FreeCells(ArmSet):
     def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
         """Descriptor rows, without contexts, of cells of a size at these centres."""
         rows = self._boxes_at(centers, number)
-        if self.layout.tail is None:
+        if self.layout.task_column is None:
             return rows
         return np.column_stack([rows, np.full(len(rows), float(self.tasks[number]))])
 
@@ -198,11 +198,11 @@ class FreeCells(ArmSet):
             return centers
         return self.layout.of_actions.places(self.placed(centers, number))
 
-    def follow_anew(self) -> None:
+    def resample_all(self) -> None:
         """Mark all cells that follow the posterior to be moved at the next move."""
         self._next = -1
 
-    def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
+    def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let some cells lie at the best targets and around them; return the rows that moved."""
         return self._move(incumbents.places(), rng) if self._n_local else self.moving
 
@@ -289,7 +289,7 @@ class FreeCells(ArmSet):
     def told(self, values: np.ndarray) -> Arm | None:
         """Return the query of a point, (n_sides + 1,), with the number of a function behind it."""
         n, n_sides = self.layout.n_context, self.layout.n_sides
-        if self.layout.tail is None or values.shape != (n_sides + 1,):
+        if self.layout.task_column is None or values.shape != (n_sides + 1,):
             return None
         task = values[-1]
         if not (0 <= task < self.n_tasks and task == np.floor(task)):
@@ -305,7 +305,7 @@ class FreeCells(ArmSet):
     def _has(self, index: int, plain: np.ndarray) -> bool:
         if index != -1:
             return False
-        if self.layout.tail is not None and not 0 <= plain[-1] < self.n_tasks:
+        if self.layout.task_column is not None and not 0 <= plain[-1] < self.n_tasks:
             return False
         corners = self.layout.of_actions.corners(plain[np.newaxis])
         check_inside(np.concatenate(corners), self.bounds)
@@ -320,7 +320,7 @@ class FreeCells(ArmSet):
     def number_of_size(self, query: Arm | PointsQuery) -> int:
         """Return the index of the function and size of a query, -1 if there is none."""
         alike = np.arange(len(self.sizes))
-        if self.layout.tail is not None:
+        if self.layout.task_column is not None:
             alike = np.flatnonzero(self.tasks == (query.task if isinstance(query, Arm) else 0))
         number = self.nearest_size(query, alike)
         return -1 if number < 0 else int(alike[number])

@@ -279,7 +279,7 @@ class QuerySet(ArmSet):
         """Descriptor row (1, n_columns) of what a query observes."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 
-    def apart_from(self, query: Any) -> np.ndarray:
+    def different_from(self, query: Any) -> np.ndarray:
         """Return whether each candidate differs from a query, shape (m,)."""
         return np.arange(len(self)) != query.index
 

@@ -12,7 +12,7 @@ from skgpb.kernels._boxes import representatives
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of descriptor rows: ``[context | lower | (context | upper) | tail]``.
+    """Columns of descriptor rows: ``[context | lower | (context | upper) | task column]``.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Layout:
         Sides of the context.
     counts : tuple of d ints or None, default=None
         Representatives of a box along each of the d sides; None where rows are points.
-    tail : float or None, default=None
+    task_column : float or None, default=None
         Value of a further column in rows that describe the value of f itself at a point: 0 for the
         first of several tasks, -1 if other rows are weighted sums. None for no column.
 
@@ -39,12 +39,12 @@ class Layout:
     """
 
     #: Names of the constructor's arguments, for files.
-    arguments: ClassVar[tuple[str, ...]] = ("d", "n_context", "counts", "tail")
+    arguments: ClassVar[tuple[str, ...]] = ("d", "n_context", "counts", "task_column")
 
     d: int
     n_context: int = 0
     counts: tuple[int, ...] | None = None
-    tail: float | None = None
+    task_column: float | None = None
 
     @property
     def boxes(self) -> bool:
@@ -59,7 +59,7 @@ class Layout:
     @property
     def n_columns(self) -> int:
         """Number of columns of a row."""
-        return self.n_sides * (2 if self.boxes else 1) + (self.tail is not None)
+        return self.n_sides * (2 if self.boxes else 1) + (self.task_column is not None)
 
     @property
     def counts_of_all(self) -> tuple[int, ...] | None:
@@ -103,8 +103,8 @@ class Layout:
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
         parts = [points, points] if self.boxes else [points]
-        if self.tail is not None:
-            parts.append(np.full((len(points), 1), self.tail))
+        if self.task_column is not None:
+            parts.append(np.full((len(points), 1), self.task_column))
         return np.hstack(parts) if len(parts) > 1 else points
 
     def places(self, rows: np.ndarray) -> np.ndarray:

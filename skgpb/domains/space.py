@@ -77,7 +77,7 @@ class Axis(ABC):
         """Return coordinates (n,), each moved to the middle of the interval of its value."""
         return u
 
-    def settable(self, u: np.ndarray) -> np.ndarray:
+    def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
         """Coordinates (n,), each moved to what can be set."""
         return self.snapped(u)
 
@@ -904,19 +904,19 @@ class ParameterSpace:
         other = np.where(rng.random((n, d)) < chance, anywhere, near)
         return np.where(moved, other, starts)
 
-    def settable(self, points: np.ndarray) -> np.ndarray:
+    def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
         if self._is_cube:
             return points
         return np.column_stack(
-            [axis.settable(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+            [axis.rounded_to_grid(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
         )
 
-    def is_possible(self, point: np.ndarray) -> bool:
+    def is_feasible(self, point: np.ndarray) -> bool:
         """Return whether a point (d,) can be set and satisfies all constraints."""
         points = point[np.newaxis]
         if any(axis.stepped for _, axis in self.axes) and not self.is_at(
-            self.settable(points)[0], self.snapped(points)[0]
+            self.rounded_to_grid(points)[0], self.snapped(points)[0]
         ):
             return False
         return self.feasible is None or bool(self.feasible.keeps(points)[0])

@@ -150,7 +150,7 @@ class Steps(ListedAxis):
         """Coordinates (n,) of numbers (n,), which may lie between two steps."""
         return self._coordinates(values)
 
-    def settable(self, u: np.ndarray) -> np.ndarray:
+    def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
         """Coordinates (n,), each moved to the nearest step."""
         if not self.log:
             return self.placed(u)

@@ -153,7 +153,7 @@ class Experiment(KeptRun):
                 "constraints are between sides of single settings: an average over a region would "
                 f"violate them; got regions=True and {constraints!r}"
             )
-        every = [side.listed() if regions else side.settable() for side in every]
+        every = [side.listed() if regions else side.rounded_to_grid() for side in every]
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),
             "alpha": variance_of(noise),
@@ -438,11 +438,11 @@ class Experiment(KeptRun):
         by : str, default=None
             Who changes them, for :meth:`changes`.
         """
-        changed = {side.name: side.settable() for side in _sides_of(sides)}
+        changed = {side.name: side.rounded_to_grid() for side in _sides_of(sides)}
         with self._changing():
             if self._has_regions:
                 raise ValueError("the limits of an experiment over regions cannot be changed")
-            if not self._optimizer.domain_.stands_for_box:
+            if not self._optimizer.domain_.is_discretization:
                 raise ValueError("the limits of this kind of search cannot be changed")
             names = [side.name for side in self._sides]
             unknown = [name for name in changed if name not in names]

@@ -264,7 +264,7 @@ class Side:
         step = side.get("step") if kind == "range" else None
         return cls.between(name, low, high, scale[kind] if step is None else f"{step!r}")
 
-    def settable(self) -> Side:
+    def rounded_to_grid(self) -> Side:
         """Return the side with steps that suit its range, if it has none and allows them."""
         if self.exact or isinstance(self.bounds, Steps) or self.kind not in ("range", "log"):
             return self

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._install import install_command
 from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.space import Axis, Choice, ParameterSpace
@@ -317,7 +317,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             # As expected: the mean stays, the uncertainty around the point shrinks.
             point = space.point(params)
             player.tell(point, player.predict(point[None])[0], alpha)
-        return space.params(arms[2 + first_best(player._values(player._expected_round())[2:])])
+        return space.params(arms[2 + argmax_first(player._values(player._expected_round())[2:])])
 
     def _engine(self) -> Search:
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)

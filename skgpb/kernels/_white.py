@@ -47,7 +47,7 @@ def _between_copies(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     if type(kernel) in (Sum, Product):
         first, second = (_between_copies(part, X) for part in (kernel.k1, kernel.k2))
         return first + second if type(kernel) is Sum else first * second
-    # a kernel of somebody's own
+    # a kernel of the user's own
     blocks = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
     parts = [np.diag(kernel(block, block.copy())) for block in blocks]
     return np.concatenate([np.zeros(0), *parts])

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import Seed
 from skgpb._warnings import warn
@@ -332,7 +332,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         expected = self.expected_scores_
         if callable(refit) or self.select == "observed" or np.isnan(expected).all():
             return super()._select_best_index(refit, refit_metric, results)
-        return first_best(np.where(np.isnan(expected), -np.inf, expected))
+        return argmax_first(np.where(np.isnan(expected), -np.inf, expected))
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""

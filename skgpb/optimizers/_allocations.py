@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skgpb.optimizers._knapsack import CostTable
-from skgpb.optimizers.round import Known, Round
+from skgpb.optimizers.round import QueryTargetPosterior, Round
 
 # Allocations that rules without additive scores compare: the best one of each joint draw,
 N_DRAWN = 256
@@ -13,7 +13,7 @@ N_DRAWN = 256
 FACTORS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 31)])
 
 
-class KnownOfAllocations(Known):
+class KnownOfAllocations(QueryTargetPosterior):
     """Posterior of allocations, whose totals are normal as the values of their arms are.
 
     They are in units of the first campaign, whose rule is asked.
@@ -65,7 +65,7 @@ class KnownOfAllocations(Known):
             total += (each.scale / self.scale) ** 2 * each.covariance[np.ix_(arms, arms)]
         return total
 
-    def among_targets(self, number: int) -> np.ndarray:
+    def target_covariance(self, number: int) -> np.ndarray:
         """Posterior covariances of one total with all."""
         return self.covariance()[number]
 

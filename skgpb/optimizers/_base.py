@@ -38,9 +38,9 @@ from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
 from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
-from skgpb.optimizers._result import Found, RunResult
-from skgpb.optimizers._run import Evaluations, Play, check_run
+from skgpb.optimizers._replay import Event, Replay, rebuilt, rebuilt_in_place
+from skgpb.optimizers._result import RunResult, RunSummary
+from skgpb.optimizers._run import EvaluationLoop, Evaluations, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._stop import DELTA, Stop, check_share
@@ -67,7 +67,7 @@ from skgpb.utils import (
 )
 
 # In the place of when a pending query may be asked again, for one that is not pending.
-TOLD = -1
+NOT_PENDING = -1
 
 # The kind of query that an optimizer asks.
 Q = TypeVar("Q", bound=Query)
@@ -158,7 +158,7 @@ class Record:
 
     def tell(self, query: Any, value: Any, noise: Any) -> bool:
         """Record an answer; return whether it is a second one to a query that was asked twice."""
-        second = self.pending.pop(query, TOLD) is TOLD and query in self.asked_again
+        second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
         if second:
             self.asked_again.discard(query)
         self.times.append(time())
@@ -281,7 +281,7 @@ class BaseBanditOptimizer(
     _schedule: Schedule = NEVER
 
     #: Noise variance of an answer told without its own, NaN for one that is learned.
-    _told_noise: float = nan
+    _default_noise_variance: float = nan
 
     _parameter_constraints: dict[str, Any] = {
         "direction": [StrOptions({"maximize", "minimize"})],
@@ -327,7 +327,7 @@ class BaseBanditOptimizer(
         """Take one validated reward."""
 
     @abstractmethod
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take point evaluations given to ``fit``."""
 
     # -- fitting ----------------------------------------------------------------------------
@@ -360,7 +360,7 @@ class BaseBanditOptimizer(
             X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
-                self._condition(X, self._signed(np.asarray(y, dtype=np.float64)))
+                self._observe_initial(X, self._signed(np.asarray(y, dtype=np.float64)))
         return self
 
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -416,7 +416,7 @@ class BaseBanditOptimizer(
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
         self._minimizes = self._own.direction == "minimize"
-        self._broken = None
+        self._dirty = None
         self._record = Record({name: getattr(self._own, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
@@ -488,7 +488,7 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._set_params(params)
-            if self._broken is None:
+            if self._dirty is None:
                 self._notice({name.partition("__")[0] for name in params if "__" in name})
         return self
 
@@ -527,7 +527,7 @@ class BaseBanditOptimizer(
             if taking_part:
                 self._given = SimpleNamespace(**(vars(self._given) | taking_part))
                 self._begin_checks(self.n_features_in_)
-                self._reread()
+                self._params_changed()
             unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._own, n))]
             self._record = self._record.with_parameters(changed, unlike)
 
@@ -546,7 +546,7 @@ class BaseBanditOptimizer(
                 ParameterWarning,
             )
 
-    def _reread(self) -> None:
+    def _params_changed(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
     # -- the loop ---------------------------------------------------------------------------
@@ -558,7 +558,7 @@ class BaseBanditOptimizer(
         The log of events is the truth, and all else follows from it. A change that comes to its end
         has appended its events. Of one that does not it is noted how many events there were, by
         the first statement of a handler, which nothing can come in between, and the state is built
-        from these (``_mended``): at once, or, should that be interrupted as well, when a method is
+        from these (``_rebuilt``): at once, or, should that be interrupted as well, when a method is
         called. What the library warns of meanwhile is issued when all is done.
         """
         n_events = len(self._record.events)
@@ -566,12 +566,12 @@ class BaseBanditOptimizer(
         try:
             out = change(*arguments)
         except BaseException as error:
-            self._broken = n_events
+            self._dirty = n_events
             if isinstance(error, AllPendingError) and len(self._record.events) == n_events:
-                self._broken = None  # it comes before anything changes
+                self._dirty = None  # it comes before anything changes
             else:
                 with suppress(BaseException):
-                    self._mended()
+                    self._rebuilt()
             raise
         if messages:
             held, messages = messages, None
@@ -790,8 +790,8 @@ class BaseBanditOptimizer(
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
         if n >= self._schedule.check_due:
-            self._criticise()
-        self._settle()
+            self._check_model()
+        self._after_tell()
 
     @property
     def _learns(self) -> bool:
@@ -805,10 +805,10 @@ class BaseBanditOptimizer(
         """Return what is known of the noise, and what is wrong with the model, in words."""
         return {}
 
-    def _criticise(self) -> None:
+    def _check_model(self) -> None:
         """Compare the answers with the predictions of the model."""
 
-    def _settle(self) -> None:
+    def _after_tell(self) -> None:
         """Prepare the next round, the last answer being taken and learned from."""
 
     def _learn_or_keep(self) -> None:
@@ -931,7 +931,7 @@ class BaseBanditOptimizer(
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
         player: Any = self
-        play = Play(player, workers, callback, checkpoint, stop)
+        play = EvaluationLoop(player, workers, callback, checkpoint, stop)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             self._take_up(checkpoint, resume)
@@ -950,11 +950,11 @@ class BaseBanditOptimizer(
         """Return what a run recommends after its last query."""
         return self.recommend()
 
-    def _outcome(self, last: Any, stop: Any) -> Found:
+    def _summary(self, last: Any, stop: Any) -> RunSummary:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = self._result(last) if self._informed else None
         delta = getattr(stop, "delta", DELTA)
-        return Found(
+        return RunSummary(
             best,
             nan if best is None else self._value_of(best),
             self.history_,
@@ -967,14 +967,14 @@ class BaseBanditOptimizer(
         """Return the best query found so far."""
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
-    _has_prices: ClassVar[bool] = False
+    _has_costs: ClassVar[bool] = False
 
     @property
-    def _least_price(self) -> float:
+    def _min_cost(self) -> float:
         """Cost of the cheapest answer."""
         return 0.0
 
-    def _price_of(self, query: Any) -> float:
+    def _cost_of(self, query: Any) -> float:
         """Return the cost of a query."""
         return 0.0
 
@@ -1128,13 +1128,13 @@ class BaseBanditOptimizer(
 
     # -- rebuilding a run -----------------------------------------------------------------------
 
-    def _mended(self) -> Self:
-        return mended(self)
+    def _rebuilt(self) -> Self:
+        return rebuilt_in_place(self)
 
     @property
     def _log(self) -> Record:
         """The record, as far as it counts."""
-        return self._record if self._broken is None else self._record.until(self._broken)
+        return self._record if self._dirty is None else self._record.until(self._dirty)
 
     def _unwritten(self) -> list[Any]:
         own = [] if self._own is self else list(vars(self._own).values())
@@ -1212,21 +1212,21 @@ class BaseBanditOptimizer(
             value: float | None = float(reward)
         else:
             value = None if reward is None else check_reward(reward)
-        noise = self._told_noise if alpha is None else check_noise_variance(alpha)
+        noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
         if not isinstance(query, self._query_type):
             query = self._as_query(query)
         return query, self._resolve(query), value, noise
 
     #: Rules of :meth:`recommend`, the best one known first.
-    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
+    _methods: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
 
-    def _checked_rule(self, rule: RuleOfChoice | None) -> RuleOfChoice:
-        """Resolve ``rule`` of :meth:`recommend`."""
-        if rule is None:
-            return self._rules[0]
-        if rule not in self._rules:
-            raise ValueError(f"rule must be None or one of {list(self._rules)}, got {rule!r}")
-        return rule
+    def _checked_method(self, rule: RuleOfChoice | None) -> RuleOfChoice:
+        """Resolve ``method`` of :meth:`recommend`."""
+        if method is None:
+            return self._methods[0]
+        if method not in self._methods:
+            raise ValueError(f"method must be None or one of {list(self._methods)}, got {method!r}")
+        return method
 
     @property
     def _informed(self) -> bool:
@@ -1303,7 +1303,7 @@ class BaseBanditOptimizer(
         """Raise ValueError where intervals fail more often than delta."""
 
     @locked
-    def gap(self, delta: float | None = None, *, rule: str = "draws") -> float:
+    def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
         """Return how much better than the recommendation the best may be.
 
         The best is at most this much better with probability 1 - delta. It is the best of all that
@@ -1313,7 +1313,7 @@ class BaseBanditOptimizer(
         ----------
         delta : float, default=None
             In (0, 1). None stands for 0.05, and for that of ``guarantee`` with intervals.
-        rule : {"draws", "interval"}, default="draws"
+        bound : {"draws", "interval"}, default="draws"
             "draws" takes joint draws of the posterior, as if hyperparameters were known, see
             :ref:`stopping`. "interval" is the largest upper end of :meth:`interval` less the lower
             end of the recommendation's; ``guarantee.failure_probability`` must be at most delta.
@@ -1329,9 +1329,9 @@ class BaseBanditOptimizer(
         GuaranteeWarning
             As :meth:`interval` does, where intervals are no guarantee.
         """
-        if rule not in ("draws", "interval"):
-            raise ValueError(f"rule must be 'draws' or 'interval', got {rule!r}")
-        by_interval = rule == "interval"
+        if bound not in ("draws", "interval"):
+            raise ValueError(f"bound must be 'draws' or 'interval', got {bound!r}")
+        by_interval = bound == "interval"
         if delta is not None:
             delta = check_share(delta, "delta")
             if by_interval and self._has_rivals:
@@ -1461,8 +1461,8 @@ class FreeChoice(BaseBanditOptimizer[Q]):
 
         Parameters
         ----------
-        rule : {"posterior", "paper"}, default=None
-            The rule by which it is chosen; None for the best one known. Here all are the same.
+        method : {"posterior", "paper"}, default=None
+            How it is chosen; None for the best one known. Here all are the same.
         context : None
             There are no contexts here.
 
@@ -1475,16 +1475,16 @@ class FreeChoice(BaseBanditOptimizer[Q]):
         sklearn.exceptions.NotFittedError
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
-        self._checked_rule(rule)
+        self._checked_method(method)
         self._without_context(context)
         self._check_informed()
         return self._best()
 
 
-class PricedOptimizer(BaseBanditOptimizer[Q]):
+class CostAwareOptimizer(BaseBanditOptimizer[Q]):
     """An optimizer whose queries have costs, and which adds them up."""
 
-    _has_prices = True
+    _has_costs = True
 
     # Cost of all answers told since the start.
     _spent: float
@@ -1498,16 +1498,16 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
 
     @property
     @abstractmethod
-    def _least_price(self) -> float:
+    def _min_cost(self) -> float:
         """Cost of the cheapest answer."""
 
     @abstractmethod
-    def _price_of(self, query: Any) -> float:
+    def _cost_of(self, query: Any) -> float:
         """Return the cost of a query."""
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:
-    """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
+    """Return the scores that a rule of the user's own gives, one for each, or raise ValueError."""
     values = np.asarray(values)
     got = ""
     if values.shape != (n,):

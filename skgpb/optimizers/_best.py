@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from skgpb._core._ties import beats, first_best, size_of, tied
+from skgpb._core._ties import argmax_first, exceeds, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -25,7 +25,7 @@ def best_known(means: np.ndarray, variances: np.ndarray) -> int:
     """
     # Means may all be zero but for rounding, which is in proportion to what is not known of them.
     among = tied(means, min(1.0, max(size_of(means), sqrt(variances.max()))))
-    return int(among[first_best(-variances[among])])
+    return int(among[argmax_first(-variances[among])])
 
 
 def means_of_possible(
@@ -43,7 +43,7 @@ def means_of_possible(
     return np.where(which, means, means.min() - 1.0), possible
 
 
-def climbed(
+def polished(
     targets: ArmSet,
     slot: int,
     means: np.ndarray,
@@ -81,7 +81,7 @@ def climbed(
     unit = size_of(means - means.min()) or 1.0
     starts = best_apart(room.coordinates, means[room.alike], room.bounds)
     best, top = maximise_in_box(value, room.coordinates[starts], room.bounds, unit)
-    if not beats(top, means[slot], unit):
+    if not exceeds(top, means[slot], unit):
         return targets.arm(slot)
     return targets.arm_in(room, best)
 
@@ -98,17 +98,17 @@ def best_target(
     ``possible`` returns which rows may be recommended; None stands for all.
     """
     means, possible = means_of_possible(targets, means, possible)
-    return climbed(targets, best_known(means, variances), means, gp, possible)
+    return polished(targets, best_known(means, variances), means, gp, possible)
 
 
-def best_seen(arms: ArmSet, model: Model) -> Arm | None:
-    """Return the query of the best answer that is not wild; None if it cannot be recommended."""
+def best_observed(arms: ArmSet, model: Model) -> Arm | None:
+    """Return the query of the best answer that is no outlier; None if there is none to name."""
     return _best_answered(arms, model, model.process.posterior.targets())
 
 
-def best_alone(arms: ArmSet, model: Model) -> Arm | None:
+def best_shrunken(arms: ArmSet, model: Model) -> Arm | None:
     """Return the query whose own answers are best; None if it cannot be recommended."""
-    return _best_answered(arms, model, model.independent_means())
+    return _best_answered(arms, model, model.shrinkage_means())
 
 
 def best_expected(arms: ArmSet, model: Model) -> Arm | None:

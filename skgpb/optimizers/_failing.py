@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._settings import OnSettings
-from skgpb.optimizers.round import Known, Round
+from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.success import SuccessModel, learned_success
 
 # Outcomes that are looked at, the last ones.
@@ -90,7 +90,7 @@ class Chances:
         return ~vain & (self._model.chance(self._scaled(rows)) >= SUREST)
 
 
-class KnownToFail(Known):
+class KnownToFail(QueryTargetPosterior):
     """Posterior of what queries are worth of which some may have no answer.
 
     The worth of a query is f(x) as far as it is likely to be answered, and otherwise the worst
@@ -107,7 +107,11 @@ class KnownToFail(Known):
     """
 
     def __init__(
-        self, known: Known, of_queries: np.ndarray, of_targets: np.ndarray, low: float
+        self,
+        known: QueryTargetPosterior,
+        of_queries: np.ndarray,
+        of_targets: np.ndarray,
+        low: float,
     ) -> None:
         self._known, self._of_queries, self._of_targets = known, of_queries, of_targets
         self._low = low
@@ -124,10 +128,10 @@ class KnownToFail(Known):
         """Posterior covariances of queries and targets."""
         return self._of_queries[:, np.newaxis] * self._known.covariance() * self._of_targets
 
-    def among_targets(self, number: int) -> np.ndarray:
+    def target_covariance(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all."""
         p = self._of_targets
-        return p[number] * self._known.among_targets(number) * p
+        return p[number] * self._known.target_covariance(number) * p
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of the targets."""

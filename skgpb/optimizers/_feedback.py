@@ -81,7 +81,7 @@ class Feedback:
     arms: Any
     queries: Any
     targets: Any
-    pulls: bool
+    targets_are_queries: bool
     bounds: np.ndarray
     n_context: int
     space: ParameterSpace | None
@@ -93,7 +93,7 @@ class Feedback:
         self.given = given_sets(self.queries, self.targets, self.actions)
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
-        if self.pulls:
+        if self.targets_are_queries:
             self._check_arms()
         else:
             self._check_targets()
@@ -122,7 +122,7 @@ class Feedback:
     @cached_property
     def over_cells(self) -> bool:
         """True if rows of queries and targets are boxes."""
-        if self.pulls:
+        if self.targets_are_queries:
             return takes_boxes(self.kernel)
         if self.has_districts:
             return False
@@ -134,9 +134,14 @@ class Feedback:
         )
 
     @property
-    def guesses(self) -> bool:
+    def uses_default_kernel(self) -> bool:
         """True if averages over boxes are asked and no kernel is given."""
-        return not self.pulls and self.kernel is None and self.over_cells and not self._mixed
+        return (
+            not self.targets_are_queries
+            and self.kernel is None
+            and self.over_cells
+            and not self._mixed
+        )
 
     # -- checks -----------------------------------------------------------------------------
 
@@ -177,14 +182,14 @@ class Feedback:
 
     def over_points(self) -> Kernel:
         """Return the kernel of f over points: the user's, or the default one on the box."""
-        if self.guesses:
+        if self.uses_default_kernel:
             return trend_and_rough(self.bounds, self._asked_sides())
         kernel = None if self.kernel is None else clone(self.kernel)
         if self._mixed:
             return kernel_on_settings(kernel, self.space, self._has_main_effects)
         if kernel is not None:
             return kernel
-        smooth = not self.pulls and self.over_cells
+        smooth = not self.targets_are_queries and self.over_cells
         return default_kernel(self.bounds, smooth, self._has_main_effects)
 
     @property
@@ -194,7 +199,7 @@ class Feedback:
 
     def default_prior(self) -> Prior:
         """Prior under which a kernel that the user did not choose is learned."""
-        if self.guesses:
+        if self.uses_default_kernel:
             prior = prior_of_trend_and_rough(self.bounds, self._asked_sides())
         elif self._mixed:
             prior = kernel_on_settings(None, self.space, self._has_main_effects).prior
@@ -208,7 +213,7 @@ class Feedback:
         if not self.over_cells:
             return None
         n, d = self.n_context, self.d
-        if self.pulls or takes_boxes(self.kernel, behind=self.n_tasks > 0):
+        if self.targets_are_queries or takes_boxes(self.kernel, behind=self.n_tasks > 0):
             return representatives_of(self.over_points(), n + d)[n:]
         counts = representatives_of(self.over_points(), d)
         if self.actions is not None and self.actions.discrete:
@@ -221,7 +226,7 @@ class Feedback:
         n = self.n_context
         if self.has_districts:
             return self._over_districts()
-        if self.pulls:
+        if self.targets_are_queries:
             return self.over_points()
         kernel, counts = self.over_points(), self._counts
         if counts is not None and not takes_boxes(self.kernel, behind=self.n_tasks > 0):
@@ -279,7 +284,7 @@ class Feedback:
     def layout(self) -> Layout:
         """Layout of the rows, without contexts."""
         tail = 0.0 if self.n_tasks else None
-        return Layout(self.d, counts=self._counts, tail=tail)
+        return Layout(self.d, counts=self._counts, task_column=tail)
 
     @property
     def n_columns(self) -> int:
@@ -290,7 +295,7 @@ class Feedback:
 
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets, in contexts if there are any; ``seed`` places them."""
-        if self.pulls:
+        if self.targets_are_queries:
             arms = self._in_contexts(self._arm_set(seed))
             return arms, arms
         if self.has_districts:
@@ -349,7 +354,7 @@ class Feedback:
 
     def frequent_sizes(self, sets: tuple[ArmSet, ArmSet]) -> np.ndarray | None:
         """Sizes (k, n_sides) that many boxes have; None if there are no boxes."""
-        if self.pulls or not self.over_cells:
+        if self.targets_are_queries or not self.over_cells:
             return None
         rows = np.concatenate([each.plain[:, : 2 * self.d] for each in sets])
         return np.pad(frequent_sizes(rows), ((0, 0), (self.n_context, 0)))

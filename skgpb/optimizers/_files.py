@@ -113,12 +113,12 @@ def read_run(
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
             times=[nan if each is None else each for each in document["times"]],
-            trusts=not again,
+            skips_selection=not again,
         )
-        optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
-    if surprises:
+        optimizer, n_mismatches = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
+    if n_mismatches:
         warn(
-            f"{surprises} of {len(events)} steps of {os.fspath(path)!r} chose other "
+            f"{n_mismatches} of {len(events)} steps of {os.fspath(path)!r} chose other "
             f"queries than skgpb {document['skgpb']} did; the answers stay those that were told",
             ReplayWarning,
         )

@@ -12,7 +12,7 @@ from skgpb._core._tree import first_maximum
 from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import Incumbents
-from skgpb.optimizers._best import climbed
+from skgpb.optimizers._best import polished
 from skgpb.optimizers._failing import Chances
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
@@ -26,7 +26,7 @@ N_STEPS = 3
 MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
 
 
-class TrackedIncumbents(Incumbents):
+class PosteriorIncumbents(Incumbents):
     """The best of what a process observed and tracks.
 
     Parameters
@@ -84,7 +84,7 @@ class TrackedIncumbents(Incumbents):
             targets, means = self._targets, self._means
             self._places = best_places(targets, means, self._spread)
             if self._apart and targets.follows:
-                best = climbed(targets, first_maximum(means), means, self._gp)
+                best = polished(targets, first_maximum(means), means, self._gp)
                 self._places = places_apart(targets, best, means, len(self._places))
         return self._places
 
@@ -169,7 +169,7 @@ def followed(
 def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
     """Return a set with some candidates moved to incumbents and around them."""
     out = copy(each)
-    out.follow(incumbents, rng)
+    out.resample(incumbents, rng)
     return out
 
 

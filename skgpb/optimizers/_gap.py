@@ -29,7 +29,7 @@ Ends = Callable[[Any], tuple[np.ndarray, np.ndarray]]
 
 def is_by_intervals(stop: Any) -> bool:
     """Return whether intervals are to say when a run may stop."""
-    return isinstance(stop, Stop) and stop.rule == "interval"
+    return isinstance(stop, Stop) and stop.bound == "interval"
 
 
 class Gap:

@@ -16,7 +16,7 @@ from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
 from skgpb.exceptions import ModelWarning
-from skgpb.guarantee import USUAL, Guarantee
+from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
@@ -29,7 +29,7 @@ from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import GROWTH, NOISE, NOISE_SPREAD, Prior, default_prior
-from skgpb.surrogate.model import Learned, Model, ModelOptions
+from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
@@ -126,7 +126,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
 
     The loop learns it when it is due, and ``surrogate_`` shows it. A subclass says what depends on
-    hyperparameters and units (``_relearned``), and takes :class:`ModelParameters`.
+    hyperparameters and units (``_after_fit``), and takes :class:`ModelParameters`.
     """
 
     kernel: Kernel | None
@@ -155,7 +155,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         if any(name.startswith("guarantee__") for name in params):
             # A copy: what there is may be somebody else's, and what the run began with.
             given = params.get("guarantee", self.guarantee)
-            params = params | {"guarantee": clone(given or USUAL)}
+            params = params | {"guarantee": clone(given or DEFAULT_GUARANTEE)}
         super()._set_params(params)
 
     def _check_parameters(self) -> None:
@@ -202,15 +202,15 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def _take_model(self, model: Model) -> None:
         """Let this be the model; what every round reads of it are attributes."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
-        self._told_noise = model.told_noise
+        self._default_noise_variance = model.default_noise_variance
         self._show(model)
 
     @abstractmethod
     def _show(self, model: Model) -> None:
         """Let ``surrogate_`` show this model."""
 
-    def _reread(self) -> None:
-        super()._reread()
+    def _params_changed(self) -> None:
+        super()._params_changed()
         if self._is_consistent:
             self._check_consistent(self._gp.kernel)
         self._take_model(self._model.with_options(self._options()))
@@ -222,10 +222,10 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "surrogate_")
         return self._model.alpha
 
-    def _relearned(self) -> None:
+    def _after_fit(self) -> None:
         """Renew what depends on the hyperparameters and the units of the surrogate."""
 
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
         self._model.condition(self._functionals_at(X), y)
         self._record.n_fitted = len(X)
@@ -239,18 +239,18 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         if replay is None or not replay.has_learned:
             learned = self._chosen()
         else:
-            learned = Learned.of(replay.next_learned())
+            learned = Hyperparameters.of(replay.next_learned())
         self._take_model(self._model.learned(learned))
-        self._relearned()
+        self._after_fit()
         assert self._model.found is not None
         self._record.events.append(("learned", self._model.found.values()))
 
-    def _chosen(self) -> Learned | None:
+    def _chosen(self) -> Hyperparameters | None:
         """Return hyperparameters that are chosen rather than learned, if they are."""
         if not self._is_consistent:
             return None
         theta = self._widths().next_theta(self._model.n_learned)
-        return Learned(0.0, 1.0, theta, self._model.noise)
+        return Hyperparameters(0.0, 1.0, theta, self._model.noise)
 
     def _to_repeat(self) -> Any:
         places = self._doubted()
@@ -268,7 +268,9 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        learned = [Learned.of(event[1]) for event in self._record.events if event[0] == "learned"]
+        learned = [
+            Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
+        ]
         self._take_model(self._model.restored(snapshot["model"], learned))
 
     @locked
@@ -289,7 +291,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         self._check_informed()
         return self._model.criticism()
 
-    def _criticise(self) -> None:
+    def _check_model(self) -> None:
         contradiction = self._model.criticise(self._name_of)
         if contradiction:
             warn(contradiction, ModelWarning)
@@ -377,7 +379,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         several, model = self._is_consistent, self._model
         return Widths(
             model.process,
-            self._own.guarantee or USUAL,
+            self._own.guarantee or DEFAULT_GUARANTEE,
             self._own.alpha,
             lambda: self.alpha_,
             model.standardizes,
@@ -429,7 +431,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         return by_intervals(comparison, self._ends, self._minimizes)
 
     def _check_failures(self, delta: float, name: str) -> None:
-        given = (self._own.guarantee or USUAL).failure_probability
+        given = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
         if given > delta:
             raise ValueError(
                 f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
@@ -451,11 +453,11 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
         noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
-        if not noisy or (self._own.guarantee or USUAL).misspecification > 0.0:
+        if not noisy or (self._own.guarantee or DEFAULT_GUARANTEE).misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={alpha!r} and "
-                f"misspecification={(self._own.guarantee or USUAL).misspecification!r}"
+                f"misspecification={(self._own.guarantee or DEFAULT_GUARANTEE).misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 

@@ -29,7 +29,7 @@ class Horizon:
     """
 
     n: int
-    overdrawn: bool = False
+    past_horizon: bool = False
 
     def at(self, t: int, anytime: bool, name: str) -> Horizon:
         """Return the constants for evaluation t; ``anytime`` doubles n (D-B7), else it warns."""
@@ -40,10 +40,10 @@ class Horizon:
             while n < t:
                 n *= 2
             return replace(self, n=n)
-        if not self.overdrawn:
+        if not self.past_horizon:
             warn(
                 f"the constants of this {name} hold for horizon={self.n} "
                 f"evaluations, and this is evaluation {t}: pass the true horizon, or anytime=True",
                 BudgetWarning,
             )
-        return replace(self, overdrawn=True)
+        return replace(self, past_horizon=True)

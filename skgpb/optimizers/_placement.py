@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb._core._ties import beats, first_best, levelled, size_of
+from skgpb._core._ties import argmax_first, exceeds, levelled, size_of
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.partition import points_per_axis
@@ -129,10 +129,10 @@ def best_placed(
         values = value(places)
         # Ties are relative to the variation of the averages, not to their absolute size.
         low, unit = values.min(), size_of(values - values.min())
-        corner[free] = places[first_best(values - low)]
+        corner[free] = places[argmax_first(values - low)]
         starts = places[best_apart(places, values - low, room)]
         best, top = maximise_in_box(lambda P: value(P) - low, starts, room, unit)
-        if beats(top, values.max() - low, unit):
+        if exceeds(top, values.max() - low, unit):
             corner[free] = best
     return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts).named(space)
 
@@ -178,20 +178,20 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
     tops = levelled(np.array([found.max() for found in values.values()]))
     order = [list(values)[i] for i in np.argsort(-tops, kind="stable")[:N_RUNS]]
 
-    def climbed(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
+    def polished(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
         """Return the best place for a run, starting from the best one evaluated."""
-        first, top = some[first_best(found)], float(found.max())
+        first, top = some[argmax_first(found)], float(found.max())
         if len(free):
             begin = some[best_apart(some, found, room)[:2]]
             best, height = maximise_in_box(lambda P: value(run, P) - low, begin, room, unit)
-            if beats(height, top, unit):
+            if exceeds(height, top, unit):
                 return best, height
         return first, top
 
     run, place, top = order[0], np.empty(0), -np.inf
     for other in order:
-        there, height = climbed(other, known[other], values[other])
-        if beats(height, top, unit):
+        there, height = polished(other, known[other], values[other])
+        if exceeds(height, top, unit):
             run, place, top = other, there, height
     for _ in range(SWEEPS):
         beside = [
@@ -200,8 +200,8 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
         if not beside:
             break
         found = _values(moments, [placed.points(other, place) for other in beside], caution) - low
-        if not beats(found.max(), top, unit):
+        if not exceeds(found.max(), top, unit):
             break
-        run = beside[first_best(found)]
-        place, top = climbed(run, place[None], found.max()[None])
+        run = beside[argmax_first(found)]
+        place, top = polished(run, place[None], found.max()[None])
     return Region(*placed.corners(run, place), placed.counts)

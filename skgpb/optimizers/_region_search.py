@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._ties import beats, levelled
+from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, RuleOfChoice
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
@@ -90,7 +90,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """
 
-    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
+    _methods: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
 
     feedback: FeedbackOfRegion | Kernel
     n_representatives: Representatives
@@ -114,7 +114,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @overload
     def recommend(
         self,
-        rule: RuleOfChoice | None = None,
+        method: RuleOfChoice | None = None,
         *,
         context: None = None,
         side: None = None,
@@ -125,7 +125,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @overload
     def recommend(
         self,
-        rule: RuleOfChoice | None = None,
+        method: RuleOfChoice | None = None,
         *,
         context: None = None,
         side: Sides,
@@ -136,7 +136,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @locked
     def recommend(
         self,
-        rule: RuleOfChoice | None = None,
+        method: RuleOfChoice | None = None,
         *,
         context: Any = None,
         side: Sides | None = None,
@@ -147,7 +147,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
 
         Parameters
         ----------
-        rule : {"posterior", "paper"}, default=None
+        method : {"posterior", "paper"}, default=None
             "posterior", which None stands for, is the best rule known: any region, however fine,
             that the posterior supports, one that the search has made or a finer one inside, with
             the largest posterior mean minus ``caution`` standard deviations. "paper" is the
@@ -171,7 +171,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
             A region: the query that asks for it. With ``side`` a
             :class:`~skgpb.domains.Region`, whose ``points`` are the representatives.
         """
-        rule = self._checked_rule(rule)
+        method = self._checked_method(method)
         self._without_context(context)
         if depth is not None and (not isinstance(depth, Integral) or depth < 0):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
@@ -181,10 +181,10 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
         if side is not None:
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
-            if rule == "paper":
-                raise ValueError("side is for rule='posterior': no paper has cells of any size")
+            if method == "paper":
+                raise ValueError("side is for method='posterior': no paper has cells of any size")
             return self._best_region(side, caution=float(caution))
-        if rule == "paper":
+        if method == "paper":
             return self._best()
         finest = self._finest if depth is None else min(depth, self._finest)
         return self._best_supported(finest, float(caution))
@@ -238,7 +238,7 @@ def best_supported(
     caution : float
         Number of standard deviations that are taken off a mean.
     unit : float
-        Size of the values that rounding errors are proportional to, see ``beats``.
+        Size of the values that rounding errors are proportional to, see ``exceeds``.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def best_supported(
         mean, std = gp.moments([regions.block(each) for each in front], std=True)
         value = levelled((mean - gp.offset - caution * std) / gp.scale)
         order = np.argsort(-value, kind="stable")
-        if best is None or beats(value[order[0]], top, unit):
+        if best is None or exceeds(value[order[0]], top, unit):
             best, top = front[order[0]], value[order[0]]
         front = regions.finer([front[i] for i in order[:BEAM]], finest)
     return regions.query(best)

@@ -25,7 +25,7 @@ class Replayable(Protocol):
     _replay: Replay | None
 
     _lock: StateLock
-    _broken: int | None
+    _dirty: int | None
     _seen: dict[str, Any]
     n_features_in_: int
     feature_names_in_: np.ndarray
@@ -81,12 +81,12 @@ class Replay:
         names: Any = None,
         batch: Sequence[Any] = (),
         times: Sequence[float] = (),
-        trusts: bool = False,
+        skips_selection: bool = False,
     ) -> None:
         self.seed = seed
         self._times = times
         self._events, self._names, self._batch = events, names, batch
-        self._trusts = trusts
+        self._skips_selection = skips_selection
         # Hyperparameters that the run learned, the next ones last, and when learning failed.
         self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
         self._failures = {event[1:] for event in events if event[0] == "unlearned"}
@@ -128,9 +128,9 @@ class Replay:
         With a snapshot nothing is repeated.
         """
         self.lead(optimizer)
-        surprises = 0
+        n_mismatches = 0
         if snapshot is None:
-            surprises = self._repeat_all(optimizer)
+            n_mismatches = self._repeat_all(optimizer)
         else:
             self._take_over(optimizer, snapshot)
         for each in self._led:
@@ -152,7 +152,7 @@ class Replay:
         record.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
             record.unsaid = []  # it was said in the run
-        return surprises
+        return n_mismatches
 
     @property
     def _fitted(self) -> bool:
@@ -163,17 +163,17 @@ class Replay:
         """Begin as the run did and repeat its events; how many came out otherwise."""
         if not self._fitted:
             optimizer.start()
-        surprises = 0
+        n_mismatches = 0
         for kind, *rest in self._events:
             if kind == "fit":
                 optimizer._refit(*rest)
             elif kind == "set":
                 optimizer.set_params(**rest[0])
             elif kind == "ask":
-                surprises += self._ask(optimizer, optimizer._named(rest[0]))
+                n_mismatches += self._ask(optimizer, optimizer._named(rest[0]))
             elif kind not in ("learned", "unlearned"):
                 self._take(optimizer, kind, optimizer._named(rest[0]), *rest[1:])
-        return surprises
+        return n_mismatches
 
     def _take_over(self, optimizer: Replayable, snapshot: dict[str, Any]) -> None:
         """Begin as the run did, and take its state over."""
@@ -195,16 +195,16 @@ class Replay:
         """Ask again; return whether another query was chosen than in the run."""
         if not isinstance(query, optimizer._query_type):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
-        if self._trusts and optimizer._look_at_round():
-            return self._ask_as_told(optimizer, query)
+        if self._skips_selection and optimizer._look_at_round():
+            return self._record_ask(optimizer, query)
         chosen = optimizer._ask_for(*optimizer._choice_of(query))
         if chosen == query:
             return False
         optimizer._record.take_back(chosen)
-        self._ask_as_told(optimizer, query)
+        self._record_ask(optimizer, query)
         return True
 
-    def _ask_as_told(self, optimizer: Replayable, query: Any) -> bool:
+    def _record_ask(self, optimizer: Replayable, query: Any) -> bool:
         """Record a query of the log; return whether it is not a query of this optimizer."""
         try:
             optimizer._resolve(query)
@@ -246,20 +246,20 @@ def rebuilt(
         return optimizer, replay.rebuild(optimizer, snapshot)
 
 
-def mended(optimizer: Optimizer) -> Optimizer:
+def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
     """Build the state from the log up to the change that was interrupted, and swap it in.
 
     It is built in another object, so that an interruption meanwhile changes nothing, and taken
     over by one assignment.
     """
-    if optimizer._broken is None:  # another thread was faster
+    if optimizer._dirty is None:  # another thread was faster
         return optimizer
     record = optimizer._record
     built = type(optimizer)(**record.parameters)
     built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
-        record.events[: optimizer._broken],
+        record.events[: optimizer._dirty],
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
         batch=record.evaluations.batch,

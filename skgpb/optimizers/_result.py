@@ -14,7 +14,7 @@ X = TypeVar("X")
 
 
 @dataclass(frozen=True)
-class Found:
+class RunSummary:
     """What an optimizer knows when a run ends.
 
     Attributes
@@ -62,7 +62,7 @@ class RunResult(OptimizeResult, Generic[X]):
         without a Gaussian process.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
-        with probability 1 - delta, with the delta and the rule of ``stop``, or else with 0.95. It
+        with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
         is computed from the state in which the run ended, by draws when it is first read.
     """
 

@@ -16,7 +16,7 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
-from skgpb.optimizers._result import Found, RunResult
+from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
@@ -57,14 +57,14 @@ class Evaluated:
 
     Attributes
     ----------
-    going_on : threading.Lock
+    running : threading.Lock
         Held by the call, however it ends.
     queries : dict
         Queries to evaluate or to tell, and the number of events when their evaluation began.
     """
 
     def __init__(self) -> None:
-        self.going_on = Lock()
+        self.running = Lock()
         self.queries: dict[Any, int] = {}
 
 
@@ -117,7 +117,7 @@ class Player(Protocol):
     """What a run needs of its optimizer."""
 
     _lock: StateLock
-    _broken: int | None
+    _dirty: int | None
 
     @property
     def _own(self) -> Any: ...
@@ -130,16 +130,16 @@ class Player(Protocol):
     @property
     def _knows_all(self) -> bool: ...
     @property
-    def _has_prices(self) -> bool: ...
+    def _has_costs(self) -> bool: ...
     @property
-    def _least_price(self) -> float: ...
+    def _min_cost(self) -> float: ...
     def start(self) -> Any: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def tell(self, query: Any, reward: Any) -> Any: ...
-    def _mended(self) -> Any: ...
+    def _rebuilt(self) -> Any: ...
     def _notice(self) -> None: ...
     def _notice_and_say(self) -> None: ...
-    def _price_of(self, query: Any) -> float: ...
+    def _cost_of(self, query: Any) -> float: ...
     def _without_context(self, context: Any) -> bool: ...
     def _checked_contexts(self, contexts: Any) -> list[np.ndarray]: ...
     def _ask_in(self, context: Any, n: None, another: bool) -> Any: ...
@@ -148,10 +148,10 @@ class Player(Protocol):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _tell_failure(self, query: Any, reason: str) -> None: ...
     def _stops(self, stop: Any) -> bool: ...
-    def _outcome(self, last: Any, stop: Any) -> Found: ...
+    def _summary(self, last: Any, stop: Any) -> RunSummary: ...
 
 
-class Play:
+class EvaluationLoop:
     """One call of ``run``.
 
     Its methods that look at the state of the optimizer hold the optimizer's lock; it is free while
@@ -191,11 +191,11 @@ class Play:
         return self._optimizer._lock
 
     @property
-    def _broken(self) -> int | None:
-        return self._optimizer._broken
+    def _dirty(self) -> int | None:
+        return self._optimizer._dirty
 
-    def _mended(self) -> Self:
-        self._optimizer._mended()
+    def _rebuilt(self) -> Self:
+        self._optimizer._rebuilt()
         return self
 
     @property
@@ -227,10 +227,10 @@ class Play:
         """Number of evaluations that the run is limited to, whatever they cost."""
         optimizer, max_cost = self._optimizer, self._max_cost
         if max_cost is None:
-            if budget is None and optimizer._has_prices:
+            if budget is None and optimizer._has_costs:
                 raise ValueError("run needs a budget of evaluations, a max_cost, or both")
             return check_budget(budget)
-        if not optimizer._has_prices:
+        if not optimizer._has_costs:
             raise ValueError(
                 f"max_cost is for queries with prices, and those of {type(optimizer).__name__} "
                 f"have none: pass budget, a number of evaluations; got max_cost={max_cost!r}"
@@ -242,7 +242,7 @@ class Play:
             return check_budget(budget)
         # Failures cost nothing: this limit ends the run if all evaluations fail.
         optimizer.start()
-        least = optimizer._least_price
+        least = optimizer._min_cost
         return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
 
     def resume(self) -> None:
@@ -275,7 +275,7 @@ class Play:
         """Return whether the cost is reached when these queries are answered as well."""
         if self._max_cost is None:
             return False
-        return self._cost() + sum(map(self._optimizer._price_of, out)) >= self._max_cost
+        return self._cost() + sum(map(self._optimizer._cost_of, out)) >= self._max_cost
 
     # -- the loop -----------------------------------------------------------------------------
 
@@ -289,11 +289,11 @@ class Play:
         self._spent_before = 0.0
         if self._resumes:
             self._ended = self._why_stopped()
-        elif optimizer._has_prices:
+        elif optimizer._has_costs:
             self._spent_before = optimizer.spent_
         self._save()
         workers.arrive = self._arrive
-        with self._mine.going_on, self._progress, workers:
+        with self._mine.running, self._progress, workers:
             # Answers that an earlier run has evaluated and not told come first.
             self._join()
             while self._done < self._most and not self._ended:
@@ -320,7 +320,7 @@ class Play:
     def _evaluate(self) -> None:
         """Give the workers what they have room for, and wait for an answer."""
         workers = self._workers
-        while due := self._due():
+        while due := self._next_queries():
             workers.begin(due)
             self._last = due[-1]
         if not workers.out:
@@ -332,7 +332,7 @@ class Play:
         refused: Exception | None = None
         while answers := self._answers():
             query, (reward, error) = answers[0].query, answers[0].outcome
-            reward, error = self._judged(query, reward, error, self._workers.raises)
+            reward, error = self._validated(query, reward, error, self._workers.raises)
             if isinstance(error, Exception):
                 # All other answers that arrived are told before the run ends with this.
                 self._leave_out(answers[0])
@@ -387,7 +387,7 @@ class Play:
     @locked
     def _concluded(self) -> RunResult[Any]:
         """Return what the run has come to."""
-        found = self._optimizer._outcome(self._last, self._stop)
+        found = self._optimizer._summary(self._last, self._stop)
         if found.query is None:
             message = f"nothing is known: all {self._done} evaluations failed"
         elif self._contexts is not None and self._done == self._most:
@@ -404,7 +404,7 @@ class Play:
             message=message,
             model=found.model,
         )
-        if self._optimizer._has_prices:
+        if self._optimizer._has_costs:
             result.cost = self._cost()
         return result.with_gap(found.gap)
 
@@ -413,19 +413,19 @@ class Play:
     @locked
     def _join(self) -> None:
         """Begin next to other runs, with untold answers of runs that have ended."""
-        going_on = [run for run in self._lock.runs if run.going_on.locked()]
-        self._lock.runs = [*going_on, self._mine]
+        running = [run for run in self._lock.runs if run.running.locked()]
+        self._lock.runs = [*running, self._mine]
         answers = self._answers_left()[: max(0, self._most - self._done)]
         self._mine.queries.update({answer.query: answer.n_events for answer in answers})
 
-    def _busy(self) -> set[Any]:
+    def _being_evaluated(self) -> set[Any]:
         """Return the queries that other runs are evaluating."""
-        runs = [run for run in self._lock.runs if run is not self._mine and run.going_on.locked()]
+        runs = [run for run in self._lock.runs if run is not self._mine and run.running.locked()]
         return {query for run in runs for query in list(run.queries)}
 
     def _answers_left(self) -> list[Answer]:
         """Answers of runs that have ended before they could tell them."""
-        busy, arrived = self._busy(), self._evaluated.arrived
+        busy, arrived = self._being_evaluated(), self._evaluated.arrived
         left = [answer for answer in arrived if answer.query not in busy]
         for answer in left:
             since = self._record.events[answer.n_events :]
@@ -437,8 +437,8 @@ class Play:
     def _leave_batch(self) -> None:
         """Skip unevaluated queries of runs that have ended, and tell their answers."""
         for answer in self._answers_left():
-            self._tell(answer, *self._judged(answer.query, *answer.outcome, False))
-        busy, evaluated = self._busy(), self._evaluated
+            self._tell(answer, *self._validated(answer.query, *answer.outcome, False))
+        busy, evaluated = self._being_evaluated(), self._evaluated
         evaluated.batch = [query for query in evaluated.batch if query in busy]
 
     def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
@@ -458,7 +458,7 @@ class Play:
         self._mine.queries.pop(answer.query, None)
 
     @locked
-    def _judged(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
+    def _validated(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
         """Return an answer and None, or None and the reason: a text, or an exception to raise.
 
         If ``tell`` would refuse the reward of this query, the evaluation has failed.
@@ -476,7 +476,7 @@ class Play:
         return reward, None
 
     @locked
-    def _due(self) -> list[Any]:
+    def _next_queries(self) -> list[Any]:
         """Return the next queries: those that an earlier run has left, then new ones."""
         optimizer, out = self._optimizer, self._workers.out
         begun = self._done + len(out)
@@ -486,7 +486,7 @@ class Play:
         evaluated, record = self._evaluated, self._record
         awaited = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
         evaluated.batch = awaited
-        others, mine = self._busy(), self._mine.queries
+        others, mine = self._being_evaluated(), self._mine.queries
         left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:

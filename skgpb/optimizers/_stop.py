@@ -56,7 +56,7 @@ class Stop:
     min_answers : int, default=None
         Answers before the first check. None stands for 1, or, if hyperparameters or the noise are
         learned, for 30 in one and two dimensions and 30 (d - 1) in d.
-    rule : {"draws", "interval"}, default="draws"
+    bound : {"draws", "interval"}, default="draws"
         "draws" is the rule above. "interval" waits until no upper end of an interval is more than
         epsilon above the lower end of the recommendation's, which holds for every f of norm at most
         ``B`` and not on average over the prior, and needs many more answers. The optimizer's
@@ -90,7 +90,7 @@ class Stop:
     epsilon: float
     delta: float
     min_answers: int | None
-    rule: str
+    bound: str
 
     def __init__(
         self,
@@ -98,16 +98,16 @@ class Stop:
         delta: float = DELTA,
         *,
         min_answers: int | None = None,
-        rule: str = "draws",
+        bound: str = "draws",
     ) -> None:
         number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
         if not number or not 0.0 < epsilon < float("inf"):
             raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
         self.epsilon = float(epsilon)
         self.delta = check_share(delta, "delta")
-        if rule not in ("draws", "interval"):
-            raise ValueError(f"rule must be 'draws' or 'interval', got {rule!r}")
-        self.rule = rule
+        if bound not in ("draws", "interval"):
+            raise ValueError(f"bound must be 'draws' or 'interval', got {bound!r}")
+        self.bound = bound
         self.min_answers = None if min_answers is None else check_size(min_answers, "min_answers")
 
     @property
@@ -143,4 +143,4 @@ class Stop:
         return OF_THE_POSTERIOR * self.delta, of_draws
 
     def __repr__(self) -> str:
-        return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, rule={self.rule!r})"
+        return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, bound={self.bound!r})"

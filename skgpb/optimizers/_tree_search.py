@@ -13,13 +13,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.exceptions import RefinementWarning
-from skgpb.guarantee import USUAL
+from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
@@ -46,7 +46,7 @@ from skgpb.utils import Integral, StrOptions
 __all__ = ["PartitionSearch"]
 
 # A difference counts as positive from this many of its standard deviations on.
-KNOWN = 2.0
+Z_SIGNIFICANT = 2.0
 # Averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
 
@@ -180,7 +180,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        failure_probability = (self._own.guarantee or USUAL).failure_probability
+        failure_probability = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
         n_children, depth = self._tree.n_children, self.domain_.max_depth
         constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
@@ -221,7 +221,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Return the split cell of the highest mean at the deepest level that has any."""
         nodes = self.domain_.deepest_expanded
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
-        best = first_best((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
+        best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
@@ -247,7 +247,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         blocks = [domain.rows_of_box(box) for box in boxes[inside]]
         mean, cov = self._gp.moments(blocks, cov=True)
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
-        if (mean - mean[0] > KNOWN * np.sqrt(np.maximum(var, 0.0)))[1:].any():
+        if (mean - mean[0] > Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
                 f"max_depth={self._own.max_depth} limits recommendations to a grid of cells, and a "
                 "cell shifted by half a side from the best one is better: recommend(side=...) "
@@ -285,7 +285,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
         self._gp.evaluate_afresh()
-        self._relearned()
+        self._after_fit()
         self._track()
 
     def _snapshot(self) -> dict[str, Any]:
@@ -296,7 +296,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         super()._restore(snapshot)
         self.domain_._restore(snapshot["partition"], self._record.n_told)
         self._track(snapshot["known"])
-        self._relearned()
+        self._after_fit()
 
     def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
         """Follow every leaf, by its slot; ``moments`` as the process takes them."""
@@ -325,20 +325,22 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     # -- the variation within cells ---------------------------------------------------------
 
-    def _relearned(self) -> None:
+    def _after_fit(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._delta = self._diameter()
 
-    def _reread(self) -> None:
-        super()._reread()
-        self._relearned()
+    def _params_changed(self) -> None:
+        super()._params_changed()
+        self._after_fit()
 
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
         if self._own.diameter != "kernel":
             return given_diameter(self._own.diameter, n) / self._gp.scale
-        factor = deviations_within(self.beta, (self._own.guarantee or USUAL), self._log_regions)
+        factor = deviations_within(
+            self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), self._log_regions
+        )
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 
     @property

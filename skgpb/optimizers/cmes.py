@@ -46,9 +46,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._entropy import information
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
+from skgpb.acquisition.entropy import STD_TOL, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import CellSet, PointSet
 from skgpb.kernels import PolicyMean
@@ -231,7 +231,7 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
             return super()._best()
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
         means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])
-        return cells[first_best(means)]
+        return cells[argmax_first(means)]
 
 
 def conditional_max_value_entropy(
@@ -271,7 +271,7 @@ def conditional_max_value_entropy(
     )
     if noise is not None:
         noise = np.ascontiguousarray(np.broadcast_to(noise, mean.shape), dtype=np.float64)
-    return information(mean, std, max_values, KNOWN, noise)
+    return information(mean, std, max_values, STD_TOL, noise)
 
 
 def refined_maxima(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

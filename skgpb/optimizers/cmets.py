@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
@@ -187,7 +187,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
         round = self.posterior()
         unit = min(1.0, 1.0 / float(round.cost.max()))
-        return self._available()[first_best(self._values(round), unit)]
+        return self._available()[argmax_first(self._values(round), unit)]
 
     def _round(self, pending: list[Any]) -> Round:
         cells = self._available()

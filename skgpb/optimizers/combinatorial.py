@@ -35,10 +35,10 @@ from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import KnownOfAllocations
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
+from skgpb.optimizers._cost_model import differs
 from skgpb.optimizers._feedback import is_free
 from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
-from skgpb.optimizers._prices import differs
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.round import Round
@@ -224,7 +224,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         """Costs and the budget, which may be another one in every round."""
         return CostTable(self.domain_.costs, self.budget)
 
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         if y.shape[1] != len(self.optimizers_):
             raise ValueError(
                 f"y must hold one reward for each of {len(self.optimizers_)} campaigns, got shape "

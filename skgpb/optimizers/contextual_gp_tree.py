@@ -38,7 +38,7 @@ from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import USUAL
+from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
@@ -62,7 +62,7 @@ from skgpb.utils import (
 __all__ = ["ContextualGPTreeOptimizer"]
 
 
-class Promise(NamedTuple):
+class Score(NamedTuple):
     """Score of a candidate: its value of eq. 5.9, its upper confidence bound and its std."""
 
     value: float
@@ -188,7 +188,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     _query_type = ContextCell
     _sides = "any"
     # The paper plays and does not recommend.
-    _rules = ("posterior",)
+    _methods = ("posterior",)
 
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = (REGIONS | ADAPTIVE) | {
@@ -208,23 +208,23 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     @overload
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: None = None
     ) -> ContextCell: ...
 
     @overload
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 
         Parameters
         ----------
-        rule : {"posterior"}, default=None
+        method : {"posterior"}, default=None
             The one with the highest posterior mean, which None stands for too. There is no
             "paper" here: the paper plays and does not recommend.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict
@@ -238,7 +238,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         query : ContextCell
             With ``side`` a :class:`~skgpb.domains.Region` in the context.
         """
-        self._checked_rule(rule)
+        self._checked_method(method)
         self._check_informed()
         context = self._contexts.checked(context)
         return self._best_in(context) if side is None else self._best_region(side, context=context)
@@ -264,10 +264,10 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             if np.array_equal(query.context, context)
         }
         values = self._indices(self.domain_.relevant(context).tolist(), context, width)
-        reserve: dict[int, Promise] = {}  # cells pending in this very context
-        while values or reserve:
+        pending: dict[int, Score] = {}  # cells pending in this very context
+        while values or pending:
             early = not values  # all relevant cells are pending: refine the best early
-            pool = reserve if early else values
+            pool = pending if early else values
             nodes = list(pool)
             node = self._first_best(nodes, np.array([pool[each].value for each in nodes]))
             depth, index, _ = self._tree.node(node)
@@ -287,9 +287,9 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 children = self.domain_.containing(self._expand(node, context), context)
                 values |= self._indices(children.tolist(), context, width)
             elif early:
-                del reserve[node]
+                del pending[node]
             elif (depth, index) in taken:
-                reserve[node] = values.pop(node)
+                pending[node] = values.pop(node)
             else:
                 return self.domain_.played(node, context)
         raise AllPendingError(
@@ -300,7 +300,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _choice_of(self, query: ContextCell) -> tuple:
         return self._choose_in, self._contexts.checked(in_coordinates(query.context))
 
-    def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
+    def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
         gp = self._model.expected(map(self.domain_.block_of, self._record.pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
@@ -316,7 +316,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
             index[i] += self._delta[self._tree.node(node)[0]]
         rows = np.column_stack([index, upper, std]).tolist()
-        return {node: Promise(*row) for node, row in zip(nodes, rows, strict=True)}
+        return {node: Score(*row) for node, row in zip(nodes, rows, strict=True)}
 
     def _expand(self, node: int, context: np.ndarray) -> np.ndarray:
         """Lines 7 and 8; the candidate is kept as the cell's x_bar, whatever comes later."""
@@ -332,7 +332,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         """Lines 11 and 12."""
         node = self.domain_.node_of(query)
         block = self.domain_.block_of(query)
-        mean, var = self._model.observe(block, reward, alpha, renew=self._relearned)
+        mean, var = self._model.observe(block, reward, alpha, renew=self._after_fit)
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
@@ -404,7 +404,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree: Tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
-        self._relearned()
+        self._after_fit()
 
     def _snapshot(self) -> dict[str, Any]:
         horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
@@ -422,7 +422,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
         self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
         self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
-        self._relearned()
+        self._after_fit()
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
@@ -438,7 +438,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             return
         self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._relearned()
+            self._after_fit()
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
@@ -453,7 +453,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self._own.guarantee or USUAL).failure_probability)
+        return self._constants.beta((self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
 
     @property
     @locked
@@ -487,11 +487,11 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         check_is_fitted(self, "bounds_")
         return tree_arrays(self._tree, self._signed)
 
-    def _reread(self) -> None:
-        super()._reread()
-        self._relearned()
+    def _params_changed(self) -> None:
+        super()._params_changed()
+        self._after_fit()
 
-    def _relearned(self) -> None:
+    def _after_fit(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
@@ -499,11 +499,12 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         if self._own.diameter == "kernel":
             cells = self._constants.log_cells
             self._delta = (
-                deviations_within(self.beta, (self._own.guarantee or USUAL), cells) * self._g
+                deviations_within(self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), cells)
+                * self._g
             )
         elif self._own.diameter == "theory":
             self._delta = self._constants.variation(
-                self._g, (self._own.guarantee or USUAL).failure_probability
+                self._g, (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
             )
         else:
             self._delta = given_diameter(self._own.diameter, n) / self._gp.scale

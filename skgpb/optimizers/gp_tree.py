@@ -30,7 +30,7 @@ from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.guarantee import USUAL
+from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
@@ -199,7 +199,7 @@ class GPTreeOptimizer(PartitionSearch):
         """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
         node = self.domain_.node_of(query)
         what = node if node >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
@@ -248,7 +248,7 @@ class GPTreeOptimizer(PartitionSearch):
             return
         self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._relearned()
+            self._after_fit()
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
@@ -260,7 +260,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self._own.guarantee or USUAL).failure_probability)
+        return self._constants.beta((self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
 
     @property
     def _log_regions(self) -> float:
@@ -277,7 +277,7 @@ class GPTreeOptimizer(PartitionSearch):
         if self._own.diameter != "theory":
             return super()._diameter()
         return self._constants.variation(
-            self._deviations(), (self._own.guarantee or USUAL).failure_probability
+            self._deviations(), (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
         )
 
     def _deviations(self) -> np.ndarray:

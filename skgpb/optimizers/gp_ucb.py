@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
-from skgpb.guarantee import USUAL
+from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -34,11 +34,11 @@ BY_GAIN = 0.2
 OF_SETTINGS = 3.0
 # An answer is known exactly if the deviation is less than KNOWN of the range of the means, and two
 # settings are one if no side differs by more than SAME of its length (decision D-H40).
-SAME, KNOWN = 1e-6, 1e-3
+SAME, REL_STD_TOL = 1e-6, 1e-3
 MOST_DOUBLINGS = 40
 # For a small simple regret one query in so many is the one farthest from all others, by the number
 # of sides of the box, until all are nearer than NEAR of a side (decision D-D9).
-ONE_IN_SO_MANY, NEAR = {1: 3, 2: 5}, 0.01
+EXPLORATION_PERIOD, NEAR = {1: 3, 2: 5}, 0.01
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -136,7 +136,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         learned = self._own.kernel is None
         if learned and self._space is not None and self._space.discrete:
             beta *= OF_SETTINGS
-        if learned and self.regret == "simple" and self.domain_.stands_for_box:
+        if learned and self.regret == "simple" and self.domain_.is_discretization:
             return self._beyond_known(beta, posterior)
         return beta
 
@@ -152,7 +152,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """
         mean, std = posterior.mean, posterior.std
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
-        known, near = std < KNOWN * np.ptp(mean), SAME * np.ptp(arms, axis=0)
+        known, near = std < REL_STD_TOL * np.ptp(mean), SAME * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
             if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
@@ -163,11 +163,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
         if self.beta is not None or self.regret != "simple" or self._own.kernel is not None:
             return None
-        every = ONE_IN_SO_MANY.get(len(self.bounds_))
+        every = EXPLORATION_PERIOD.get(len(self.bounds_))
         if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
             return None
         noisy = self._model.diagnosis.noise == "some"
-        if not (self._pulls and self.domain_.stands_for_box and noisy):
+        if not (self._targets_are_queries and self.domain_.is_discretization and noisy):
             return None
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
         side = np.ptp(arms, axis=0)
@@ -175,7 +175,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
         return distances if distances.max() > NEAR else None
 
-    def _is_worth(self, round: Round) -> bool:
+    def _is_log_in_round(self, round: Round) -> bool:
         return self._is_last(round) or self._distances(round) is not None
 
     def _is_last(self, round: Round) -> bool:
@@ -188,8 +188,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = (self._own.guarantee or USUAL).failure_probability
-        if self.domain_.stands_for_box:
+        delta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        if self.domain_.is_discretization:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

@@ -29,7 +29,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
-from skgpb._core._ties import first_best, tied
+from skgpb._core._ties import argmax_first, tied
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
 from skgpb._warnings import warn
 from skgpb.domains import Ball
@@ -38,7 +38,7 @@ from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import USUAL
+from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
@@ -281,13 +281,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             self._own.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
         what = ball if same and ball >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
         self._close_round(query, reward, *self._model.in_units(mean, var), refined)
 
-    def _settle(self) -> None:
+    def _after_tell(self) -> None:
         """Lines 2 to 5 of the next round, as far as the answers lead."""
         self._settled = self.domain_.depth.copy()
         t = self._record.n_told + 1
@@ -302,7 +302,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
         means = self._gp.moments([self.domain_.block_of(ball) for ball in balls])
         return balls[
-            first_best((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
+            argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         ]
 
     # -- the constants of Appendix D --------------------------------------------------------
@@ -311,7 +311,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        u = log(1.0 / (self._own.guarantee or USUAL).failure_probability)
+        u = log(1.0 / (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -340,13 +340,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._relearned()
+        self._after_fit()
 
-    def _reread(self) -> None:
-        super()._reread()
-        self._relearned()
+    def _params_changed(self) -> None:
+        super()._params_changed()
+        self._after_fit()
 
-    def _relearned(self) -> None:
+    def _after_fit(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         if isinstance(self._own.variation, str):
@@ -367,9 +367,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, (self._own.guarantee or USUAL).failure_probability)
+            return 2.0 * claim_2(
+                g, 4**d, d, (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+            )
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(self.beta, (self._own.guarantee or USUAL), self._log_regions)
+        factor = deviations_within(
+            self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), self._log_regions
+        )
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:

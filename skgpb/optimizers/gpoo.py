@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
@@ -175,7 +175,7 @@ class GPOOOptimizer(PartitionSearch):
         super()._restore(snapshot)
         told = [event[1:] for event in self._record.events if event[0] == "rows"]
         self._n_rows = {(q.depth, q.index): n for q, n in told if isinstance(q, Cell)}
-        self._gp.lazily = self._room <= 0
+        self._gp.lazy = self._room <= 0
 
     def _is_scarce(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
@@ -189,11 +189,13 @@ class GPOOOptimizer(PartitionSearch):
         if not self._n_rows:
             return excluded
         told = self._n_rows.items()
-        scarce = [self._tree.find(*cell) for cell, n in told if n < self._own.min_members]
-        if not scarce:
+        below_min_members = [
+            self._tree.find(*cell) for cell, n in told if n < self._own.min_members
+        ]
+        if not below_min_members:
             return excluded
         marked = np.zeros(self._tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
-        marked[[node for node in scarce if node >= 0]] = 1
+        marked[[node for node in below_min_members if node >= 0]] = 1
         return marked
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
@@ -207,7 +209,7 @@ class GPOOOptimizer(PartitionSearch):
             return self.domain_.cell(0)
         mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
         value = (mean - self._gp.offset - caution * std) / self._gp.scale
-        return cells[first_best(value, self._model.unit_of_means)]
+        return cells[argmax_first(value, self._model.unit_of_means)]
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
@@ -230,7 +232,7 @@ class GPOOOptimizer(PartitionSearch):
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
         known = self._widths().beta() if self.beta == "rkhs" else beta
         expand = slot >= 0 and self.domain_.splittable(node) and not self._is_scarce(node)
         if expand:
@@ -269,7 +271,7 @@ class GPOOOptimizer(PartitionSearch):
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Line 7: the children take the place of their parents among the leaves."""
         firsts = super()._expand_all(nodes)
-        self._gp.lazily = self._room <= 0
+        self._gp.lazy = self._room <= 0
         return firsts
 
     @property

@@ -53,7 +53,7 @@ from typing import Literal
 
 import numpy as np
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._typing import PerRound
 from skgpb.acquisition.information import log_information_ratio
 from skgpb.locks import locked
@@ -135,8 +135,8 @@ class IDSOptimizer(Search):
         "information": [StrOptions({"directed", "full"})],
     }
 
-    _pulls_in_a_box = False
-    _says_worth = True
+    _targets_are_queries_in_box = False
+    _is_log_acquisition = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -187,5 +187,5 @@ class IDSOptimizer(Search):
         # There is nothing to ask about a target whose difference is known.
         lead = np.where(std > 0.0, mean - mean[incumbent], -np.inf)
         bound = lead + self._width(posterior) * std
-        rival = first_best(bound)
+        rival = argmax_first(bound)
         return incumbent, rival, max(float(bound[rival]), 0.0)

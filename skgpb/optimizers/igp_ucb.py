@@ -85,12 +85,12 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         super()._begin()
         self._gain = information_gain_function(self)
 
-    def _relearned(self) -> None:
-        super()._relearned()
+    def _after_fit(self) -> None:
+        super()._after_fit()
         self._gain = information_gain_function(self)
 
-    def _reread(self) -> None:
-        super()._reread()
+    def _params_changed(self) -> None:
+        super()._params_changed()
         self._gain = information_gain_function(self)
 
     def _snapshot(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers.indirect_search import IndirectSearch
-from skgpb.optimizers.round import KnownOfArms, Round
+from skgpb.optimizers.round import ArmPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.pairs import PairCovariances
@@ -90,12 +90,12 @@ class IndirectBaseline(IndirectSearch):
     def _round(self, pending: list[Any]) -> Round:
         if not self._by_answers:
             return super()._round(pending)
-        gp, level, prices = self._of_answers, self._model.alpha, self._prices
+        gp, level, prices = self._of_answers, self._model.alpha, self._cost_model
         blocks = [query.a[np.newaxis] for query in pending]
         told = self._noises_of(pending)
-        expected = gp.imagine(blocks, told) if pending else gp
+        expected = gp.fantasize(blocks, told) if pending else gp
         slots = [query.index for query in pending]
-        known = KnownOfArms(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
+        known = ArmPosterior(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
         costs, noises = prices.of_round(level)
         return Round(known, noises / gp.scale**2, costs, *self._stage(len(pending)))
 
@@ -176,8 +176,8 @@ class IndirectBaseline(IndirectSearch):
         else:
             self._of_answers.observe(query.a[np.newaxis], reward, alpha)
 
-    def _relearned(self) -> None:
-        super()._relearned()
+    def _after_fit(self) -> None:
+        super()._after_fit()
         if not self._record.n_told:
             return
         answers = self._with_learned_noise()
@@ -229,7 +229,7 @@ class IndirectEIOptimizer(IndirectBaseline):
     True
     """
 
-    _says_worth = True
+    _is_log_acquisition = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -259,7 +259,7 @@ class IndirectPIOptimizer(IndirectBaseline):
     True
     """
 
-    _says_worth = True
+    _is_log_acquisition = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -25,7 +25,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._ties import beats, size_of, tied
+from skgpb._core._ties import exceeds, size_of, tied
 from skgpb._typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
@@ -41,10 +41,10 @@ from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import check_unnamed, query_at
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
+from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._query_prices import QueryPrices
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._sides import NamedQueries
-from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -52,7 +52,7 @@ from skgpb.surrogate.criticism import FEWEST_LEARNED, leave_one_out
 from skgpb.surrogate.exactness import EXACT
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
-from skgpb.surrogate.model import OF_AVERAGES, Model, ModelOptions
+from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model, ModelOptions
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -193,10 +193,10 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         run: Callable[..., RunResult[np.ndarray]]
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
-    _rules = ("posterior", "paper")
+    _methods = ("posterior", "paper")
     _sides = "continuous"
     _keeps_settings = False
-    _pulls = False
+    _targets_are_queries = False
     _at_start = AT_START | {"cost"}
     _parameter_constraints = {
         "query_kernel": [None, Kernel],
@@ -247,7 +247,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
             self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
-                self._condition(X[known], self._signed(y[known]))
+                self._observe_initial(X[known], self._signed(y[known]))
         return self
 
     def _refit(
@@ -331,7 +331,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         targets = self._make_targets(kernel)
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
-        self._find_prices(queries)
+        self._set_costs(queries)
         self._seed = self._draw_seed()
         typical = None
         if not (ours or self.normalize_y):
@@ -343,14 +343,16 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
             prior=smooth_prior(kernel.theta) if ours else None,
             seed=self._seed,
             typical=typical,
-            habits=OF_AVERAGES,
+            learning_policy=POLICY_OF_AVERAGES,
         )
         self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
             conditional=kernel, alpha=None, model_noise=self.model_noise, random_state=self._seed
         )
         self._share_lock(self.surrogate_)
         self._take_model(model)
-        self._track(Tracked((queries, targets), self._gp, optimistic=False, over_tasks=False))
+        self._track(
+            PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
+        )
         self._n_usual = self._usual_n_initial(kernel)
         if self._is_consistent:
             self._check_consistent(kernel)
@@ -374,13 +376,13 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
 
     # -- costs and noise --------------------------------------------------------------------
 
-    def _find_prices(self, queries: Any) -> None:
-        self._prices: Any = QueryPrices(queries, self._own.alpha)
+    def _set_costs(self, queries: Any) -> None:
+        self._cost_model: Any = QueryPrices(queries, self._own.alpha)
 
     @property
     def _known_noise(self) -> float | None:
         if callable(self._own.alpha):
-            return self._prices.least_noise
+            return self._cost_model.least_noise
         return None if self._own.alpha is None else float(self._own.alpha)
 
     @property
@@ -400,7 +402,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         n = self.n_initial
         if n is None:
             # Only the acquisition function can tell which expensive queries are worth their cost.
-            fills = self._model.prior is not None and not self._prices.differ
+            fills = self._model.prior is not None and not self._cost_model.differ
             n = self._n_usual if fills else 0
         return max(0, n - self._record.n_fitted)
 
@@ -417,7 +419,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
     def _expected(self, pending: list[Any]) -> GaussianProcess:
         """The posterior after the answers to pending queries, their values as expected."""
         blocks = [self.domain_.block_of(query) for query in pending]
-        return self._gp.imagine(blocks, self._noises_of(pending)) if pending else self._gp
+        return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
 
     # -- telling ----------------------------------------------------------------------------
 
@@ -611,7 +613,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         unit = self._unit_of_values(round) or size_of(values)
         a, top = maximise_in_box(value, starts, box, unit)
         pending = any(np.array_equal(a, each.a) for each in self._record.pending)
-        better = beats(top, float(values[slots].max()), unit) and not pending
+        better = exceeds(top, float(values[slots].max()), unit) and not pending
         return queries.query_at(a) if better else queries.arm(slot)
 
     def _process_for_search(self) -> GaussianProcess | None:
@@ -652,7 +654,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         n_judged = self._schedule.learned_at - n_fitted
         if model.prior is None or model.options.noise is not None or n_judged < FEWEST_LEARNED:
             return []
-        if model.own_noise or model.noise <= EXACT or self._prices.differ:
+        if model.own_noise or model.noise <= EXACT or self._cost_model.differ:
             return []
         first = max(0, len(gp.observed) - N_COMPARED)
         errors, variances = leave_one_out(gp, first)
@@ -660,7 +662,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         above[gp.posterior.counts()[first:] >= MOST_ANSWERS] = -np.inf
         if above.max(initial=-np.inf) <= SURPRISING:
             return []
-        # A later answer may be wild, which is decided when hyperparameters are learned.
+        # A later answer may be an outlier, which is decided when hyperparameters are learned.
         judged = np.array(model.samples.functional[n_fitted:][:n_judged])
         for i in np.argsort(-above, kind="stable"):
             if above[i] <= SURPRISING:

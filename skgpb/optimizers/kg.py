@@ -75,9 +75,9 @@ class KGOptimizer(Search):
     array([0.3])
     """
 
-    _pulls_in_a_box = False
-    _says_worth = True
-    _asks_wanted = True
+    _targets_are_queries_in_box = False
+    _is_log_acquisition = True
+    _interleaves_targets = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -95,7 +95,7 @@ class MESOptimizer(Search):
     }
 
     _finds_best = True
-    _says_worth = True
+    _is_log_acquisition = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -104,7 +104,7 @@ class MESOptimizer(Search):
         Uses equation 6 for arms, and the linear dependence on the answer for queries and targets.
         """
         with np.errstate(divide="ignore"):
-            if not self._pulls:
+            if not self._targets_are_queries:
                 return np.log(largest_target_information(posterior, self.n_max_values))
             mean, std = posterior.mean, posterior.std
             return np.log(max_value_entropy(mean, std, self._sample_maxima(posterior)))
@@ -120,7 +120,7 @@ class MESOptimizer(Search):
         return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
     def _begin_checks(self, d: int) -> None:
-        if self.optimum is not None and not self._pulls:
+        if self.optimum is not None and not self._targets_are_queries:
             raise ValueError(f"optimum must be None with queries or targets; got {self.optimum!r}")
         super()._begin_checks(d)
 

@@ -158,8 +158,8 @@ class TargetsOptimizer(Search):
         )
         self.rule = rule
 
-    _pulls_in_a_box = False
-    _says_worth = True
+    _targets_are_queries_in_box = False
+    _is_log_acquisition = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -232,7 +232,7 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     n_candidates: int = 500
     continuous: bool = False
 
-    _says_worth = True
+    _is_log_acquisition = True
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

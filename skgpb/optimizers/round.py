@@ -29,12 +29,12 @@ FULL_BY_DEFAULT = 5_000
 # covariance="full" is refused beyond (3.2 GB).
 FULL_AT_MOST = 20_000
 # Arms that could add no more than this share to a weighted sum, all together, are left out.
-NEGLIGIBLE = 1e-14
+NEGLIGIBLE_REDUCTION = 1e-14
 
 Value = TypeVar("Value")
 
 
-class Known(ABC):
+class QueryTargetPosterior(ABC):
     """Posterior covariances of pairs of queries and targets, computed on demand.
 
     Attributes
@@ -65,7 +65,7 @@ class Known(ABC):
         """Posterior covariances (n_queries, n_targets) of queries and targets."""
 
     @abstractmethod
-    def among_targets(self, number: int) -> np.ndarray:
+    def target_covariance(self, number: int) -> np.ndarray:
         """Posterior covariances (n_targets,) of one target with all."""
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ class Known(ABC):
         return (std - np.sqrt(left)) @ weights
 
 
-class KnownOfArms(Known):
+class ArmPosterior(QueryTargetPosterior):
     """Covariances if queries and targets are one set; ``pairs`` is called when one is needed."""
 
     def __init__(
@@ -114,7 +114,7 @@ class KnownOfArms(Known):
         """Posterior covariances of all pairs."""
         return self._pairs().covariance(self._expected, self._pulled, self._noises)
 
-    def among_targets(self, number: int) -> np.ndarray:
+    def target_covariance(self, number: int) -> np.ndarray:
         """Posterior covariances of one arm with all."""
         return self._pairs().rows(self._expected, np.array([number]))[0]
 
@@ -137,7 +137,9 @@ class KnownOfArms(Known):
         # No fall exceeds the standard deviation itself.
         most = weights * np.sqrt(var)
         order = np.argsort(most, kind="stable")
-        left_out = np.searchsorted(np.cumsum(most[order]), NEGLIGIBLE * most.sum(), side="right")
+        left_out = np.searchsorted(
+            np.cumsum(most[order]), NEGLIGIBLE_REDUCTION * most.sum(), side="right"
+        )
         others = np.sort(order[left_out:])
         if _keeps_covariance(covariance, n):
             C = self.covariance()
@@ -160,31 +162,31 @@ def _keeps_covariance(covariance: str, n_arms: int) -> bool:
     return covariance == "full" or (covariance == "auto" and n_arms <= FULL_BY_DEFAULT)
 
 
-class KnownAcross(Known):
+class CrossPosterior(QueryTargetPosterior):
     """Covariances if queries and targets are two sets, whose covariances are tracked."""
 
     def __init__(
         self,
         across: QueryTargetCovariances,
-        falls: np.ndarray,
+        downdate: np.ndarray,
         root: Callable[[], PivotedRoot | None] = lambda: None,
     ) -> None:
         gp, n = across.gp, across.n_first
-        # Reductions of covariances by pending answers, as ``pending_falls`` has them; and how
+        # Reductions of covariances by pending answers, as ``pending_downdate`` has them; and how
         # targets are drawn, if they stay where they are.
-        self._across, self._falls, self._root = across, falls, root
+        self._across, self._downdate, self._root = across, downdate, root
         mean, var = gp.posterior.tracked_mean(), gp.posterior.tracked_var()
-        if len(falls):
-            var = np.maximum(var - np.einsum("ij,ij->j", falls, falls), 0.0)
+        if len(downdate):
+            var = np.maximum(var - np.einsum("ij,ij->j", downdate, downdate), 0.0)
         super().__init__((gp.offset, gp.scale), (mean[:n], var[:n]), (mean[n:], var[n:]))
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances of queries and targets."""
         known = self._across.covariance()
-        if not len(self._falls):
+        if not len(self._downdate):
             return known
         known = known.copy()
-        first, others = np.split(self._falls, [self._across.n_first], axis=1)
+        first, others = np.split(self._downdate, [self._across.n_first], axis=1)
         # In place: memory for another matrix takes longer than all else.
         return dgemm(-1.0, others.T, first, beta=1.0, c=known.T, overwrite_c=True).T
 
@@ -195,19 +197,19 @@ class KnownAcross(Known):
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Posterior covariances of queries with a weighted sum of targets."""
-        gp, n, falls = self._across.gp, self._across.n_first, self._falls
+        gp, n, downdate = self._across.gp, self._across.n_first, self._downdate
         queries = Functionals.of_rows(gp.tracked.rows[:n])
         prior = gp.covariance(queries, Functionals.of_rows(self.rows_of_targets[numbers]))
         V = gp.posterior.tracked_rows()
         told = V[:n] @ (V[n + numbers].T @ weights)
-        return prior @ weights - told - falls[:, :n].T @ (falls[:, n + numbers] @ weights)
+        return prior @ weights - told - downdate[:, :n].T @ (downdate[:, n + numbers] @ weights)
 
-    def among_targets(self, number: int) -> np.ndarray:
+    def target_covariance(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all."""
         return self._among(np.array([number]))[0]
 
     def _among(self, numbers: np.ndarray) -> np.ndarray:
-        others = self._falls[:, self._across.n_first :]
+        others = self._downdate[:, self._across.n_first :]
         return self._across.among_others(numbers) - others[:, numbers].T @ others
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -217,12 +219,12 @@ class KnownAcross(Known):
         prior = self._root()
         if prior is not None:
             rows = across.gp.posterior.tracked_rows()[n:]
-            if len(self._falls):
-                rows = np.hstack([rows, self._falls[:, n:].T])
+            if len(self._downdate):
+                rows = np.hstack([rows, self._downdate[:, n:].T])
             draws = prior.draws(rows, n_draws, int(rng.integers(2**31)))
             draws += mean[:, np.newaxis]
             return draws.T
-        root = posterior_root(across.gp, n, self._falls[:, n:])
+        root = posterior_root(across.gp, n, self._downdate[:, n:])
         if root is None:
             covariance = self._among(np.arange(m))
             return joint_draws(mean, covariance, n_draws, int(rng.integers(2**31))).T
@@ -232,12 +234,12 @@ class KnownAcross(Known):
         """Joint draws of what all rows of queries observe."""
         gp, n = self._across.gp, self._across.n_first
         _, cov = gp.moments(gp.tracked.rows[:n], cov=True)
-        falls = self._falls[:, :n]
-        cov = cov / gp.scale**2 - falls.T @ falls
+        downdate = self._downdate[:, :n]
+        cov = cov / gp.scale**2 - downdate.T @ downdate
         return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
 
 
-class KnownAt(Known):
+class KnownAt(QueryTargetPosterior):
     """Covariances of any functionals as queries with targets that are tracked.
 
     Parameters
@@ -246,7 +248,7 @@ class KnownAt(Known):
         The posterior, pending queries being answered with what is expected.
     rows : ndarray of shape (n_queries, n_columns)
         Descriptors of the queries.
-    known : KnownAcross, KnownOfArms or KnownAt
+    known : CrossPosterior, ArmPosterior or KnownAt
         What is known of the targets.
     """
 
@@ -267,9 +269,9 @@ class KnownAt(Known):
         targets = Functionals.of_rows(self.rows_of_targets)
         return self._gp.posterior_covariance(self._queries, targets)
 
-    def among_targets(self, number: int) -> np.ndarray:
+    def target_covariance(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all."""
-        return self._known.among_targets(number)
+        return self._known.target_covariance(number)
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Posterior covariances of queries with a weighted sum of targets."""
@@ -320,7 +322,7 @@ class Round:
 
     def __init__(
         self,
-        known: Known,
+        known: QueryTargetPosterior,
         noise: np.ndarray,
         cost: np.ndarray,
         t: int,
@@ -337,7 +339,7 @@ class Round:
     @classmethod
     def before(
         cls,
-        known: Known,
+        known: QueryTargetPosterior,
         gp: GaussianProcess,
         noise: np.ndarray,
         cost: np.ndarray,
@@ -434,7 +436,7 @@ class Round:
 
     def covariance_of_target(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all targets, shape (n_targets,)."""
-        return self._known.among_targets(number)
+        return self._known.target_covariance(number)
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Posterior covariances of queries with a weighted sum of targets, shape (n_queries,).

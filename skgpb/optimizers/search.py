@@ -3,7 +3,7 @@ r"""The search that all rules share: queries, targets, and the recommendation.
 The queries and the targets are two sets of linear functionals of f, or one: points,
 cells of any sizes, rows of whatever the kernel takes. The posterior knows every covariance between
 the two. A rule looks at a :class:`~skgpb.optimizers.round.Round` and says what each query is worth;
-prices, what is pending, ties and candidates that stand for a box are the search's business.
+cost_model, what is pending, ties and candidates that stand for a box are the search's business.
 
 In the UCB family what is maximised is, in the notation of Algorithm 1,
 
@@ -34,7 +34,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds, Costs, Points, RuleOfChoice
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
@@ -43,19 +43,20 @@ from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import USUAL
+from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._base import PricedOptimizer, Q, checked_scores
+from skgpb.optimizers._base import CostAwareOptimizer, Q, checked_scores
 from skgpb.optimizers._best import (
-    best_alone,
     best_expected,
     best_known,
-    best_seen,
+    best_observed,
+    best_shrunken,
     best_target,
-    climbed,
     means_of_possible,
+    polished,
 )
 from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import (
     Feedback,
@@ -67,10 +68,9 @@ from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
-from skgpb.optimizers._prices import Prices, differs
-from skgpb.optimizers._tracked import Tracked
-from skgpb.optimizers._wanted import Wanted
-from skgpb.optimizers.round import Known, Round
+from skgpb.optimizers._posterior_cache import PosteriorCache
+from skgpb.optimizers._target_sizes import TargetSizes
+from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
@@ -86,9 +86,9 @@ from skgpb.utils import (
 __all__ = ["Search"]
 
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
-LEAST_WORTH = 1e-300
+MIN_ACQUISITION = 1e-300
 # Rules that recommend one of the queries that were answered.
-ANSWERED = {"seen": best_seen, "independent": best_alone}
+ANSWERED = {"best_observed": best_observed, "shrinkage": best_shrunken}
 
 
 #: What may be found the best of, and what may be asked.
@@ -99,10 +99,10 @@ Queries: TypeAlias = Targets | Fidelities
 Best = TypeVar("Best")
 
 
-class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best]):
+class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
-    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and ``_pulls``,
+    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and ``_targets_are_queries``,
     and what queries are worth in :meth:`acquisition`.
     """
 
@@ -110,30 +110,35 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
-    _rules: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "seen", "independent", "paper")
+    _methods: ClassVar[tuple[RuleOfChoice, ...]] = (
+        "posterior",
+        "best_observed",
+        "shrinkage",
+        "paper",
+    )
     _keeps_settings = True
 
     #: Whether a box alone stands for arms: the queries are the targets.
-    _pulls_in_a_box: ClassVar[bool] = True
+    _targets_are_queries_in_box: ClassVar[bool] = True
     #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
-    _says_worth: ClassVar[bool] = False
+    _is_log_acquisition: ClassVar[bool] = False
     #: Whether the rule is to find the best, whatever the answers on the way are worth.
     _finds_best: ClassVar[bool] = False
     #: Whether rows of queries say where evaluations fail.
     _learns_failures: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
-    _asks_wanted: ClassVar[bool] = False
+    _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
     #: Number of sides of contexts.
     _n_context: int = 0
 
     # Queries and targets, as the posterior tracks them.
-    _tracked: Tracked
+    _cache: PosteriorCache
     # The wanted queries, where they are asked in turn with others.
-    _wanted: Wanted | None = None
+    _target_sizes: TargetSizes | None = None
     # None where every answer costs 1 and has the usual noise.
-    _prices: Prices | None
+    _cost_model: CostModel | None
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -159,7 +164,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     # -- the round --------------------------------------------------------------------------
 
     def _choose_in(self, context: np.ndarray) -> Any:
-        self._tracked.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
+        self._cache.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
         return self._choose()
 
     def _choose(self) -> Any:
@@ -168,9 +173,9 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     def _to_repeat(self) -> Any:
         again = super()._to_repeat()
-        unclear = again is None and self._can_be_seen and self._model.diagnosis.repeats_best
+        unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
-            best = best_seen(self.domain_, self._model)
+            best = best_observed(self.domain_, self._model)
             return None if best in self._record.pending else best
         return again
 
@@ -195,10 +200,10 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
         level, m = self._model.alpha, len(self.domain_)
-        if self._prices is None:
+        if self._cost_model is None:
             costs, noises = np.ones(m), np.full(m, level)
         else:
-            costs, noises = self._prices.of_round(level)
+            costs, noises = self._cost_model.of_round(level)
         noises = noises + self._model.own_noise
         return Round.before(
             self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
@@ -218,20 +223,20 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         chances = self._chances()
         if chances is not None:
             values = np.where(chances.hopeless(self.domain_.rows), -inf, values)
-        if self._prices is None and (chances is None or not self._is_worth(round)):
+        if self._cost_model is None and (chances is None or not self._is_log_in_round(round)):
             return values
-        if not self._is_worth(round):
-            if self._prices is None or not self._prices.differ:
+        if not self._is_log_in_round(round):
+            if self._cost_model is None or not self._cost_model.differ:
                 return values
             # Scores are relative to the best known value.
-            values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
+            values = np.log(np.maximum(values - self._acquisition_baseline(round), MIN_ACQUISITION))
         return values - np.log(round.cost)
 
-    def _is_worth(self, round: Round) -> bool:
+    def _is_log_in_round(self, round: Round) -> bool:
         """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
-        return self._says_worth
+        return self._is_log_acquisition
 
-    def _nothing_gained(self, round: Round) -> float:
+    def _acquisition_baseline(self, round: Round) -> float:
         """Score of a query whose answer is worth nothing."""
         return float(round.target_mean.max())
 
@@ -302,17 +307,17 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         numbers there is always a new point beside one that was asked.
         """
         space = self._space
-        separate = not self.domain_.stands_for_box or (space is not None and space.discrete)
+        separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = self._own.kernel is None
-        return separate and learned and self._is_for_best and self._can_be_seen
+        return separate and learned and self._is_for_best and self._is_observable
 
     @property
     def _knows_all(self) -> bool:
         """True if the best is to be found and every query has an exact answer, or can have none."""
-        if not (self._is_for_best and self._can_be_seen and not self._tracked.queries.follows):
+        if not (self._is_for_best and self._is_observable and not self._cache.queries.follows):
             return False
         space, rows = self._space, self.domain_.rows
-        if self.domain_.stands_for_box and (space is None or not np.isfinite(space.n_settings)):
+        if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
         chances = self._chances()
         left = np.ones(len(rows), dtype=bool) if chances is None else ~chances.hopeless(rows)
@@ -344,45 +349,45 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the numbers of the queries that may be asked, None for all of them."""
         pending = list(self._record.pending)
-        wanted = self._wanted if self._asks_wanted else None
+        wanted = self._target_sizes if self._interleaves_targets else None
         if wanted is None and not pending:
             return None
         free = np.ones(n_queries, dtype=bool)
         for query in pending:
-            free &= self.domain_.apart_from(query)
+            free &= self.domain_.different_from(query)
         if wanted is not None and wanted.is_due(
-            self._record.n_told, self._spent, pending, self._prices
+            self._record.n_told, self._spent, pending, self._cost_model
         ):
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
             raise AllPendingError(
-                f"all {n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
-                "some of them before asking for more"
+                f"all {n_queries} {'arms' if self._targets_are_queries else 'queries'} are "
+                "pending: tell some of them before asking for more"
             )
         return slots
 
     def _update(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
-        slot = self._tracked.slot_of(query)
-        self._model.begin(reward, self._relearned)
-        self._tracked.observing(slot, self._model.noise_of(alpha))
+        slot = self._cache.slot_of(query)
+        self._model.begin(reward, self._after_fit)
+        self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha)
-        self._pay(query)
+        self._charge(query)
         self._close_round(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = (self._own.guarantee or USUAL).failure_probability
+        theta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         n_told = self._record.n_told
         # Looking at candidates does not change them: later failures do not move them.
         before = sum(when < n_told for when, _, _ in self._record.failures)
-        self._tracked.refresh(
+        self._cache.refresh(
             n_told, theta, self._rng_of_candidates, learned, lambda: self._chances(before)
         )
 
@@ -424,23 +429,25 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
             return int(self.n_initial)
         return N_INITIAL if self._own.kernel is None else 0
 
-    def _known(self, pending: list[Any]) -> Known:
+    def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
         blocks = [self.domain_.block_of(query) for query in pending]
-        return self._tracked.known(pending, blocks, self._noises_of(pending))
+        return self._cache.known(pending, blocks, self._noises_of(pending))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Noise variances with which answers to queries are expected to be observed."""
-        level, prices = self._model.alpha, self._prices
-        each = [level if prices is None else prices.noise_of(query, level) for query in queries]
+        level, cost_model = self._model.alpha, self._cost_model
+        each = [
+            level if cost_model is None else cost_model.noise_of(query, level) for query in queries
+        ]
         return np.array(each) + self._model.own_noise
 
-    def _pay(self, query: Arm | PointsQuery) -> None:
+    def _charge(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
-        price = self._price_of(query)
+        price = self._cost_of(query)
         self._spent += price
-        if self._wanted is not None:
-            self._wanted.pay(query, price)
+        if self._target_sizes is not None:
+            self._target_sizes.pay(query, price)
 
     def _look_at_round(self) -> bool:
         if self._own.context_bounds is not None:
@@ -466,30 +473,30 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     def _best(self) -> Any:
         self._refresh()
         outcomes = self._outcomes()
-        if outcomes is not None and outcomes.known and self._can_be_seen:
+        if outcomes is not None and outcomes.known and self._is_observable:
             known = best_expected(self.domain_, self._model)
             if known is not None:
                 return known
         possible = None if outcomes is None else outcomes.possible
-        return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp, possible)
+        return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
 
     @property
-    def _can_be_seen(self) -> bool:
+    def _is_observable(self) -> bool:
         """Whether the query of the best answer may be what is to be found."""
-        return self._pulls and not self._n_context
+        return self._targets_are_queries and not self._n_context
 
-    def _rule_of_best(self) -> RuleOfChoice:
+    def _method_of_best(self) -> RuleOfChoice:
         """Name the rule of recommendation that is best known."""
-        if not (self._informed and self._can_be_seen):
+        if not (self._informed and self._is_observable):
             return "posterior"
-        rule = self._model.diagnosis.rule
-        answered = ANSWERED.get(rule)
+        method = self._model.diagnosis.method
+        answered = ANSWERED.get(method)
         possible = answered is None or answered(self.domain_, self._model) is not None
-        return rule if possible else "posterior"
+        return method if possible else "posterior"
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
-        _, targets = self._tracked.in_context(context, self._rng_of_candidates, self._rows_seen)
+        _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
         means, outcomes = (mean - offset) / scale, self._outcomes()
@@ -500,33 +507,33 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         sides = targets.sides_at(best)
         if sides is None:
             return targets.arm(best)
-        if targets.layout.tail is not None:
-            return climbed(targets, best, means, self._gp, possible)
+        if targets.layout.task_column is not None:
+            return polished(targets, best, means, self._gp, possible)
         return self._best_region(sides, context=context)
 
     @overload
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: None = None
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: None = None
     ) -> Best: ...
 
     @overload
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Any:
         """Return the best target, or the best cell of a size.
 
         Parameters
         ----------
-        rule : {"posterior", "seen", "independent", "paper"}, default=None
-            The rule by which it is chosen: "posterior" and "paper" by the posterior mean, "seen" by
-            the best answer, "independent" by the mean of each query's own answers, shrunk to the
-            mean of all. None takes "posterior", but if the queries are the targets "seen" where
-            answers are exact, and "independent" where a learned model predicts no answer from the
+        method : {"posterior", "best_observed", "shrinkage", "paper"}, default=None
+            How it is chosen: "posterior" and "paper" by the posterior mean, "best_observed" by
+            the best answer, "shrinkage" by the mean of each query's own answers, shrunk to the
+            mean of all. None takes "posterior", but if the queries are the targets "best_observed" where
+            answers are exact, and "shrinkage" where a learned model predicts no answer from the
             others, see :doc:`/user_guide/nothing_known`.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
@@ -546,86 +553,86 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         sklearn.exceptions.NotFittedError
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
-        if rule is None and side is None:
-            rule = self._rule_of_best()
-        rule = self._checked_rule(rule)
+        if method is None and side is None:
+            method = self._method_of_best()
+        method = self._checked_method(method)
         there = None
         if not self._without_context(context):
             self._check_informed()
             there = self._contexts.checked(context)
         self._check_informed()
-        if rule in ANSWERED:
-            possible = self._pulls and there is None and side is None
-            answered = ANSWERED[rule](self.domain_, self._model) if possible else None
+        if method in ANSWERED:
+            possible = self._targets_are_queries and there is None and side is None
+            answered = ANSWERED[method](self.domain_, self._model) if possible else None
             if answered is None:
                 raise ValueError(
-                    f"rule={rule!r} is for queries that are what is to be found, without side or "
-                    "contexts"
+                    f"method={method!r} is for queries that are what is to be found, without side "
+                    "or contexts"
                 )
             return answered
         if side is None:
             return self._best() if there is None else self._best_in(there)
-        if rule == "paper" and there is None:
-            raise ValueError("side is for rule='posterior': no paper has cells of any size")
+        if method == "paper" and there is None:
+            raise ValueError("side is for method='posterior': no paper has cells of any size")
         return self._best_region(side, context=there)
 
     # -- domain -----------------------------------------------------------------------------
 
     @property
     @abstractmethod
-    def _pulls(self) -> bool:
+    def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
 
     @property
     def domain_(self) -> ArmSet:
         """Queries, as they are in the present round and context."""
-        return self._tracked.queries
+        return self._cache.queries
 
     @property
     def targets_(self) -> ArmSet:
         """Targets; ``domain_`` if queries and targets are the same."""
-        return self._tracked.targets
+        return self._cache.targets
 
-    def _track(self, tracked: Tracked) -> None:
+    def _track(self, tracked: PosteriorCache) -> None:
         """Begin with these queries and targets."""
         self._spent = 0.0
         # What failures have taught, by the numbers of answers and failures.
         self._taught = {}
-        self._tracked = tracked
+        self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
         else:
-            self._tracked.track()
+            self._cache.track()
         # A kernel that does not take the rows says so before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
 
     def _snapshot(self) -> dict[str, Any]:
-        spent_on_wanted = 0.0 if self._wanted is None else self._wanted.spent
-        spent = {"spent": self._spent, "spent_on_wanted": spent_on_wanted}
-        return super()._snapshot() | self._tracked.snapshot() | spent
+        spent_on_target_sizes = 0.0 if self._target_sizes is None else self._target_sizes.spent
+        spent = {"spent": self._spent, "spent_on_target_sizes": spent_on_target_sizes}
+        return super()._snapshot() | self._cache.snapshot() | spent
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self._tracked.restore(snapshot, self._gp)
+        self._cache.restore(snapshot, self._gp)
         self._spent = float(snapshot["spent"])
-        if self._wanted is not None:
-            self._wanted.spent = float(snapshot["spent_on_wanted"])
+        if self._target_sizes is not None:
+            self._target_sizes.spent = float(snapshot["spent_on_target_sizes"])
 
-    def _find_prices(self, queries: ArmSet) -> None:
+    def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        prices = Prices(queries, self._own.cost, self._own.alpha)
-        self._prices = None if prices.are_usual else prices
+        cost_model = CostModel(queries, self._own.cost, self._own.alpha)
+        self._cost_model = None if cost_model.is_default else cost_model
 
-    def _reread(self) -> None:
-        self._find_prices(self._tracked.sets[0])
-        super()._reread()
+    def _params_changed(self) -> None:
+        self._set_costs(self._cache.sets[0])
+        super()._params_changed()
 
-    def _relearned(self) -> None:
-        self._tracked.afresh(self._gp)
+    def _after_fit(self) -> None:
+        self._cache.invalidate(self._gp)
 
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        super()._condition(X, y)
-        self._tracked.begin_again()
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        super()._observe_initial(X, y)
+        self._cache.begin_again()
 
     # -- contexts ---------------------------------------------------------------------------
 
@@ -644,12 +651,12 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
-            level, prices = self._model.alpha, self._prices
-            noise = level if prices is None else prices.noise_of(target, level)
+            level, cost_model = self._model.alpha, self._cost_model
+            noise = level if cost_model is None else cost_model.noise_of(target, level)
         return query, target, value, noise
 
     def _rows_asked(self, X: Any) -> Any:
-        if self._space is None or self.domain_.layout.tail != 0.0:
+        if self._space is None or self.domain_.layout.task_column != 0.0:
             return super()._rows_asked(X)
         return self._space.rows(X)  # the last number may be that of the function
 
@@ -665,14 +672,14 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         if self._n_context:
             raise ValueError(
                 f"{name!r} needs a context, because there are context_bounds: pass a query of "
-                "ask(context=...), or domain_.within(context).named_arm(name)"
+                "ask(context=...), or domain_.at_context(context).named_arm(name)"
             )
         return self.domain_.named_arm(name)
 
     def _as_query(self, points: Any) -> Any:
         if isinstance(points, str) and self.domain_.names is not None:
             return self._named_arm(points)
-        if self.domain_.layout.tail == 0.0 and not isinstance(points, Mapping):
+        if self.domain_.layout.task_column == 0.0 and not isinstance(points, Mapping):
             if self._space is not None and not isinstance(points, Coordinates):
                 rows = self._space.rows(np.atleast_2d(points))
                 points = rows[0] if np.ndim(points) == 1 else rows
@@ -683,7 +690,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check queries to predict; targets that cannot be asked are accepted as well."""
-        if self._pulls:
+        if self._targets_are_queries:
             return super()._checked_queries(queries)
         checked: list[Any] = []
         for query in self._each_query(queries):
@@ -695,7 +702,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         return checked
 
     def _places_seen(self) -> np.ndarray:
-        if self.domain_.layout.tail is None:
+        if self.domain_.layout.task_column is None:
             return super()._places_seen()
         return self.domain_.places_of(self._gp.observed.rows)
 
@@ -703,18 +710,18 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
 
     @property
     def _known_noise(self) -> float | None:
-        if self._prices is not None and differs(self._own.alpha):
-            return self._prices.typical_noise
+        if self._cost_model is not None and differs(self._own.alpha):
+            return self._cost_model.typical_noise
         return super()._known_noise
 
     @property
-    def _least_price(self) -> float:
-        return 1.0 if self._prices is None else self._prices.least
+    def _min_cost(self) -> float:
+        return 1.0 if self._cost_model is None else self._cost_model.least
 
-    def _price_of(self, query: Arm | PointsQuery) -> float:
-        if self._prices is None:  # points that are no query cost nothing
-            return float(self._tracked.sets[0].kind_of(query) >= 0)
-        return self._prices.cost_of(query)
+    def _cost_of(self, query: Arm | PointsQuery) -> float:
+        if self._cost_model is None:  # points that are no query cost nothing
+            return float(self._cache.sets[0].cost_group(query) >= 0)
+        return self._cost_model.cost_of(query)
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -742,7 +749,7 @@ class SetSearch(PricedOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best
         """
         check_is_fitted(self, "bounds_")
         history = super().history_
-        if self.domain_.layout.tail != 0.0:
+        if self.domain_.layout.task_column != 0.0:
             return history
         told = self._log.told_queries()
         out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
@@ -893,11 +900,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     # -- domain -----------------------------------------------------------------------------
 
     @property
-    def _pulls(self) -> bool:
+    def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
         if self._own.arms is not None:
             return True
-        return self._pulls_in_a_box and self._own.queries is None and self._own.targets is None
+        return (
+            self._targets_are_queries_in_box
+            and self._own.queries is None
+            and self._own.targets is None
+        )
 
     def _domain(self) -> np.ndarray | None:
         own = self._own
@@ -906,7 +917,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
         if own.arms is not None and own.bounds is not None:
             raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
-        if not self._pulls:
+        if not self._targets_are_queries:
             given = given_sets(own.queries, own.targets, self._actions)
             bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
         return self._with_contexts(bounds)
@@ -927,9 +938,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
-        if self._actions is not None and not self._pulls:
+        if self._actions is not None and not self._targets_are_queries:
             self._check_settings(self._actions, self._own.bounds, "bounds")
-        if differs(self._own.alpha) and self._pulls and self._own.arms is None:
+        if differs(self._own.alpha) and self._targets_are_queries and self._own.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
                 f"{self._own.alpha!r}"
@@ -942,7 +953,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self._own.arms,
             self._own.queries,
             self._own.targets,
-            self._pulls,
+            self._targets_are_queries,
             self.bounds_,
             self._n_context,
             self._space,
@@ -951,15 +962,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         seed = self._draw_seed()
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
-        self._find_prices(sets[0])
+        self._set_costs(sets[0])
         self._start_surrogate(kernel, feedback.n_columns, seed)
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
             self._gp.evaluate_afresh()
-        self._wanted = Wanted.of(sets, feedback, self._prices)
+        self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(
-            Tracked(sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0)
+            PosteriorCache(
+                sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
+            )
         )
 
     def _default_prior(self) -> Prior:
@@ -978,7 +991,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
 def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
     """Return the number of the first of the best values, among some of them if given."""
-    return first_best(values) if slots is None else int(slots[first_best(values[slots])])
+    return argmax_first(values) if slots is None else int(slots[argmax_first(values[slots])])
 
 
 def rows_among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:

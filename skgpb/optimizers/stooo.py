@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._ties import first_best
+from skgpb._core._ties import argmax_first
 from skgpb._typing import (
     Bounds,
     Direction,
@@ -143,9 +143,9 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     _query_type = Cell
     _sides = "any"
-    _rules = ("paper",)
+    _methods = ("paper",)
     # The width is a worst case over bounded rewards: it knows no variance.
-    _told_noise = 0.0
+    _default_noise_variance = 0.0
 
     _parameter_constraints = CUTTING | {
         "feedback": [StrOptions({"center", "average", "integral"})],
@@ -193,27 +193,27 @@ class StoOOOptimizer(FreeChoice[Cell]):
     def _best(self) -> Cell:
         nodes = self.domain_.deepest_expanded
         means = [self._mean_of_node(node) for node in nodes.tolist()]
-        return self.domain_.cell(int(nodes[first_best(np.array(means))]))
+        return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
 
     @overload
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: None = None, side: None = None
+        self, method: RuleOfChoice | None = None, *, context: None = None, side: None = None
     ) -> Cell: ...
 
     @overload
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: None = None, side: Sides
+        self, method: RuleOfChoice | None = None, *, context: None = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, rule: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
+        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
     ) -> Cell | Region:
         """Return the best cell found so far.
 
         Parameters
         ----------
-        rule : {"paper"}, default=None
+        method : {"paper"}, default=None
             The paper's, which None stands for too: there is no posterior.
         context : None
             There are no contexts here.
@@ -228,8 +228,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         query : Cell or Region
         """
         if side is None:
-            return super().recommend(rule, context=context)
-        self._checked_rule(rule)
+            return super().recommend(method, context=context)
+        self._checked_method(method)
         self._without_context(context)
         self._check_informed()
         if self._own.pool is not None:
@@ -284,8 +284,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         ):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 
-    def _reread(self) -> None:
-        super()._reread()
+    def _params_changed(self) -> None:
+        super()._params_changed()
         self._delta = given_diameter(self._own.diameter, self.max_depth_ + 2)
 
     def _begin(self) -> None:
@@ -294,7 +294,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
             self.bounds_, cutting.depth(self.n_features_in_)
         )
         self._tree = self.domain_.tree
-        self._reread()
+        self._params_changed()
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _snapshot(self) -> dict[str, Any]:
@@ -306,7 +306,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         self.domain_._restore(snapshot["partition"], self._record.n_told)
         self._outside = rows_of(snapshot["outside"])
 
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""
         self._record.n_fitted = len(X)
         self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))

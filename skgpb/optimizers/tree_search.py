@@ -205,7 +205,7 @@ class TreeSearch(PartitionSearch):
         node = self.domain_.node_of(query)
         slot = self._tree.node(node)[2] if node >= 0 else -1
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
         if node >= 0:
             self._tree.record(node, reward)
         leaves = self._leaves(self._gp, self._record.n_told + 1, asked=node)

@@ -70,7 +70,7 @@ class Widths:
     # -- whether they hold --------------------------------------------------------------------
 
     @property
-    def unfounded(self) -> str | None:
+    def invalid_reason(self) -> str | None:
         """Reason why the widths are not guaranteed, None if they are."""
         if self.from_pairs:
             return "what a query averages is learned from pairs"
@@ -86,10 +86,10 @@ class Widths:
 
     def warn_if_unfounded(self) -> None:
         """Warn if the widths are not guaranteed."""
-        if self.unfounded is not None:
+        if self.invalid_reason is not None:
             warn(
                 f"widths for functions of norm at most {self.guarantee.norm_bound!r} are not "
-                f"guaranteed here: {self.unfounded}",
+                f"guaranteed here: {self.invalid_reason}",
                 GuaranteeWarning,
             )
 

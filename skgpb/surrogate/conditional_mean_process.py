@@ -354,7 +354,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @property
     @locked
     def wild_factors(self) -> dict[int, float]:
-        """Numbers of the wild observations, and the factors of their noise variances."""
+        """Numbers of the outliers, and the factors of their noise variances."""
         return dict(self._model.samples.factors) if hasattr(self, "_model") else {}
 
     @property
@@ -545,7 +545,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self.kernel_.mean_of(rows, checked_mean(mean))
 
     def _checked(self, rows: np.ndarray, z: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
-        given = self._model.told_noise if alpha is None else alpha
+        given = self._model.default_noise_variance if alpha is None else alpha
         learned = self._model.options.noise is None
         single = len(rows) == 1 and isinstance(z, float) and isinstance(given, float)
         usual = single and (0.0 <= given < inf or (learned and isnan(given)))

@@ -59,7 +59,7 @@ def largest_expected(
     risk : float
         Probability with which one of them may.
     learned : bool
-        Whether the scale of f or of the noise was learned from these answers. One wild answer then
+        Whether the scale of f or of the noise was learned from these answers. One outlier then
         makes all deviations larger, its own among them, and the bound is that of studentised
         residuals.
     n_answered : int, default=None
@@ -111,7 +111,7 @@ def explains_nothing(gp: GaussianProcess) -> bool:
     return bool(errors @ errors >= by_mean @ by_mean)
 
 
-def takes_roughness_for_noise(gp: GaussianProcess, noise: float) -> bool:
+def lacks_fit(gp: GaussianProcess, noise: float) -> bool:
     """Return whether most of a noise variance is variation of f between queries.
 
     Answers to the same query then agree much better than the noise lets expect. This is a test for
@@ -179,7 +179,7 @@ class Criticism:
     repeats_fit: bool = True
 
     @property
-    def wild(self) -> np.ndarray:
+    def outliers(self) -> np.ndarray:
         """Indices of the distinct queries whose residuals are too large, the largest first."""
         order = np.argsort(-self.sizes, kind="stable")
         return self.first + order[self.sizes[order] > self.most]
@@ -269,11 +269,11 @@ def about_contradiction(
         if knows_noise:
             return f"the answers contradict the model: {said}; alpha=None learns it"
     else:
-        wild = found.wild
-        some = "one answer differs" if len(wild) == 1 else f"{len(wild)} answers differ"
+        outliers = found.outliers
+        some = "one answer differs" if len(outliers) == 1 else f"{len(outliers)} answers differ"
         said = (
             f"{some} from the prediction that all others give, {worst} "
-            f"by {found.size_of(int(wild[0])):.3g} standard deviations, under kernel "
+            f"by {found.size_of(int(outliers[0])):.3g} standard deviations, under kernel "
             f"{kernel} and {known}"
         )
     return f"the answers contradict the model: {said}; " + (
@@ -285,7 +285,7 @@ def about_contradiction(
     )
 
 
-def about_wild(n: int, worst: str, variance: float) -> str:
+def about_outliers(n: int, worst: str, variance: float) -> str:
     """Say that n answers count little; the name and the noise variance of the worst."""
     some = "one answer is" if n == 1 else f"{n} answers are"
     return (

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from skgpb.surrogate.criticism import explains_nothing, takes_roughness_for_noise
+from skgpb.surrogate.criticism import explains_nothing, lacks_fit
 from skgpb.surrogate.exactness import EXACT, REPEATS, repeats_agree
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING
@@ -140,16 +140,16 @@ class Diagnosis:
             return ""
         if explains_nothing(self.process):
             return "the model predicts an answer from all others no better than their mean does"
-        if takes_roughness_for_noise(self.process, self.noise_variance):
+        if lacks_fit(self.process, self.noise_variance):
             return "most of what counts as noise is variation of f between queries"
         return ""
 
     @property
-    def rule(self) -> Literal["seen", "independent", "posterior"]:
+    def rule(self) -> Literal["best_observed", "shrinkage", "posterior"]:
         """The rule by which a query is recommended, if queries are what is to be found."""
         if self.noise == "none":
-            return "seen"
-        return "independent" if self.lack_of_fit else "posterior"
+            return "best_observed"
+        return "shrinkage" if self.lack_of_fit else "posterior"
 
     @cached_property
     def repeats_agree(self) -> bool:

@@ -30,7 +30,7 @@ DENSE = 1000
 # Beyond it, the largest number of columns of a pivoted Cholesky factor;
 MAX_RANK = 512
 # there are fewer if the rest of every variance is below this share of the largest.
-NEGLIGIBLE = 1e-11
+NEGLIGIBLE_EIGENVALUE = 1e-11
 # Variance, as a share of the largest of the prior, that is added so that rounding leaves a Cholesky
 # factor: where answers are noisy a tenth of it is enough.
 ADDED = 1e-12
@@ -74,7 +74,7 @@ class PriorRoot:
             self.rest: np.ndarray | None = None
             return
         variances = gp.variance(functionals)
-        negligible = NEGLIGIBLE * variances.max()
+        negligible = NEGLIGIBLE_EIGENVALUE * variances.max()
         factor, pivots, rest = pivoted_cholesky(
             lambda i: gp.covariance(functionals.one(i), functionals)[0],
             variances,
@@ -111,7 +111,7 @@ def posterior_root(
     start : int, default=0
         Number of the first of them.
     falls : ndarray of shape (p, m), default=None
-        Reductions by pending answers, as :func:`~skgpb.surrogate.pairs.pending_falls` has them.
+        Reductions by pending answers, as :func:`~skgpb.surrogate.pairs.pending_downdate` has them.
     """
     tracked = Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked
     m = len(tracked)

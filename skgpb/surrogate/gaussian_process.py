@@ -103,7 +103,7 @@ class GaussianProcess:
     offset: float
     scale: float
     # Whether tracked functionals may follow an observation of one of them when they are needed.
-    lazily: bool = False
+    lazy: bool = False
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class GaussianProcess:
         single = self.tracked.one(slot)
         if self.white:
             noise += self.white_noise(single)[0]
-        if self.lazily:
+        if self.lazy:
             self.posterior.source = self._later_covariances
             prior: Any = float(self.variance(single)[0])
         else:
@@ -366,7 +366,7 @@ class GaussianProcess:
         )
         return out
 
-    def imagine(self, blocks: list[np.ndarray], noises: Iterable[float]) -> Self:
+    def fantasize(self, blocks: list[np.ndarray], noises: Iterable[float]) -> Self:
         """Return a copy that has observed its own means at further functionals.
 
         Means stay, variances shrink exactly as they will whatever the answers are: the
@@ -537,7 +537,7 @@ class GaussianProcess:
 
         Return False, and change nothing, if that needs more jitter.
         """
-        if self.lazily:
+        if self.lazy:
             return self.posterior.append_lazily(slot, prior, noise, y, jitter)
         return self.posterior.append_tracked(slot, prior, noise, y, jitter)
 
@@ -609,7 +609,7 @@ class GaussianProcess:
     def _afresh(self, kernel: Kernel, samples: Merged, offset: float, scale: float) -> Self:
         """Condition a new process on the same functionals, with the same tracked ones."""
         out = type(self)(kernel, self.n_columns, self.origin, self.sizes)
-        out.offset, out.scale, out.lazily = offset, scale, self.lazily
+        out.offset, out.scale, out.lazy = offset, scale, self.lazy
         out.restore(self.observed, samples)
         out.track([self.tracked[i] for i in range(len(self.tracked))])
         out._number_at = dict(self._number_at)

@@ -62,7 +62,7 @@ SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
 # Known noise variances are taken to be at least so large, in units of the variance of the answers.
 LEAST_NOISE = 1e-10
 # Relative precision of a log density with priors that is worth searching for.
-ENOUGH = 1e-6
+CONVERGED = 1e-6
 # Fewest observations from which hyperparameters are learned.
 FIRST_LEARNING = 4
 # With more than 2 * SHARE functionals, further starts are first tried on SHARE of them. The search
@@ -513,7 +513,7 @@ def minimum(
     """Argument and value of one search, by an optimizer of scikit-learn's kind or by L-BFGS-B."""
     if callable(optimizer):
         return optimizer(objective, start, bounds=bounds)
-    options = {} if warn else {"ftol": ENOUGH}
+    options = {} if warn else {"ftol": CONVERGED}
     result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     if warn and result.status != 0:
         warn_user(

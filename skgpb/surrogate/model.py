@@ -2,7 +2,7 @@ r"""The model of f: its posterior, the answers behind it, and how it is learned 
 
 Everything is in the user's units, but the posterior itself, and the kernel with it, works with
 (reward - offset) / scale. In which units that is, what noise answers have that do not say theirs,
-which of them are wild, and when all of it is learned again is known here and nowhere else.
+which of them are outliers, and when all of it is learned again is known here and nowhere else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skgpb.surrogate.criticism import (
     FEWEST_LEARNED,
     Criticism,
     about_contradiction,
-    about_wild,
+    about_outliers,
     risk_of_check,
 )
 from skgpb.surrogate.diagnosis import Diagnosis
@@ -37,7 +37,6 @@ from skgpb.surrogate.exactness import (
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.independent import independent_means
 from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -51,10 +50,11 @@ from skgpb.surrogate.likelihood import (
     noise_prior,
 )
 from skgpb.surrogate.models import Models
+from skgpb.surrogate.outliers import MAX_OUTLIERS_AT_ONCE, OUTLIER_SPREAD, OUTLIER_Z, find_outliers
 from skgpb.surrogate.samples import Samples, ScaledSamples
 from skgpb.surrogate.schedule import Schedule
+from skgpb.surrogate.shrinkage import shrinkage_means
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
-from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
 
 # Smoothness of a kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
@@ -91,7 +91,7 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
-class Habits:
+class LearningPolicy:
     """Rules of learning that depend on what is observed; see decision D-H47.
 
     Attributes
@@ -103,7 +103,7 @@ class Habits:
         Whether the units are those of all answers, and one answer gives its size as the scale. Else
         each distinct query counts once, because the best are asked again and again.
     learns_at_once : bool
-        Whether learning is due at once if an answer may be wild, or if answers may be exact.
+        Whether learning is due at once if an answer may be an outlier, or if answers may be exact.
     """
 
     starts_afresh: bool = False
@@ -112,11 +112,11 @@ class Habits:
 
 
 #: If answers are averages over random inputs, which say little of f each.
-OF_AVERAGES = Habits(starts_afresh=True, counts_answers=True, learns_at_once=False)
+POLICY_OF_AVERAGES = LearningPolicy(starts_afresh=True, counts_answers=True, learns_at_once=False)
 
 
 @dataclass(frozen=True)
-class Learned:
+class Hyperparameters:
     """Values that were learned from all answers.
 
     Attributes
@@ -129,8 +129,8 @@ class Learned:
         Noise variance of answers that do not say theirs, in units of the process.
     smoothness : float or None
         That of the Matérn kernel, where it was chosen.
-    wild : dict
-        Numbers of the wild answers, and what their noise variances are multiplied by.
+    outliers : dict
+        Numbers of the outliers, and what their noise variances are multiplied by.
     """
 
     center: float
@@ -138,13 +138,13 @@ class Learned:
     theta: np.ndarray
     noise: float
     smoothness: float | None = None
-    wild: Mapping[int, float] = field(default_factory=dict)
+    outliers: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Learned:
+    def of(cls, values: Mapping[str, Any]) -> Hyperparameters:
         """Return what a saved run has learned, if that can be."""
-        out = cls(**{**values, "wild": dict(values.get("wild", ()))})
-        numbers = np.array([out.center, out.scale, out.noise, *out.theta, *out.wild.values()])
+        out = cls(**{**values, "outliers": dict(values.get("outliers", ()))})
+        numbers = np.array([out.center, out.scale, out.noise, *out.theta, *out.outliers.values()])
         if "smoothness" in values and out.smoothness not in SMOOTHNESS:
             raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {values}")
         finite = numbers.dtype.kind in "fi" and np.isfinite(numbers).all()
@@ -157,8 +157,8 @@ class Learned:
         out = {name: getattr(self, name) for name in ("center", "scale", "theta", "noise")}
         if self.smoothness is not None:
             out["smoothness"] = self.smoothness
-        if self.wild:
-            out["wild"] = list(self.wild.items())
+        if self.outliers:
+            out["outliers"] = list(self.outliers.items())
         return out
 
 
@@ -233,20 +233,20 @@ class Model:
         origin: np.ndarray | None = None,
         seed: Any = None,
         typical: float | None = None,
-        habits: Habits = Habits(),  # it is frozen
+        learning_policy: LearningPolicy = LearningPolicy(),  # it is frozen
     ) -> None:
         self.options: ModelOptions = options
         self.prior: Prior | None = prior
         self.usual_noise: tuple[float, float] = usual_noise
         self.seed: Any = seed
         self.typical: float | None = typical
-        self.habits: Habits = habits
+        self.learning_policy: LearningPolicy = learning_policy
         self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self.samples: Samples = Samples()
         self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
         self.n_learned: int = 0
         self.first_theta: np.ndarray = kernel.theta
-        self.found: Learned | None = None
+        self.found: Hyperparameters | None = None
         self.contradicted: str = ""
         self._diagnosed: tuple[Any, Any] = None, None
         self._begun = False
@@ -299,7 +299,7 @@ class Model:
     # -- noise and units ----------------------------------------------------------------------
 
     @property
-    def told_noise(self) -> float:
+    def default_noise_variance(self) -> float:
         """Noise variance of an answer that does not say its own; NaN if it is learned."""
         return nan if self.options.noise is None else self.options.noise
 
@@ -394,16 +394,16 @@ class Model:
         return units_of(rewards, None if known is None else sqrt(known))
 
     def _units_by(self, samples: Samples) -> tuple[float, float]:
-        """Centre and scale of all answers but wild ones."""
-        if self.habits.counts_answers:
+        """Centre and scale of all answers but outliers."""
+        if self.learning_policy.counts_answers:
             rewards = np.delete(np.array(samples.reward), list(samples.factors))
             center, scale = self._spread_of(rewards)
             return center, usable(max(scale, abs(center))) if len(rewards) == 1 else scale
         # Each distinct query counts once: those near the maximum are asked again and again.
         targets = self.process.posterior.targets() * self.process.scale + self.process.offset
         if samples.factors:
-            wild = [samples.functional[s] for s in samples.factors]
-            targets = np.delete(targets, wild)
+            outliers = [samples.functional[s] for s in samples.factors]
+            targets = np.delete(targets, outliers)
         return self._spread_of(targets)
 
     # -- observing ----------------------------------------------------------------------------
@@ -431,7 +431,7 @@ class Model:
         gp = self.process
         if not self._begun:
             self.begin(reward, renew)
-        alpha = self.told_noise if alpha is None else alpha
+        alpha = self.default_noise_variance if alpha is None else alpha
         noise = self.noise_of(alpha)
         if isinstance(what, np.ndarray):
             mean, std = (float(x[0]) for x in gp.moments([what], std=True))
@@ -442,13 +442,13 @@ class Model:
             number = gp.observe_tracked(what, reward, noise)
         self.samples.append(number, reward, alpha)
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
-        if not self.habits.learns_at_once:
+        if not self.learning_policy.learns_at_once:
             return before
         if learns_noise and len(gp.observed) >= FEWEST_LEARNED:
             error = (reward - gp.offset) / gp.scale - before[0]
-            far = error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
-            if far and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1]):
-                # Whether it is wild is known once the model was learned without it.
+            far = error * error > OUTLIER_Z * OUTLIER_Z * (before[1] + noise / gp.scale**2)
+            if far and abs(error) > OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
+                # Whether it is an outlier is known once the model was learned without it.
                 self.schedule.learn_soon()
         again = learns_noise and number < len(gp.observed) - 1
         may_be_exact = again and self.prior is not None and self.noise > EXACT
@@ -493,7 +493,9 @@ class Model:
         elif self.options.noise is None:
             self.noise = NOISE * self._unit()
         if len(rewards):
-            self.observe_rows(rows, rewards, np.full(len(rows), self.told_noise), asked=False)
+            self.observe_rows(
+                rows, rewards, np.full(len(rows), self.default_noise_variance), asked=False
+            )
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -502,7 +504,7 @@ class Model:
         """True if the model is to be learned now."""
         return self.n_answers >= self.schedule.learning_due
 
-    def learned(self, values: Learned | None = None) -> Model:
+    def learned(self, values: Hyperparameters | None = None) -> Model:
         """Return the model with units, hyperparameters and noise learned from all answers.
 
         Parameters
@@ -513,8 +515,8 @@ class Model:
         out = copy(self)
         out.schedule = copy(self.schedule)
         out.schedule.learned(self.n_answers)
-        found, process = out._robustly() if values is None else (values, None)
-        out.samples = self.samples.with_factors(found.wild)
+        found, process = out._fit_robust() if values is None else (values, None)
+        out.samples = self.samples.with_factors(found.outliers)
         out.process = out._process_of(found, out.samples) if process is None else process
         out.noise, out._own_share = found.noise, out._error_of(out.process.kernel)
         out.found, out.n_learned = found, self.n_learned + 1
@@ -524,38 +526,38 @@ class Model:
             out.schedule.check_due = self.n_answers
         return out
 
-    def _robustly(self) -> tuple[Learned, GaussianProcess | None]:
-        """Learn, and again without answers that are wild under what was learned.
+    def _fit_robust(self) -> tuple[Hyperparameters, GaussianProcess | None]:
+        """Learn, and again without answers that are outliers under what was learned.
 
         With what was learned comes the process of it, if there is one already.
         """
         samples, cleared = self.samples, set[int]()
         if samples.factors:
             # Answers that turn out to be exact are all believed.
-            all_believed = self._most_probable(samples.with_factors({}))
+            all_believed = self._fit_map(samples.with_factors({}))
             if not self._judges(all_believed):
                 return all_believed, None
-        for _ in range(MOST_AT_ONCE):
+        for _ in range(MAX_OUTLIERS_AT_ONCE):
             factors = samples.factors
-            found = replace(self._most_probable(samples), wild=factors)
+            found = replace(self._fit_map(samples), outliers=factors)
             if not (judges := self._judges(found)) and not factors:
                 break
             usual = samples.with_factors({}).scaled(found.center, found.scale)
             process = self._process_of(found, samples)
-            wild = wild_answers(process, usual, found.noise, factors, cleared)
+            outliers = find_outliers(process, usual, found.noise, factors, cleared)
             if not judges:
-                # All others are exact; what is left to say is how far the wild ones are off.
-                wild = {s: factor for s, factor in wild.items() if s in factors}
-            if wild == factors:
+                # All others are exact; what is left to say is how far the outliers are off.
+                outliers = {s: factor for s, factor in outliers.items() if s in factors}
+            if outliers == factors:
                 return found, process
-            if wild.keys() == factors.keys():
-                return replace(found, wild=wild), None
-            cleared |= factors.keys() - wild.keys()
-            samples = samples.with_factors(wild)
+            if outliers.keys() == factors.keys():
+                return replace(found, outliers=outliers), None
+            cleared |= factors.keys() - outliers.keys()
+            samples = samples.with_factors(outliers)
         return found, None
 
-    def _judges(self, found: Learned) -> bool:
-        """Return whether answers may be wild: noise was learned, and there is some.
+    def _judges(self, found: Hyperparameters) -> bool:
+        """Return whether answers may be an outlier: noise was learned, and there is some.
 
         An error of the kernel itself may explain any answer.
         """
@@ -566,7 +568,7 @@ class Model:
             and found.noise > EXACT * self._unit()
         )
 
-    def _process_of(self, found: Learned, samples: Samples) -> GaussianProcess:
+    def _process_of(self, found: Hyperparameters, samples: Samples) -> GaussianProcess:
         """Return the process of all answers with what was learned."""
         center, scale = found.center, found.scale
         own = self._own_noise(samples, scale)
@@ -577,7 +579,7 @@ class Model:
             kernel = of_smoothness(kernel, found.smoothness)
         return self.process.relearned(found.theta, merged, center, scale, kernel)
 
-    def _most_probable(self, samples: Samples) -> Learned:
+    def _fit_map(self, samples: Samples) -> Hyperparameters:
         """Units of the rewards and hyperparameters, learned from all that was observed."""
         gp, prior = self.process, self.prior
         ours = prior is not None and is_of_matern(gp.kernel)
@@ -586,12 +588,12 @@ class Model:
         if self.standardizes:
             center, scale = self._units_by(samples)
         theta, scaled = kernel.theta, samples.scaled(center, scale)
-        found = Learned(center, scale, theta, self.noise)
+        found = Hyperparameters(center, scale, theta, self.noise)
         learning = self._learning(kernel, scaled, prior)
         if self.schedule.learned_at < FIRST_LEARNING or not learning.learns:
             return found
         starts = [(theta, 0.0 if learning.noise_prior is None else log(self.noise))]
-        if self.habits.starts_afresh:
+        if self.learning_policy.starts_afresh:
             first = self.first_theta if prior is None else prior.center
             starts = [(first, learning.usual_noise)]
         elif prior is not None:
@@ -619,7 +621,7 @@ class Model:
             return replace(found, smoothness=SMOOTHEST)
         return replace(found, **vars(exact))
 
-    def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Learned:
+    def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Hyperparameters:
         """Return what is most probable in given units, from however few answers.
 
         Parameters
@@ -632,7 +634,7 @@ class Model:
         """
         kernel, samples = self.process.kernel, self.samples
         scaled = samples.scaled(center, scale)
-        found = Learned(center, scale, kernel.theta, self.noise, wild=samples.factors)
+        found = Hyperparameters(center, scale, kernel.theta, self.noise, outliers=samples.factors)
         learning = self._learning(kernel, scaled, prior)
         if not learning.learns:
             return found
@@ -657,8 +659,8 @@ class Model:
         samples: Samples,
         scaled: ScaledSamples,
         starts: list[tuple[np.ndarray, float]],
-        before: Learned,
-    ) -> Learned:
+        before: Hyperparameters,
+    ) -> Hyperparameters:
         """Return ``before`` with what searches from some starts find."""
         gp, own = self.process, self._own_noise(samples, before.scale)
         theta, noise = learning.most_probable(
@@ -688,7 +690,7 @@ class Model:
         if not blocks:
             return self.process
         usual = self.alpha + self.own_noise
-        return self.process.imagine(blocks, noises or [usual] * len(blocks))
+        return self.process.fantasize(blocks, noises or [usual] * len(blocks))
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -706,9 +708,9 @@ class Model:
         beware = {"beware": self.contradicted} if self.contradicted else {}
         return self.diagnosis.in_words() | beware
 
-    def independent_means(self) -> np.ndarray:
+    def shrinkage_means(self) -> np.ndarray:
         """Posterior means of the functionals in units of their own, if nothing connects them."""
-        return independent_means(np.array(self.samples.functional), np.array(self.samples.reward))
+        return shrinkage_means(np.array(self.samples.functional), np.array(self.samples.reward))
 
     def possible(self, gp: GaussianProcess) -> Callable[[float], Models] | None:
         """Return the factory of models that fit the answers; None with a given kernel.
@@ -748,10 +750,10 @@ class Model:
         if not self.schedule.compares(self.n_answers):
             return ""
         risk, before = risk_of_check(self.schedule.n_checks), self.contradicted
-        self.contradicted = self._about_wild(name)
+        self.contradicted = self._about_outliers(name)
         found = Criticism.of(self.process, risk, self.learns)
         if found.contradicts:
-            worst = self._name_of(int(found.wild[0]), name) if found.repeats_fit else ""
+            worst = self._name_of(int(found.outliers[0]), name) if found.repeats_fit else ""
             self.contradicted = about_contradiction(
                 found,
                 worst,
@@ -763,14 +765,14 @@ class Model:
             )
         return "" if before else self.contradicted
 
-    def _about_wild(self, name: Callable[[int], str | None]) -> str:
+    def _about_outliers(self, name: Callable[[int], str | None]) -> str:
         """Say which answers count little, if there are any."""
         factors = self.samples.factors
         if not factors:
             return ""
         worst = max(factors, key=lambda s: factors[s])
         what = self._name_of(self.samples.functional[worst], name)
-        return about_wild(len(factors), what, factors[worst] * self.alpha)
+        return about_outliers(len(factors), what, factors[worst] * self.alpha)
 
     def _name_of(self, number: int, name: Callable[[int], str | None]) -> str:
         """Name the distinct functional of a number."""
@@ -791,7 +793,7 @@ class Model:
             "contradicted": self.contradicted,
         }
 
-    def restored(self, snapshot: dict[str, Any], learned: list[Learned]) -> Model:
+    def restored(self, snapshot: dict[str, Any], learned: list[Hyperparameters]) -> Model:
         """Return what the model of a snapshot was, in one factorisation.
 
         Parameters
@@ -808,8 +810,8 @@ class Model:
             kernel = kernel.clone_with_theta(each.theta)
         out.process = self.process.after(snapshot["process"], kernel)
         out.found, out.n_learned = (learned[-1] if learned else None), len(learned)
-        wild = dict(out.found.wild) if out.found is not None else {}
-        out.samples = Samples.of(snapshot["samples"], len(out.process.observed), wild)
+        outliers = dict(out.found.outliers) if out.found is not None else {}
+        out.samples = Samples.of(snapshot["samples"], len(out.process.observed), outliers)
         out.noise = float(snapshot["noise"])
         out.schedule = self.schedule.at(snapshot["schedule"])
         out._own_share = out._error_of(kernel)

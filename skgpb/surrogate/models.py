@@ -48,7 +48,7 @@ OF_ROUGHEST = 2.0
 # this deviation some dozens of answers overrule the median, with half of it fewer runs stop.
 OF_EPSILON, AMPLITUDE_SPREAD = 2.0, 0.5
 # Models with less than this fraction of the total weight are left out.
-NEGLIGIBLE = 0.01
+NEGLIGIBLE_WEIGHT = 0.01
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Models:
                 every.append((weight + known, kernel.clone_with_theta(x[: len(theta)]), further))
         values = np.array([weight for weight, _, _ in every])
         weights = np.exp(values - values.max())
-        kept = np.flatnonzero(weights >= NEGLIGIBLE * weights.sum()).tolist()
+        kept = np.flatnonzero(weights >= NEGLIGIBLE_WEIGHT * weights.sum()).tolist()
         processes = [_conditioned(gp, samples, *every[i][1:]) for i in kept]
         return cls(processes, weights[kept] / weights[kept].sum())
 

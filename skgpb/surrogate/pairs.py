@@ -17,7 +17,7 @@ from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 BLOCK = 2**22
 
 
-def pending_falls(
+def pending_downdate(
     gp: GaussianProcess, blocks: list[np.ndarray], noises: Sequence[float] | np.ndarray
 ) -> np.ndarray:
     """Return the reduction of all covariances by answers to some functionals, for any answers.

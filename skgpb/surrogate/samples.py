@@ -116,7 +116,7 @@ class Samples:
     share : list of float
         Multiples of the unknown noise variance, where it is to be learned.
     factors : dict
-        Numbers of the wild answers, and what their noise variances are multiplied by.
+        Numbers of the outliers, and what their noise variances are multiplied by.
     values : set of int
         Numbers of those that are values of f, about which no kernel has an error of its own.
     """

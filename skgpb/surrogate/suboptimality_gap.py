@@ -27,7 +27,7 @@ LEFT_OUT = 0.01
 # Beyond this number a sum of probabilities replaces the joint probability.
 MOST_RIVALS = 10_000
 # Variance, as a share of the largest, that draws may leave out.
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_GAP = 1e-6
 # Steps by which a number is found that has a probability.
 BISECTIONS = 60
 # Up to so many rivals, all covariances are computed at once and not column by column (8 MB).
@@ -210,7 +210,7 @@ class SuboptimalityGap:
         if self._columns is None:
             raise ValueError("cannot draw: the covariances of the differences are not known")
         mean, var = self.mean[some], self.std[some] ** 2
-        negligible = NEGLIGIBLE * float(var.max())
+        negligible = NEGLIGIBLE_GAP * float(var.max())
         factor, _, _ = pivoted_cholesky(
             self._columns(some), var, len(some), lambda left: left.max() <= negligible
         )

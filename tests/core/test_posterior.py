@@ -167,8 +167,8 @@ def test_rows_behind_are_brought_up_by_whatever_reads_or_changes_them():
         s.check()
 
 
-@pytest.mark.parametrize("lazily", [False, True])
-def test_known_moments_need_rows_only_where_rows_are_read_or_changed(lazily):
+@pytest.mark.parametrize("lazy", [False, True])
+def test_known_moments_need_rows_only_where_rows_are_read_or_changed(lazy):
     def later(slots, first):
         solved.extend(slots.tolist())
         return KERNEL(s.T[slots], np.array(s.X)[first:])
@@ -190,14 +190,14 @@ def test_known_moments_need_rows_only_where_rows_are_read_or_changed(lazily):
     for slot in (2, 5, 7):
         s.append_tracked(slot, 0.1)
     s.p.source = later
-    if lazily:
+    if lazy:
         assert s.p.append_lazily(9, 1.0, 0.1, 0.4)
         s.X.append(s.T[9])
         s.log(s.T[9], 0.4, 0.1)
     told, known = (s.X, s.rows, s.y, s.noise), s.p.known_moments()
     assert not solved
     mean, var = s.p.tracked_mean(), s.p.tracked_var()
-    assert len(solved) == 12 * lazily
+    assert len(solved) == 12 * lazy
     calls = [
         (lambda s: s.append_tracked(1, 0.2), True),
         (lambda s: s.append(np.array([0.1, 0.9]), 0.2), True),
@@ -216,7 +216,7 @@ def test_known_moments_need_rows_only_where_rows_are_read_or_changed(lazily):
             assert {*solved} == {*range(12)}
             s.check()
         else:
-            assert len(solved) <= 12 * lazily
+            assert len(solved) <= 12 * lazy
             assert_allclose(s.p.tracked_mean(), mean, rtol=0, atol=1e-14)
             assert_allclose(s.p.tracked_var(), var, rtol=0, atol=1e-14)
             s.append_tracked(1, 0.2)

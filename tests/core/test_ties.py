@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skgpb._core._ties import (
-    beats,
-    first_best,
+    argmax_first,
+    exceeds,
     first_of_rows,
     largest_first,
     levelled,
@@ -37,29 +37,29 @@ def test_scores_in_units_of_the_surrogate_tie_within_that_unit_or_their_own_size
 @pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-3, 1.0, 1e5, 1e200])
 def test_which_score_of_a_rule_is_the_best_does_not_depend_on_its_unit(unit):
     scores = np.array([0.2, 0.5, 0.9, 0.9 + 1e-12, 0.9 - 1e-12, 0.9 - 1e-6])
-    assert first_best(unit * scores) == 2
+    assert argmax_first(unit * scores) == 2
     assert_array_equal(tied(unit * scores), [2, 3, 4])
     assert_array_equal(
         np.unique(levelled(unit * scores)), unit * np.array([0.2, 0.5, *scores[5:3:-1]])
     )
     size = size_of(unit * scores)
-    assert beats(unit * 0.9, unit * 0.5, size)
-    assert not beats(unit * scores[3], unit * scores[2], size)
+    assert exceeds(unit * 0.9, unit * 0.5, size)
+    assert not exceeds(unit * scores[3], unit * scores[2], size)
 
 
 def test_scores_of_no_size_all_tie():
-    assert first_best(np.zeros(3)) == 0
+    assert argmax_first(np.zeros(3)) == 0
     assert_array_equal(tied(np.zeros(3)), [0, 1, 2])
     assert size_of(np.array([-INF, 0.25, -0.5])) == 0.5
-    assert not beats(0.0, 0.0)
+    assert not exceeds(0.0, 0.0)
 
 
 def test_infinite_scores_tie_with_none_but_their_like():
     scores = np.array([-INF, 1.0, -INF, INF, 1.0 + 1e-12])
-    assert first_best(scores) == 3
+    assert argmax_first(scores) == 3
     assert_array_equal(levelled(scores), [-INF, 1.0, -INF, INF, 1.0])
-    assert beats(0.0, -INF) and beats(INF, 1e300) and not beats(-INF, -INF)
-    assert not beats(np.nan, 0.0)
+    assert exceeds(0.0, -INF) and exceeds(INF, 1e300) and not exceeds(-INF, -INF)
+    assert not exceeds(np.nan, 0.0)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-5, 1e9])
@@ -85,7 +85,7 @@ TWINS = np.array([0.1, 0.7, 0.4, 0.7, 0.4, 0.1, 0.7, 0.2])
 @pytest.mark.parametrize(
     "choice",
     [
-        first_best,
+        argmax_first,
         tied,
         lambda scores: np.argsort(-levelled(scores), kind="stable"),
         lambda scores: largest_first(scores, 4),

@@ -147,12 +147,12 @@ def test_noise_has_the_variance_that_is_told(delta):
 
 
 def test_values_beyond_the_range_count_as_its_ends():
-    wild = VALUES.copy()
-    wild[0], wild[-1] = -1e300, 1e300
+    outliers = VALUES.copy()
+    outliers[0], outliers[-1] = -1e300, 1e300
     tame = VALUES.copy()
     tame[0], tame[-1] = 0.0, 10.0
     group = np.arange(N)
-    assert make(wild).answer(group) == make(tame).answer(group)
+    assert make(outliers).answer(group) == make(tame).answer(group)
 
 
 @pytest.mark.parametrize("delta", DELTAS)

@@ -73,7 +73,7 @@ def test_arms_of_other_sets_are_refused(arm):
 
 def candidates(n=64, slope=0.0):
     box = BoxCandidates(BOUNDS, n, None, seed=3)
-    assert box.lay_out(1, 0.1, lambda: slope)
+    assert box.make_candidates(1, 0.1, lambda: slope)
     return box
 
 
@@ -82,7 +82,7 @@ def test_candidates_are_the_grid_of_theorem_2_while_they_can():
     np.testing.assert_array_equal(np.unique(box.rows[:, 1]), [0.0, 3.0])
     assert len(box) == 4
     # ceil(d t^2 b sqrt(log(d / theta))) points per axis, b = sqrt(2) slope, d = 2, theta = 0.1
-    assert box.lay_out(2, 0.1, lambda: 0.3)
+    assert box.make_candidates(2, 0.1, lambda: 0.3)
     assert len(box) == np.ceil(8 * np.sqrt(2) * 0.3 * np.sqrt(np.log(20))) ** 2 == 36
     assert not box.adaptive
 
@@ -91,10 +91,10 @@ def test_candidates_that_are_too_many_are_spread_and_a_quarter_follows():
     box = candidates(slope=1e3)
     assert box.adaptive and len(box) == 64
     before = box.rows
-    assert not box.lay_out(2, 0.1, lambda: 1e3)
+    assert not box.make_candidates(2, 0.1, lambda: 1e3)
     points = np.array([[0.2, 2.0], [5.0, 1.0], [-0.5, 0.5]])
     best = Known(points, np.array([0.0, 2.0, 1.0]))
-    moved = box.follow(best, np.random.default_rng(0))
+    moved = box.resample(best, np.random.default_rng(0))
     np.testing.assert_array_equal(moved, np.arange(48, 64))
     np.testing.assert_array_equal(box.rows[:48], before[:48])
     # The best first, those outside the box at its face.
@@ -106,11 +106,11 @@ def test_candidates_move_in_turn_and_the_best_points_stay():
     box, rng = candidates(slope=1e3), np.random.default_rng(0)
     points, values = rng.uniform(*BOUNDS.T, (30, 2)), rng.normal(size=30)
     best = points[np.argsort(-values)[:5]]
-    box.follow(Known(points, values, 7), rng)
+    box.resample(Known(points, values, 7), rng)
     seen = np.zeros(64, dtype=int)
     for _ in range(16):
         before = box.rows
-        moved = box.follow(Known(points, values, 7), rng)
+        moved = box.resample(Known(points, values, 7), rng)
         assert len(moved) == 7
         changed = (box.rows != before).any(axis=1)
         assert set(np.flatnonzero(changed)) <= set(moved.tolist())
@@ -131,10 +131,10 @@ def test_cells_move_in_turn_as_well():
 
     cells = FreeCells(np.full((1, 2), 0.1), np.array([[0.0, 1.0]] * 2), 256, None, [0])
     moving, rng = cells.moving.tolist(), np.random.default_rng(0)
-    assert cells.follow(Places(), rng).tolist() == moving  # at first all of them
+    assert cells.resample(Places(), rng).tolist() == moving  # at first all of them
     seen = []
     for _ in range(2 * len(moving) // N_MOVED):
-        moved = cells.follow(Places(), rng).tolist()
+        moved = cells.resample(Places(), rng).tolist()
         assert len(moved) == N_MOVED < len(moving)
         seen += moved
     assert seen == 2 * moving
@@ -146,9 +146,9 @@ def test_cells_move_in_turn_as_well():
 def test_in_many_dimensions_all_candidates_follow_unless_they_are_settings(side, d, n_local):
     space = ParameterSpace.of_bounds({f"x{a}": side for a in range(d)})
     box = BoxCandidates(space.bounds, 64, None, 0, space)
-    box.lay_out(1, 0.1, lambda: 1e3)
+    box.make_candidates(1, 0.1, lambda: 1e3)
     assert box.adaptive
-    moved = box.follow(Known(box.rows[:9], np.arange(9.0)), np.random.default_rng(0))
+    moved = box.resample(Known(box.rows[:9], np.arange(9.0)), np.random.default_rng(0))
     np.testing.assert_array_equal(moved, np.arange(64 - n_local, 64))
 
 
@@ -196,7 +196,7 @@ def test_allocations_have_parts_costs_and_boxes():
 def test_few_candidates_follow_as_many_points_as_a_quarter_of_them(n):
     box, rng = candidates(n, slope=1e3), np.random.default_rng(0)
     points = rng.uniform(*BOUNDS.T, (10, 2))
-    moved = box.follow(Known(points, np.arange(10.0)), rng)
+    moved = box.resample(Known(points, np.arange(10.0)), rng)
     assert len(box) == n
     np.testing.assert_array_equal(moved, np.arange(n - n // 4, n))
     np.testing.assert_array_equal(box.rows[moved], points[::-1][: n // 4])

@@ -141,7 +141,7 @@ def test_the_posterior_of_pool_cells_equals_the_exact_one():
         exact.log_marginal_likelihood(exact.kernel_.theta, eval_gradient=True)[1],
         atol=1e-3,
     )
-    fork = ours.process_.imagine([pool[3:30]], [0.1])
+    fork = ours.process_.fantasize([pool[3:30]], [0.1])
     assert_allclose(
         fork.posterior.tracked_mean(), ours.process_.posterior.tracked_mean(), atol=1e-10
     )

@@ -154,7 +154,7 @@ def test_postgresql_tells_the_blocks_of_tables_and_draws_rows_of_views(postgres,
         host="127.0.0.1", port=postgres, user="skgpb", password=PASSWORD, dbname="postgres"
     ) as client:
         client.execute("CREATE VIEW seen AS SELECT * FROM sales")
-    for name in ("sales", "seen"):
+    for name in ("sales", "best_observed"):
         table = IbisTable(connect(address(postgres), name), ["x1", "Shop"], "y")
         few = table.kept(10_000, 1)
         assert abs(few.n_rows - 10_000) < 3000

@@ -42,14 +42,14 @@ def test_the_score_is_the_true_average_of_the_recommended_region():
     score = bandit_scorer(25)(OPT, X, Y)
     assert score == Y[played.recommend().members].mean()
     expected = Y[played.recommend("posterior", caution=1.0).members].mean()
-    rule = {"rule": "posterior", "caution": 1.0}
+    rule = {"method": "posterior", "caution": 1.0}
     assert bandit_scorer(25, recommend=rule)(OPT, X, Y) == expected
     assert score > np.quantile(Y, 0.8)
 
 
 def test_more_queries_score_better():
     paper = clone(OPT).set_params(expansion="before")
-    rule = {"rule": "paper"}  # after one query this is the whole
+    rule = {"method": "paper"}  # after one query this is the whole
     scorers = [bandit_scorer(n, noise=0.1, n_repeats=3, recommend=rule) for n in (1, 8, 40)]
     scores = [scorer(paper, X, Y) for scorer in scorers]
     assert_allclose(scores[0], Y.mean())

@@ -532,5 +532,5 @@ def test_recommend_by_the_papers_rule_is_the_best_mean_as_well():
     player = bandit()
     play(player, 5)
     assert player.recommend("paper") == player.recommend()
-    with pytest.raises(ValueError, match="rule"):
+    with pytest.raises(ValueError, match="method"):
         player.recommend("luck")

@@ -115,22 +115,22 @@ def noisy_wave(query, rng):
     return float(np.sin(6.0 * query.points).mean()) + 0.05 * rng.standard_normal()
 
 
-@pytest.mark.parametrize("wild", [8.0, -8.0])
+@pytest.mark.parametrize("outliers", [8.0, -8.0])
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
-def test_a_wild_answer_changes_little_of_what_is_learned(cls, wild):
+def test_a_wild_answer_changes_little_of_what_is_learned(cls, outliers):
     learned = []
     for at in (None, 20):
         rng, optimizer = np.random.default_rng(0), cls(**BOX)
         for t in range(24):
             query = optimizer.ask()
-            optimizer.tell(query, noisy_wave(query, rng) + (wild if t == at else 0.0))
+            optimizer.tell(query, noisy_wave(query, rng) + (outliers if t == at else 0.0))
         learned.append((optimizer.alpha_, *np.exp(optimizer.surrogate_.kernel_.theta)))
     np.testing.assert_allclose(learned[1][1:], learned[0][1:], rtol=0.2)
     assert 0.2 * learned[0][0] < learned[1][0] < 5.0 * learned[0][0]  # 0.0025; 64 is the error's
 
 
 def test_an_answer_far_too_high_is_asked_for_again_and_believed_if_confirmed():
-    """A narrow peak is no wild answer: a second answer there says so."""
+    """A narrow peak is no outlier: a second answer there says so."""
     X = np.linspace(0.0, 1.0, 20)[:, None]
     for confirmed in (False, True):
         rng, optimizer = np.random.default_rng(0), GPUCBOptimizer(**BOX)

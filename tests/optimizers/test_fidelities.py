@@ -43,7 +43,7 @@ def test_cheap_low_fidelities_are_queried_and_the_optimum_is_found():
     # Points stand for the truth.
     at = np.array([[2.3], [2.8]])
     assert_allclose(opt.predict(at), [0.0, -0.25], atol=0.03)
-    asked = [Arm(-1, np.array([2.3, task]), Layout(1, tail=0.0)) for task in (0.0, 1.0)]
+    asked = [Arm(-1, np.array([2.3, task]), Layout(1, task_column=0.0)) for task in (0.0, 1.0)]
     assert_allclose(opt.predict_query(asked), [0.0, 0.1 * 2.3 - 1.0], atol=0.03)
 
 

@@ -232,7 +232,7 @@ def learned(cls, **settings):
 def assert_pairs_are_those_of_the_process(arms):
     process = arms.surrogate_.process_
     fresh = PairCovariances(process).covariance(process.posterior, [], [])
-    known = arms._tracked.pairs().covariance(process.posterior, [], [])
+    known = arms._cache.pairs().covariance(process.posterior, [], [])
     assert_allclose(known, fresh, atol=1e-12)
 
 
@@ -250,12 +250,12 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     assert_array_equal(tree._delta, tree._diameter())
     balls = learned(GPZoomingOptimizer, horizon=9)
     kept = balls._variation
-    balls._relearned()
+    balls._after_fit()
     assert_array_equal(balls._variation, kept)
     arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
     cases.scores(arms)  # places the candidates of the round
     process = arms.surrogate_.process_
-    assert arms._tracked.largest_slope() == arms.domain_.largest_slope(process.deviations)
+    assert arms._cache.largest_slope() == arms.domain_.largest_slope(process.deviations)
     assert_pairs_are_those_of_the_process(arms)
     # Arms of a list stay, so that what is known of them is not made anew by itself.
     listed = learned(DAGPUCBOptimizer, bounds=None, arms=ARMS, weights="joint")
@@ -375,23 +375,23 @@ def test_a_run_takes_no_more_of_what_was_left_than_its_budget_allows():
 def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     settings = {"arms": ARMS, "alpha": 0.1, "kernel": KERNEL, "beta": 4.0}
     run, other = GPUCBOptimizer(**settings), GPUCBOptimizer(**settings | {"beta": 0.01})
-    surprises = n_events = 0
+    n_mismatches = n_events = 0
     # The last answer is a surprise, too.
     while n_events < 18 or run.ask() == other.ask():
         query = run.ask()
-        surprises += other.ask() != query
+        n_mismatches += other.ask() != query
         for each in (run, other):
             each._record.asked, each._record.pending = [query], {query: None}
             each.tell(query, None if n_events == 8 else f(query))
         n_events += 2
     pending = run.ask(2)
     run.save(tmp_path / "run")
-    assert 0 < surprises < n_events // 2
+    assert 0 < n_mismatches < n_events // 2
     of_another_version(tmp_path / "run", beta=0.01)
     with pytest.warns(ReplayWarning, match=rf"(\d+) of {n_events + 2} steps") as told:
         loaded = GPUCBOptimizer.load(tmp_path / "run")
     found = int(str(told[0].message).split()[0])
-    assert surprises < found <= surprises + 2  # and what was pending
+    assert n_mismatches < found <= n_mismatches + 2  # and what was pending
     assert loaded.beta == 0.01
     assert_array_equal(loaded.history_, run.history_)
     assert loaded.failed_.tolist()[0][0] == run.failed_.tolist()[0][0] == 4

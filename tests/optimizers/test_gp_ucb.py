@@ -173,7 +173,7 @@ def test_for_a_small_simple_regret_exact_answers_are_not_asked_for_again(at_once
 
 
 def test_under_noise_nothing_is_known_and_the_bonus_stays(monkeypatch):
-    monkeypatch.setattr(gp_ucb, "ONE_IN_SO_MANY", {})
+    monkeypatch.setattr(gp_ucb, "EXPLORATION_PERIOD", {})
     simple = asked_of_a_saddle(0.3, 30, regret="simple")
     assert simple == asked_of_a_saddle(0.3, 30, beta=4.0)
 

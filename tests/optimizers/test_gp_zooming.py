@@ -413,7 +413,7 @@ def test_posterior_rule_is_never_below_the_covering_and_respects_the_resolution(
 def test_rules_that_do_not_exist_are_refused(arguments):
     optimizer = GPZoomingOptimizer(bounds=BOUNDS[1])
     rule, *depth = arguments
-    with pytest.raises(ValueError, match="rule" if not depth else "depth"):
+    with pytest.raises(ValueError, match="method" if not depth else "depth"):
         optimizer.recommend(rule, depth=depth[0] if depth else None)
     with pytest.raises(ValueError, match="caution"):
         optimizer.recommend("posterior", caution=-1.0)

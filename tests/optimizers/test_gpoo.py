@@ -128,9 +128,9 @@ def test_leaves_that_follow_later_change_nothing(given, monkeypatch):
         return opt.history_, opt.recommend(), opt.surrogate_.process_
 
     found, best, process = history()
-    assert process.lazily
+    assert process.lazy
     at_once = property(lambda self: False, lambda self, value: None)
-    monkeypatch.setattr(GaussianProcess, "lazily", at_once)
+    monkeypatch.setattr(GaussianProcess, "lazy", at_once)
     expected, expected_best, at_once = history()
     assert_array_equal(found["descriptor"], expected["descriptor"])
     assert_array_equal(found["expanded"], expected["expanded"])
@@ -189,10 +189,10 @@ def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rule": "best"}, "rule must be"),
-        ({"rule": "posterior", "depth": -1}, "depth must be"),
-        ({"rule": "posterior", "caution": -0.5}, "caution must be"),
-        ({"rule": "posterior", "caution": np.nan}, "caution must be"),
+        ({"method": "best"}, "method must be"),
+        ({"method": "posterior", "depth": -1}, "depth must be"),
+        ({"method": "posterior", "caution": -0.5}, "caution must be"),
+        ({"method": "posterior", "caution": np.nan}, "caution must be"),
     ],
 )
 def test_recommend_names_what_is_wrong(arguments, message):
@@ -363,12 +363,12 @@ def test_none_stands_for_the_best_rule_known_and_paper_for_the_papers():
     paper, tree = opt.recommend("paper"), opt.tree_
     inner = tree.children[:, 0] >= 0
     assert paper.depth == tree.depth[inner].max() < opt.recommend().depth
-    with pytest.raises(ValueError, match=r"rule must be None or one of .*posterior.*'expanded'"):
+    with pytest.raises(ValueError, match=r"method must be None or one of .*posterior.*'expanded'"):
         opt.recommend("expanded")
     stooo = StoOOOptimizer(bounds=[(0, 1)], diameter=(3.0, 0.6))
     play(stooo, 25)
     assert stooo.recommend() == stooo.recommend("paper")
-    with pytest.raises(ValueError, match=r"rule must be None or one of \['paper'\]"):
+    with pytest.raises(ValueError, match=r"method must be None or one of \['paper'\]"):
         stooo.recommend("posterior")
 
 
@@ -412,7 +412,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
         other = opt.ask(2)[1]
         assert rounds[-1] == 14
         chosen = []
-        for process in (gp.imagine([opt.domain_.block(pending)], [0.01]), gp):
+        for process in (gp.fantasize([opt.domain_.block(pending)], [0.01]), gp):
             mean, std = process.tracked_moments()
             bound = mean + 3.0 * std + 0.5 * 0.7 ** tree.depth[tree.leaves]
             bound[tree.leaves == pending] = -np.inf

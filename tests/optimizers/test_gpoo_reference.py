@@ -204,11 +204,11 @@ def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_se
         with monkeypatch.context() as patch:
             if many == 6:  # as many splits as ever, but followed late
                 always = property(lambda self: len(self.tracked) >= 6, lambda self, value: None)
-                patch.setattr(GaussianProcess, "lazily", always)
+                patch.setattr(GaussianProcess, "lazy", always)
             else:
                 patch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", many)
             rounds, history = assert_same_run(optimizer, rounds, f"seed {seed}")
-            n_lazy += optimizer.surrogate_.process_.lazily
+            n_lazy += optimizer.surrogate_.process_.lazy
         assert_same_posterior(rounds, history, f"seed {seed}")
     assert n_lazy == 0 if many == 10**6 else n_lazy > n_seeds // 2
 

@@ -117,15 +117,15 @@ def test_a_search_does_not_stall_where_answers_stay_far_below_the_maximum(inform
 
 def test_a_batch_copies_no_posterior_twice(name, monkeypatch):
     """What pending answers will say is subtracted; a copy is made of a process on answers alone."""
-    copies, imagine = [], GaussianProcess.imagine
+    copies, fantasize = [], GaussianProcess.fantasize
 
     def counted(*arguments):
         copies.append(1)
-        return imagine(*arguments)
+        return fantasize(*arguments)
 
     optimizer = make_indirect(name)
     play(optimizer, 3, answer_indirect)
-    monkeypatch.setattr(GaussianProcess, "imagine", counted)
+    monkeypatch.setattr(GaussianProcess, "fantasize", counted)
     assert len(set(optimizer.ask(3))) == 3
     assert len(copies) <= 2
 

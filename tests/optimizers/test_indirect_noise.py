@@ -288,7 +288,7 @@ def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
     def fail(*arguments):
         raise AssertionError("it is known")
 
-    monkeypatch.setattr(Model, "_robustly", fail)
+    monkeypatch.setattr(Model, "_fit_robust", fail)
     for again in (False, True):
         loaded = cases.loaded(cls, tmp_path / "run.skgpb", again)
         assert_array_equal(loaded.surrogate_.kernel_.theta, optimizer.surrogate_.kernel_.theta)

@@ -90,7 +90,7 @@ def covariance_of_targets(optimizer, pending=()):
     gp, n = optimizer._gp, len(optimizer.domain_.rows)
     targets = Functionals.of_rows(gp.tracked.rows[n:])
     blocks = [optimizer.domain_.block_of(query) for query in pending]
-    seen = gp.imagine(blocks, [optimizer.alpha_] * len(blocks))
+    seen = gp.fantasize(blocks, [optimizer.alpha_] * len(blocks))
     return seen.posterior_covariance(targets, targets)
 
 

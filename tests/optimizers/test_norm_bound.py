@@ -85,7 +85,7 @@ def test_the_width_is_that_of_all_answers_after_every_round(cls):
         noises.append(alpha or 0.04)
         found = opt.exploration(opt.posterior()) if "UCB" in cls.__name__ else opt._beta(t + 2)
         assert_allclose(found, naive_beta(blocks, noises), atol=1e-8)
-    assert opt._widths().unfounded is None
+    assert opt._widths().invalid_reason is None
 
 
 def test_noise_is_counted_in_units_of_what_gaussian_noise_is():
@@ -184,7 +184,7 @@ def test_what_is_learned_is_no_guarantee(settings, reason):
     opt = make(GPUCBOptimizer, **settings)
     with pytest.warns(GuaranteeWarning, match=f"not guaranteed here: .*{reason}"):
         opt.start()
-    assert opt._widths().unfounded is not None
+    assert opt._widths().invalid_reason is not None
     opt.tell([0.2], 0.3)
     with pytest.warns(GuaranteeWarning, match=reason):
         lower, upper = opt.interval([[0.4]])
@@ -199,7 +199,7 @@ def test_what_is_learned_is_no_guarantee(settings, reason):
 def test_a_pool_by_features_is_an_approximation():
     pool = np.random.default_rng(0).random((600, 1))
     opt = GPOOOptimizer(RBF(0.3), pool=pool, feedback="integral", alpha=0.01)
-    assert opt.start()._widths().unfounded is not None
+    assert opt.start()._widths().invalid_reason is not None
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_indirect_answers_have_widths_for_f_and_for_what_is_asked():
     assert (mean - width * std <= lower + 1e-12).all() and (lower < upper).all()
     mean, lower, upper = opt.predict_query([[0.5]], interval=True)
     assert lower < mean < upper
-    assert opt._widths().unfounded is None
+    assert opt._widths().invalid_reason is None
 
 
 def test_a_conditional_that_is_learned_is_no_guarantee():
@@ -269,7 +269,7 @@ def test_a_conditional_that_is_learned_is_no_guarantee():
     opt = IndirectUCBOptimizer(RBF(0.2), alpha=0.01, beta="rkhs", random_state=0)
     with pytest.warns(GuaranteeWarning, match="learned from pairs"):
         opt.fit(A + 0.05 * rng.normal(size=(40, 1)), queries=A)
-    assert opt._widths().unfounded is not None
+    assert opt._widths().invalid_reason is not None
 
 
 # -- any search has intervals, whatever chose the queries ------------------------------------------
@@ -320,7 +320,7 @@ def test_functions_of_the_norm_lie_within_whatever_asked(cls):
         else:
             points = np.asarray(query)
         opt.tell(query, f(points).mean() + 0.2 * rng.normal())
-    assert opt._widths().unfounded is None
+    assert opt._widths().invalid_reason is None
     lower, upper = opt.interval(ARMS)
     assert (lower <= f(ARMS)).all() and (f(ARMS) <= upper).all()
     asked = [opt.ask()]
@@ -367,7 +367,7 @@ def test_length_scales_that_contradict_the_answers_are_dropped(cls):
         X = rng.random((30, 1))
         lower, upper = opt.interval(X)
     assert (lower <= f(X)).all() and (f(X) <= upper).all()
-    assert opt._widths().unfounded is None
+    assert opt._widths().invalid_reason is None
     left = [np.exp(each.kernel.theta[0]) for each in opt._widths().possible()]
     assert max(left) < 0.79 and min(left) < 0.2
     assert len(used) > 4  # all that are left have their turns
@@ -396,7 +396,7 @@ def test_length_scales_are_dropped_by_answers_to_indirect_questions(make_one, tm
         query = opt.ask()
         opt.tell(query, f(query.a + parts).mean() + 0.1 * rng.normal())
         used.add(round(float(np.exp(opt.surrogate_.kernel_.theta[0])), 3))
-    assert opt._widths().unfounded is None
+    assert opt._widths().invalid_reason is None
     left = [np.exp(each.kernel.theta[0]) for each in opt._widths().possible()]
     assert max(left) < 0.79 and min(left) < 0.2
     assert len(used) > 3

@@ -109,7 +109,7 @@ def test_money_for_any_of_several_wanted_sizes_counts():
     )
     found = asked(optimizer, trend, 12)
     assert set(found) == set(price)
-    assert optimizer._wanted.spent == sum(price[side] for side in found if side != 0.4)
+    assert optimizer._target_sizes.spent == sum(price[side] for side in found if side != 0.4)
 
 
 def test_a_batch_takes_turns_as_well():

@@ -262,7 +262,7 @@ class Uncertain(IndirectSearch):
     def acquisition(self, posterior):
         return np.log(posterior.query_var)
 
-    _says_worth = True
+    _is_log_acquisition = True
 
 
 def test_a_class_of_ones_own_asks_as_its_function_does():

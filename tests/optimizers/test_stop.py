@@ -247,7 +247,7 @@ def test_intervals_stop_when_no_end_is_above():
         guarantee=Guarantee(2.0, failure_probability=0.05),
         random_state=0,
     )
-    stop = Stop(0.5, 0.05, rule="interval")
+    stop = Stop(0.5, 0.05, bound="interval")
     result = opt.run(noisy(), budget=300, stop=stop)
     assert result.message == stop.message
     lower, upper = opt.interval(ARMS)
@@ -278,7 +278,7 @@ def test_gap_by_intervals_bounds_functions_of_the_norm():
         for _ in range(25):
             arm = opt.ask()
             opt.tell(arm, f[arm.index] + 0.1 * rng.normal())
-            gap = opt.gap(rule="interval")
+            gap = opt.gap(bound="interval")
             broken |= f.max() - f[opt.recommend().index] > gap
         failed += broken
         wider.append(gap - opt.gap(0.1))
@@ -292,25 +292,25 @@ def test_every_family_has_a_gap_by_intervals(name):
     up = MAKERS[name]().set_params(guarantee__norm_bound=2.0)
     answer = (lambda q: noisy()(q.points)) if name == "named" else noisy()
     up.run(answer, budget=8)
-    holds = up._widths().unfounded is None
+    holds = up._widths().invalid_reason is None
     with nullcontext() if holds else pytest.warns(GuaranteeWarning):
-        gap = up.gap(rule="interval")
-        wider = up.set_params(guarantee__norm_bound=4.0).gap(rule="interval")
+        gap = up.gap(bound="interval")
+        wider = up.set_params(guarantee__norm_bound=4.0).gap(bound="interval")
     assert 0.0 < gap < wider < np.inf
 
 
 def test_gap_of_a_run_is_by_the_rule_of_its_stop():
-    stop = Stop(0.6, 0.1, rule="interval")
+    stop = Stop(0.6, 0.1, bound="interval")
     opt = MAKERS["arms"]().set_params(guarantee__norm_bound=2.0)
     result = opt.run(noisy(), budget=300, stop=stop)
-    assert result.gap == opt.gap(rule="interval") == opt.gap(0.1, rule="interval") <= 0.6
+    assert result.gap == opt.gap(bound="interval") == opt.gap(0.1, bound="interval") <= 0.6
     before = result.gap
     opt.run(noisy(1), budget=5)
-    assert result.gap == before != opt.gap(rule="interval")
+    assert result.gap == before != opt.gap(bound="interval")
     with pytest.raises(ValueError, match=r"failure_probability=0.1, which must be at most delta=0"):
-        opt.gap(0.05, rule="interval")
-    with pytest.raises(ValueError, match="rule must be 'draws' or 'interval', got 'bounds'"):
-        opt.gap(rule="bounds")
+        opt.gap(0.05, bound="interval")
+    with pytest.raises(ValueError, match="bound must be 'draws' or 'interval', got 'bounds'"):
+        opt.gap(bound="bounds")
 
 
 def test_points_of_an_indirect_search_have_intervals():
@@ -318,17 +318,17 @@ def test_points_of_an_indirect_search_have_intervals():
         RBF2, conditional=WindowMean(RBF2, 0.05), bounds=[(0, 1)], n_points=40, alpha=0.01,
         guarantee=Guarantee(2.0), beta="rkhs", random_state=0,
     )  # fmt: skip
-    result = opt.run(noisy(), budget=60, stop=Stop(1.5, 0.1, rule="interval"))
+    result = opt.run(noisy(), budget=60, stop=Stop(1.5, 0.1, bound="interval"))
     assert result.nfev < 60
 
 
 def test_intervals_are_asked_only_of_those_that_have_them():
     with pytest.raises(ValueError, match=r"must be at most delta=0\.05"):
-        MAKERS["arms"]().run(noisy(), budget=3, stop=Stop(0.5, 0.05, rule="interval"))
+        MAKERS["arms"]().run(noisy(), budget=3, stop=Stop(0.5, 0.05, bound="interval"))
     with pytest.raises(ValueError, match="StoOOOptimizer cannot say how far"):
-        StoOOOptimizer(bounds=[(0, 1)]).run(noisy(), budget=3, stop=Stop(0.5, rule="interval"))
-    with pytest.raises(ValueError, match="rule must be 'draws' or 'interval'"):
-        Stop(0.5, 0.05, rule="bounds")
+        StoOOOptimizer(bounds=[(0, 1)]).run(noisy(), budget=3, stop=Stop(0.5, bound="interval"))
+    with pytest.raises(ValueError, match="bound must be 'draws' or 'interval'"):
+        Stop(0.5, 0.05, bound="bounds")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan, True, "much"])

@@ -31,7 +31,7 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.optimizers._following import TrackedIncumbents
+from skgpb.optimizers._following import PosteriorIncumbents
 
 KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
 ARMS = np.linspace(0, 1, 100)[:, None]
@@ -236,7 +236,7 @@ def test_recommend_by_the_papers_rule_is_the_best_mean_as_well(member):
     optimizer = make(member)
     play(optimizer, 5)
     assert optimizer.recommend("paper") == optimizer.recommend()
-    with pytest.raises(ValueError, match="rule must be"):
+    with pytest.raises(ValueError, match="method must be"):
         optimizer.recommend("luck")
 
 
@@ -587,7 +587,7 @@ def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     optimizer = GPUCBOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=0.5, n_candidates=20)
     play(optimizer, 8)
     gp, arms = optimizer.surrogate_.process_, optimizer.domain_
-    incumbents = TrackedIncumbents(arms, gp, optimistic=False, apart=False)
+    incumbents = PosteriorIncumbents(arms, gp, optimistic=False, apart=False)
     points, values = incumbents.values()
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
 

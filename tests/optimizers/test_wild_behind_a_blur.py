@@ -1,4 +1,4 @@
-"""A single wild answer to an indirect query."""
+"""A single outlier to an indirect query."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():
 
 def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     optimizer = played(8.0, rounds=30)
-    a, wild = optimizer.history_["a"][15], optimizer.history_["reward"][15]
+    a, outliers = optimizer.history_["a"][15], optimizer.history_["reward"][15]
     for _ in range(3):
-        optimizer.tell(a, wild)
+        optimizer.tell(a, outliers)
     for _ in range(10):
         query = optimizer.ask()
         optimizer.tell(query, 0.0)

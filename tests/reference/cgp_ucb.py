@@ -14,7 +14,7 @@ import numpy as np
 TIE = 1e-9
 
 
-class Play(NamedTuple):
+class EvaluationLoop(NamedTuple):
     """A round: what was known of every arm in its context, what was pulled, what is the best."""
 
     mean: np.ndarray
@@ -33,7 +33,7 @@ def posterior(kernel, alpha, told, y, rows):
     return solved.T @ y, np.sqrt(np.maximum(prior - (k * solved).sum(axis=0), 0.0))
 
 
-def first_best(values):
+def argmax_first(values):
     return int(np.flatnonzero(values >= values.max() - TIE * max(1.0, abs(values.max())))[0])
 
 
@@ -47,11 +47,11 @@ def cgp_ucb(kernel, alpha, arms, contexts, answer, beta):
     for t, context in enumerate(contexts, 1):
         rows = np.column_stack([np.tile(context, (len(arms), 1)), arms])
         mean, std = posterior(kernel, alpha, told, y, rows)
-        pulled = first_best(mean + np.sqrt(beta(t, len(arms))) * std)
+        pulled = argmax_first(mean + np.sqrt(beta(t, len(arms))) * std)
         told = np.concatenate([told, rows[pulled][None]])
         y = np.append(y, answer(rows[pulled], t))
         after, spread = posterior(kernel, alpha, told, y, rows)
         tied = np.flatnonzero(after >= after.max() - TIE * max(1.0, abs(after.max())))
-        recommended = int(tied[first_best(-(spread[tied] ** 2))])
-        plays.append(Play(mean, std, pulled, recommended))
+        recommended = int(tied[argmax_first(-(spread[tied] ** 2))])
+        plays.append(EvaluationLoop(mean, std, pulled, recommended))
     return plays

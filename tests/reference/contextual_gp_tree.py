@@ -14,7 +14,7 @@ from reference.tree import Node, best, children_of, root_of, tensor
 
 
 @dataclass
-class Play:
+class EvaluationLoop:
     """One context: the cell played, the refinements before it."""
 
     tau: int
@@ -114,7 +114,7 @@ def contextual_gp_tree(
         observed.append(points[chosen])
         y.append(reward)
         after, _ = posterior(points, observed, np.asarray(y))
-        yield Play(
+        yield EvaluationLoop(
             tau, node, points[chosen], reward, mean[chosen], std[chosen], refined,
             relevant[best(relevant, after)],
         )  # fmt: skip

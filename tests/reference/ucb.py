@@ -22,7 +22,7 @@ def posterior(K, pulled, y, alpha):
     return solved.T @ y, K - k_t.T @ solved
 
 
-def first_best(scores, tie=TIE):
+def argmax_first(scores, tie=TIE):
     size = max(abs(scores.max()), min(1.0, np.abs(scores[np.isfinite(scores)]).max(initial=0.0)))
     return int(np.flatnonzero(scores >= scores.max() - tie * size)[0])
 
@@ -129,7 +129,7 @@ def greedy_gain(K, alpha, T):
     chosen, gains = [], []
     for _ in range(T):
         _, C = posterior(K, chosen, np.zeros(len(chosen)), alpha)
-        chosen.append(first_best(np.diag(C) / alpha))
+        chosen.append(argmax_first(np.diag(C) / alpha))
         A = np.eye(len(chosen)) + K[np.ix_(chosen, chosen)] / alpha
         gains.append(0.5 * np.linalg.slogdet(A)[1])
     return np.array(gains)
@@ -155,7 +155,7 @@ class Game:
         """Arm to pull; two where rounding decides whether a score is within the tolerance."""
         mean, C = posterior(self.K, self.pulled, np.array(self.y), self.alpha)
         scores = getattr(self, name)(len(self.pulled) + 1, mean, C)
-        return {first_best(scores, TIE * share) for share in (0.999, 1.001)}
+        return {argmax_first(scores, TIE * share) for share in (0.999, 1.001)}
 
     def rng(self):
         return np.random.default_rng([self.seed, len(self.pulled), 0])

@@ -67,7 +67,7 @@ def test_the_wild_answer_is_named_first():
     y[[4, 7]] += [2.0, 6.0]
     found = Criticism.of(observed(X, y, 0.01))
     assert found.contradicts
-    assert found.wild[0] == 7
+    assert found.outliers[0] == 7
     assert found.size_of(7) == found.sizes.max() > found.most
 
 
@@ -78,7 +78,7 @@ def test_one_wild_answer_does_not_hide_itself_in_what_was_learned_with_it():
     # If answers have no structure, the learned variance is their mean square.
     gp = observed(places, y, float(np.mean(y**2)) - 1e-6, 1e-6 * RBF(0.1))
     assert not Criticism.of(gp, 1e-9).contradicts  # no residual exceeds sqrt(40)
-    assert Criticism.of(gp, 1e-9, learned=True).wild.tolist() == [11]
+    assert Criticism.of(gp, 1e-9, learned=True).outliers.tolist() == [11]
 
 
 def test_checks_spend_no_more_than_the_risk():

@@ -47,14 +47,14 @@ def noisy(x, deviation=0.3, seed=0):
 @pytest.mark.parametrize(
     ("x", "y", "options", "noise", "rule"),
     [
-        (X, smooth(X), {}, "none", "seen"),
+        (X, smooth(X), {}, "none", "best_observed"),
         (X, noisy(X), {}, "unclear", "posterior"),
         (np.append(X, X[:1]), np.append(noisy(X), 0.4), {}, "some", "posterior"),
         (X, noisy(X), {"noise": 0.09}, "some", "posterior"),
         # So little noise is none, whoever says it.
-        (X, smooth(X), {"noise": 0.0}, "none", "seen"),
-        (X, smooth(X), {"noise": 1e-10}, "none", "seen"),
-        (X, smooth(X), {"noise": 1e-10, "kernel": RBF(0.3)}, "none", "seen"),
+        (X, smooth(X), {"noise": 0.0}, "none", "best_observed"),
+        (X, smooth(X), {"noise": 1e-10}, "none", "best_observed"),
+        (X, smooth(X), {"noise": 1e-10, "kernel": RBF(0.3)}, "none", "best_observed"),
     ],
 )
 def test_noise_is_none_some_or_unclear(x, y, options, noise, rule):
@@ -81,7 +81,7 @@ def test_an_outlier_is_doubted_if_it_is_high_and_alone(error):
 def test_a_model_of_pure_roughness_does_not_fit():
     y = np.random.default_rng(3).standard_normal(40)
     found = played(np.random.default_rng(1).random(40), y).diagnosis
-    assert "no better than their mean" in found.lack_of_fit and found.rule == "independent"
+    assert "no better than their mean" in found.lack_of_fit and found.rule == "shrinkage"
     assert found.in_words()["lack of fit"] == found.lack_of_fit
     given = played(np.random.default_rng(1).random(40), y, noise=0.01).diagnosis
     assert given.lack_of_fit == "" and given.rule == "posterior"

@@ -39,9 +39,9 @@ def test_answers_are_taken_for_exact_where_they_are(function, noise, exact):
     if not exact:
         assert learned["smoothness"] == 2.5
     best = optimizer.recommend()
-    seen = optimizer.recommend(rule="seen")
+    seen = optimizer.recommend(method="best_observed")
     assert seen.points[0] == X[np.argmax(y)]
-    assert best == optimizer.recommend(rule="seen" if exact else "posterior")
+    assert best == optimizer.recommend(method="best_observed" if exact else "posterior")
 
 
 def test_one_query_that_is_asked_again_tells_exact_answers_from_noise():
@@ -51,7 +51,7 @@ def test_one_query_that_is_asked_again_tells_exact_answers_from_noise():
     assert optimizer.alpha_ > 1e-2  # all that varies from answer to answer may be noise
     assert optimizer.tell(X[:1], y[:1]).recommend().points[0] == best
     optimizer.tell(X[1:2], y[1:2] + 0.1)
-    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+    assert optimizer.recommend() == optimizer.recommend(method="posterior")
 
 
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
@@ -67,18 +67,18 @@ def test_a_run_with_exact_answers_goes_on_as_it_was(tmp_path):
         assert each.recommend() == optimizer.recommend()
 
 
-@pytest.mark.parametrize("wild", [-9.0, 9.0])
-def test_one_wild_answer_does_not_hide_that_the_others_are_exact(wild):
+@pytest.mark.parametrize("outliers", [-9.0, 9.0])
+def test_one_wild_answer_does_not_hide_that_the_others_are_exact(outliers):
     y = smooth(X[:, 0])
-    y[40] = wild  # far from the best
+    y[40] = outliers  # far from the best
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0)
     with pytest.warns(ModelWarning, match="one answer is far") as said:
         optimizer.tell(X, y)
     # The message has the error, in the user's units.
-    assert f" by {abs(wild - smooth(X[40, 0])):.3g};" in str(said[0].message)
+    assert f" by {abs(outliers - smooth(X[40, 0])):.3g};" in str(said[0].message)
     best = X[np.argmax(smooth(X[:, 0]))]
     assert optimizer.recommend().points[0] == best
-    assert optimizer.recommend(rule="seen").points[0] == best
+    assert optimizer.recommend(method="best_observed").points[0] == best
 
 
 def told(numbers, y):
@@ -112,7 +112,7 @@ def test_the_best_is_asked_for_once_more_where_answers_may_be_exact():
     again = repeated(optimizer, lambda x: float(rough(x[0]) + rough(0.7 * x[1] + 0.1)), 24)
     assert len(again) == 1 and 16 <= again[0] <= 17
     assert optimizer.alpha_ < 1e-4  # learned at once
-    assert optimizer.recommend() == optimizer.recommend(rule="seen")
+    assert optimizer.recommend() == optimizer.recommend(method="best_observed")
 
 
 def test_with_noise_one_answer_more_decides():
@@ -121,7 +121,7 @@ def test_with_noise_one_answer_more_decides():
     again = repeated(optimizer, lambda x: float(smooth(x[0]) + 0.5 * rng.standard_normal()), 40)
     assert len([t for t in again if t < 32]) <= 1
     assert optimizer.alpha_ > 0.05
-    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+    assert optimizer.recommend() == optimizer.recommend(method="posterior")
 
 
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
@@ -134,7 +134,7 @@ def test_grades_that_agree_by_chance_do_not_count_as_exact():
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, random_state=4)
     assert repeated(optimizer, grade, 48)
     assert optimizer.alpha_ > 0.05
-    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+    assert optimizer.recommend() == optimizer.recommend(method="posterior")
 
 
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
@@ -150,7 +150,7 @@ def test_what_seems_to_be_noise_counts_as_such_until_a_repeated_query_decides(er
     query = optimizer.ask()
     assert query.points[0] == x[np.argmax(y)]
     optimizer.tell(query, y.max() + error)
-    assert (optimizer.recommend() == optimizer.recommend(rule="seen")) == (not error)
+    assert (optimizer.recommend() == optimizer.recommend(method="best_observed")) == (not error)
 
 
 def test_nothing_is_repeated_where_the_noise_is_given():

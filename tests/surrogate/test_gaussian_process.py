@@ -129,17 +129,17 @@ def test_learning_anew_keeps_the_likelihood_of_the_raw_answers():
 def test_imagined_answers_are_expected_and_as_noisy_as_real_ones(units):
     gp = observed(*units)
     before, cov = direct(OTHERS, *units)
-    imagined = gp.imagine([OTHERS[1], BLOCKS[0]], [0.3, 0.2])
-    assert_allclose(imagined.moments(OTHERS), before, rtol=1e-9)
+    fantasized = gp.fantasize([OTHERS[1], BLOCKS[0]], [0.3, 0.2])
+    assert_allclose(fantasized.moments(OTHERS), before, rtol=1e-9)
     joint = direct([*OTHERS, BLOCKS[0]], *units)[1]
     for i, noise in ((1, 0.3), (4, 0.2)):
         joint = joint - np.outer(joint[i], joint[i]) / (joint[i, i] + noise)
     std = np.sqrt(np.diag(joint)[:4])
-    assert_allclose(imagined.moments(OTHERS, std=True)[1], std, rtol=1e-8)
-    assert_allclose(imagined.tracked_moments()[1][len(BLOCKS) :], std, rtol=1e-8)
+    assert_allclose(fantasized.moments(OTHERS, std=True)[1], std, rtol=1e-8)
+    assert_allclose(fantasized.tracked_moments()[1][len(BLOCKS) :], std, rtol=1e-8)
     # The process itself has seen nothing.
     assert_allclose(gp.moments(OTHERS, cov=True)[1], cov, rtol=0, atol=1e-10)
-    assert len(gp.observed) == 6 and imagined.number_of(OTHERS[1]) == 6
+    assert len(gp.observed) == 6 and fantasized.number_of(OTHERS[1]) == 6
     assert gp.number_of(OTHERS[1]) == -1
 
 

@@ -9,8 +9,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
 from skgpb.surrogate import GaussianProcess, criticism
-from skgpb.surrogate.criticism import explains_nothing, leave_one_out, takes_roughness_for_noise
-from skgpb.surrogate.independent import independent_means
+from skgpb.surrogate.criticism import explains_nothing, lacks_fit, leave_one_out
+from skgpb.surrogate.shrinkage import shrinkage_means
 
 
 def told(value, n, noise, seed, **settings):
@@ -34,7 +34,7 @@ def test_independent_means_are_those_of_a_process_with_a_white_kernel():
     rng = np.random.default_rng(0)
     functional = np.repeat(np.arange(40), rng.integers(1, 6, 40))
     y = rng.standard_normal(40)[functional] + 0.5 * rng.standard_normal(len(functional))
-    means, counts = independent_means(functional, y), np.bincount(functional)
+    means, counts = shrinkage_means(functional, y), np.bincount(functional)
     own = np.bincount(functional, y) / counts
     # All are shrunk to one centre by factors n / (n + ratio) with one ratio.
     shrunk = (means - own.mean()) / (own - own.mean())
@@ -44,7 +44,7 @@ def test_independent_means_are_those_of_a_process_with_a_white_kernel():
 
 
 def test_independent_means_of_equal_answers_are_these():
-    assert np.array_equal(independent_means(np.array([0, 1, 1]), np.full(3, 2.0)), [2.0, 2.0])
+    assert np.array_equal(shrinkage_means(np.array([0, 1, 1]), np.full(3, 2.0)), [2.0, 2.0])
 
 
 def test_whether_a_model_explains_anything_is_that_of_models_without_each_answer():
@@ -60,12 +60,12 @@ def test_whether_a_model_explains_anything_is_that_of_models_without_each_answer
 def test_a_model_that_explains_nothing_is_not_asked_what_is_best(seed):
     optimizer, X, f = told(white, 60, 0.2, seed)
     found = optimizer.recommend()
-    assert found == optimizer.recommend(rule="independent")
+    assert found == optimizer.recommend(method="shrinkage")
     # Of 60 values the best third, although the noise is not known.
     (at,) = np.flatnonzero((found.points == X).all(axis=1))
     assert (f > f[at]).sum() < 20
     smooth, _, _ = told(wave, 60, 0.2, seed)
-    assert smooth.recommend() == smooth.recommend(rule="posterior")
+    assert smooth.recommend() == smooth.recommend(method="posterior")
 
 
 NOISE = 0.25
@@ -116,18 +116,16 @@ def test_the_odds_of_roughness_are_those_of_predictions_by_all_others(monkeypatc
     assert chance < 0.01
     for factor, expected in ((1.0 - 1e-7, True), (1.0 + 1e-7, False)):
         monkeypatch.setattr(criticism, "ODDS_OF_ROUGHNESS", np.exp(odds) * factor)
-        assert takes_roughness_for_noise(gp, NOISE) == expected
+        assert lacks_fit(gp, NOISE) == expected
     monkeypatch.setattr(criticism, "ODDS_OF_ROUGHNESS", 1e-300)
     for factor, expected in ((1.0 + 1e-7, True), (1.0 - 1e-7, False)):
         monkeypatch.setattr(criticism, "LACK_OF_FIT", chance * factor)
-        assert takes_roughness_for_noise(gp, NOISE) == expected
+        assert lacks_fit(gp, NOISE) == expected
 
 
 def test_roughness_is_taken_for_noise_where_there_is_some():
     said = {
-        case: sum(
-            takes_roughness_for_noise(process(*answers(seed, *case)), NOISE) for seed in range(60)
-        )
+        case: sum(lacks_fit(process(*answers(seed, *case)), NOISE) for seed in range(60))
         for case in ((0.45, 0.1), (0.0, 0.5), (0.0, 0.1))
     }
     assert said[0.45, 0.1] >= 22  # fewer have a probability of 0.0003 at 35 of 60
@@ -136,23 +134,23 @@ def test_roughness_is_taken_for_noise_where_there_is_some():
 
 
 def test_one_answer_to_each_query_says_nothing_of_roughness():
-    assert not takes_roughness_for_noise(process(np.arange(16), PLACES), NOISE)
-    assert not takes_roughness_for_noise(GaussianProcess(RBF(0.4), n_columns=1), NOISE)
+    assert not lacks_fit(process(np.arange(16), PLACES), NOISE)
+    assert not lacks_fit(GaussianProcess(RBF(0.4), n_columns=1), NOISE)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_takes_roughness_for_noise_is_not_asked_what_is_best(seed):
     rng = np.random.default_rng([seed, 1])
     optimizer, X, f = told(lambda X, rng: wave(X, rng) + 0.7 * white(X, rng), 64, 0.05, seed)
-    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+    assert optimizer.recommend() == optimizer.recommend(method="posterior")
     # Hyperparameters are learned again from 128 answers.
     for i in np.argsort(-f)[:8].repeat(3):
         optimizer.tell(X[i], f[i] + 0.05 * rng.standard_normal())
     found = optimizer.recommend()
-    assert found == optimizer.recommend(rule="independent")
+    assert found == optimizer.recommend(method="shrinkage")
     assert found.points.tolist() == [X[np.argmax(f)].tolist()]
 
 
 def test_a_model_that_was_given_is_believed():
     optimizer, _, _ = told(white, 60, 0.2, 1, alpha=0.04)
-    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+    assert optimizer.recommend() == optimizer.recommend(method="posterior")

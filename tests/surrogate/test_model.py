@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb.surrogate.likelihood import default_kernel, default_prior
-from skgpb.surrogate.model import Learned, Model, ModelOptions
+from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 
 BOX = np.array([[0.0, 1.0]])
 
@@ -67,7 +67,7 @@ def test_learning_returns_another_model_and_leaves_this_one():
     assert not np.allclose(other.process.kernel.theta, theta) and other.n_learned == 1
     assert_allclose(model.process.kernel.theta, theta, rtol=0)
     assert (model.noise, model.schedule.learning_due, model.n_learned) == (noise, due, 0)
-    again = model.learned(Learned.of(other.found.values()))
+    again = model.learned(Hyperparameters.of(other.found.values()))
     x = np.linspace(0.0, 1.0, 5)[:, None]
     assert_allclose(again.process.moments(x), other.process.moments(x), rtol=0)
 
@@ -76,14 +76,14 @@ def test_options_hold_from_now_on():
     model = played(ours(relearn=None), *answers(8))
     assert not model.is_due
     other = model.with_options(ModelOptions(relearn=4, noise=0.5))
-    assert other.is_due and (other.alpha, other.told_noise) == (0.5, 0.5)
-    assert not model.is_due and np.isnan(model.told_noise)
+    assert other.is_due and (other.alpha, other.default_noise_variance) == (0.5, 0.5)
+    assert not model.is_due and np.isnan(model.default_noise_variance)
     assert other.process is model.process
 
 
 def test_a_snapshot_is_a_model_that_goes_on_alike():
     x, y = answers(60)
-    y[20] += 60.0  # wild
+    y[20] += 60.0  # an outlier
     model = played(ours(), x[:40], y[:40])
     learned, all_learned = model.found, []
     replayed = ours()
@@ -92,7 +92,7 @@ def test_a_snapshot_is_a_model_that_goes_on_alike():
         if replayed.is_due:
             replayed = replayed.learned()
             all_learned.append(replayed.found)
-    assert learned.wild.keys() == {20}
+    assert learned.outliers.keys() == {20}
     restored = ours().restored(model.snapshot(), all_learned)
     assert restored.samples.factors == model.samples.factors
     assert vars(restored.schedule) == vars(model.schedule)
@@ -103,15 +103,15 @@ def test_a_snapshot_is_a_model_that_goes_on_alike():
 
 
 def test_learned_values_come_back_from_a_log():
-    found = Learned(1.0, 2.0, np.array([0.5, -1.0]), 0.1, 1.5, {3: 1e12})
-    again = Learned.of(found.values())
+    found = Hyperparameters(1.0, 2.0, np.array([0.5, -1.0]), 0.1, 1.5, {3: 1e12})
+    again = Hyperparameters.of(found.values())
     assert again.values() == found.values()
-    plain = Learned(1.0, 2.0, np.array([0.5]), 0.1).values()
+    plain = Hyperparameters(1.0, 2.0, np.array([0.5]), 0.1).values()
     assert plain.keys() == {"center", "scale", "theta", "noise"}
     wrongs = {"scale": 0.0}, {"noise": -1.0}, {"theta": [np.nan]}
     for wrong in (*wrongs, {"smoothness": 2.0}):
         with pytest.raises(ValueError, match=r"learned|smoothness"):
-            Learned.of(found.values() | wrong)
+            Hyperparameters.of(found.values() | wrong)
 
 
 def test_answers_that_contradict_a_given_kernel_are_named_once():

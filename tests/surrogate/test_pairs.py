@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from skgpb.exceptions import NumericalWarning
 from skgpb.surrogate import GaussianProcess, draws
-from skgpb.surrogate.pairs import PairCovariances, pending_falls
+from skgpb.surrogate.pairs import PairCovariances, pending_downdate
 
 ROWS = np.random.default_rng(0).random((8, 2))
 ELSEWHERE = np.array([[0.5, 0.5]])
@@ -47,7 +47,7 @@ def test_pending_answers_reduce_them_by_their_noise(slots):
     gp = process(1.5 * RBF(0.4))
     gp.observe_tracked(3, 4.0, NOISE)
     blocks = [ROWS[slot : slot + 1] if slot >= 0 else ELSEWHERE for slot in slots]
-    expected = gp.imagine(blocks, [NOISE] * 2)
+    expected = gp.fantasize(blocks, [NOISE] * 2)
     pairs = PairCovariances(gp)
     found = pairs.covariance(expected.posterior, slots, [NOISE] * len(slots))
     assert_allclose(found, expected.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
@@ -95,10 +95,10 @@ def test_pending_answers_take_off_what_their_imagined_answers_do(white, noise):
     gp.observe_tracked(3, 4.0, noise)
     blocks = [ROWS[3:4], ROWS[1:2], ELSEWHERE, ROWS[4:7], ROWS[1:2]]
     for k in range(len(blocks) + 1):
-        falls = pending_falls(gp, blocks[:k], [noise] * k)
+        falls = pending_downdate(gp, blocks[:k], [noise] * k)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericalWarning)  # jitter where nothing is left
-            expected = gp.imagine(blocks[:k], [noise] * k)
+            expected = gp.fantasize(blocks[:k], [noise] * k)
         found = gp.posterior_covariance(gp.tracked, gp.tracked) - falls.T @ falls
         # Jitter, which imagined answers need without noise, is 1.5e-10.
         assert_allclose(

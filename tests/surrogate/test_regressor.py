@@ -219,7 +219,7 @@ def test_imagined_observations_shrink_variances_as_real_ones_do():
     gpr = OnlineGaussianProcessRegressor(RBF(0.3), alpha=0.1, optimizer=None).fit(X, y)
     gpr.track(T)
     before = pickle.dumps(gpr)
-    fork = gpr.process_.imagine([T[:1], X[:1], T[:1]], [0.1, 0.2, 0.1])
+    fork = gpr.process_.fantasize([T[:1], X[:1], T[:1]], [0.1, 0.2, 0.1])
     assert pickle.dumps(gpr) == before
     assert_allclose(
         fork.posterior.tracked_mean(), gpr.process_.posterior.tracked_mean(), atol=1e-10

@@ -194,11 +194,11 @@ def test_residuals_larger_than_noise_fit_no_function():
         dropped += not fits(gp, 2.0, 1.0, 0.05)
     # dropped with a probability of at most 0.1 in all: more than this with less than 1e-6
     assert dropped <= binom.ppf(1.0 - 1e-6, 40, 0.1)
-    wild = GaussianProcess(KERNEL, 1)
+    outliers = GaussianProcess(KERNEL, 1)
     # repeats that disagree by ten deviations are no noise, whatever f is
-    wild.observe_all(X, truth + np.tile([1.0, -1.0, 0.0], 10), np.full(30, noise))
-    assert not fits(wild, 2.0, 1.0, 0.05)
-    assert fits(wild, 2.0, 5.0, 0.05)
+    outliers.observe_all(X, truth + np.tile([1.0, -1.0, 0.0], 10), np.full(30, noise))
+    assert not fits(outliers, 2.0, 1.0, 0.05)
+    assert fits(outliers, 2.0, 5.0, 0.05)
     assert fits(GaussianProcess(KERNEL, 1), 0.0, 1.0, 0.05)
 
 

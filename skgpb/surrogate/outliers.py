@@ -1,4 +1,4 @@
-r"""Wild answers: single answers whose error is far larger than the noise of all others.
+r"""Outliers: single answers whose error is far larger than the noise of all others.
 
 If noise is Gaussian, one mistyped value counts as much as any other answer, and the length scales,
 the noise and the units learned with it are wrong everywhere. Here the noise has heavy tails: if the
@@ -7,7 +7,7 @@ allows, its own noise variance becomes the square of this error. This is one ste
 probable scale mixture, for the worst answer at a time. It is reconsidered whenever hyperparameters
 are learned.
 
-An answer that a second answer to the same query confirms is never wild: then the model is wrong.
+An answer that a second answer to the same query confirms is no outlier: then the model is wrong.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from skgpb.surrogate.criticism import FEWEST_LEARNED, LAST, RISK, largest_expect
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import ScaledSamples
 
-# Least error of a wild answer, in standard deviations of a model that was learned without it.
+# Least error of an outlier, in standard deviations of a model that was learned without it.
 # Answers about a jump or a narrow valley are merely surprising.
-LEAST = 6.0
+OUTLIER_Z = 6.0
 # Least error in standard deviations of all other answers: a kink is no mistake.
-LEAST_SPREAD = 2.0
+OUTLIER_SPREAD = 2.0
 # Factor of the noise variance with which an answer counts for nothing.
-LEFT_OUT = 1e12
-# Wild answers that are recognised at one time of learning, at most.
-MOST_AT_ONCE = 4
+IGNORED_FACTOR = 1e12
+# Outliers that are recognised at one time of learning, at most.
+MAX_OUTLIERS_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeaveOneOut:
     """Comparison of some answers with the prediction from all other answers.
 
     Attributes
@@ -56,8 +56,8 @@ class LeftOut:
     @classmethod
     def of(
         cls, gp: GaussianProcess, samples: ScaledSamples, noise: float, factors: dict[int, float]
-    ) -> LeftOut:
-        """Compare the answers of unknown noise; the arguments are those of :func:`wild_answers`."""
+    ) -> LeaveOneOut:
+        """Compare the answers of unknown noise, with the arguments of :func:`find_outliers`."""
         posterior, n = gp.posterior, len(gp.observed)
         first, functional = max(0, n - LAST), samples.functional
         candidates = samples.unknown & (functional >= first)
@@ -89,11 +89,11 @@ class LeftOut:
             1.0 / (by_others[functional[numbers] - first] + again) + of_one
         )
         with np.errstate(divide="ignore"):
-            confirmed = (again > 0.0) & (apart <= LEAST * np.sqrt(of_one + 1.0 / again))
+            confirmed = (again > 0.0) & (apart <= OUTLIER_Z * np.sqrt(of_one + 1.0 / again))
         return cls(numbers, error, deviation, confirmed)
 
 
-def wild_answers(
+def find_outliers(
     gp: GaussianProcess,
     samples: ScaledSamples,
     noise: float,
@@ -101,7 +101,7 @@ def wild_answers(
     cleared: Collection[int] = (),
     risk: float = RISK,
 ) -> dict[int, float]:
-    """Return the answers that are wild under a model, with the factors of their noise variances.
+    """Return the outliers under a model, with the factors of their noise variances.
 
     Parameters
     ----------
@@ -112,38 +112,38 @@ def wild_answers(
     noise : float
         Noise variance that was learned for answers that do not say theirs.
     factors : dict
-        Numbers of the samples that were wild so far, and their factors.
+        Numbers of the samples that were outliers so far, and their factors.
     cleared : collection of int, default=()
-        Numbers of samples that are not wild after all.
+        Numbers of samples that are not outliers after all.
     risk : float, default=0.001
-        Probability with which any answer may be called wild though the model is right.
+        Probability with which any answer may be called an outlier though the model is right.
 
     Returns
     -------
-    wild : dict
-        Answers of ``factors`` that are still wild, and the worst of all others. This one is left
-        out until a model that was learned without it says how wild it is.
+    outliers : dict
+        Answers of ``factors`` that are still outliers, and the worst of all others. This one is
+        left out until a model that was learned without it says how far off it is.
     """
     n = len(gp.observed)
     if n < FEWEST_LEARNED:
         return {}
-    found = LeftOut.of(gp, samples, noise, factors)
+    found = LeaveOneOut.of(gp, samples, noise, factors)
     now = np.isin(found.numbers, list(factors))
     most = largest_expected(n, risk, learned=True)
-    # An answer that was wild is judged by a model that was learned without it.
-    suspects = ~found.confirmed & (found.deviation > np.where(now, LEAST, most))
-    targets, wild, worst = gp.posterior.targets(), {}, -1
+    # An answer that was an outlier is judged by a model that was learned without it.
+    suspects = ~found.confirmed & (found.deviation > np.where(now, OUTLIER_Z, most))
+    targets, outliers, worst = gp.posterior.targets(), {}, -1
     for k in np.flatnonzero(suspects).tolist():
         s = int(found.numbers[k])
         usual = np.delete(targets, samples.functional[[s, *factors]])
-        if abs(found.error[k]) <= LEAST_SPREAD * float(usual.std()):
+        if abs(found.error[k]) <= OUTLIER_SPREAD * float(usual.std()):
             continue
         if s in factors:
             own = noise * float(np.broadcast_to(samples.share, samples.y.shape)[s])
-            wild[s] = max(float(found.error[k]) ** 2 / own, 1.0)
+            outliers[s] = max(float(found.error[k]) ** 2 / own, 1.0)
         elif s not in cleared and (worst < 0 or found.deviation[k] > found.deviation[worst]):
             worst = k
     if worst >= 0:
-        wild[int(found.numbers[worst])] = LEFT_OUT
+        outliers[int(found.numbers[worst])] = IGNORED_FACTOR
     # Answers that are too old to be compared keep their factors.
-    return wild | {s: f for s, f in factors.items() if samples.functional[s] < n - LAST}
+    return outliers | {s: f for s, f in factors.items() if samples.functional[s] < n - LAST}

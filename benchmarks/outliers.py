@@ -1,13 +1,13 @@
-"""Price of a single wild answer: a mistyped value, a mixed-up sample.
+"""Price of a single outlier: a mistyped value, a mixed-up sample.
 
-``python -m benchmarks.wild_answers [--runs 4] [--seed 0] [--budget 60] [--half confirming]
+``python -m benchmarks.outliers [--runs 4] [--seed 0] [--budget 60] [--half confirming]
 [--output DIR]``
 plays the functions of :mod:`benchmarks.suite` in at most eight dimensions with GP-UCB, which is
 told the bounds and nothing else, with at least 2 % noise. A third of the way one answer is wrong by
 eight times the range of the function, or by minus as much.
 
 Printed: mean regret per round and regret of the recommendation, in per cent of the range, without
-and with the wild answer, and the differences with standard errors over the functions.
+and with the outlier, and the differences with standard errors over the functions.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def play(problem: Function, seed: int, budget: int, error: float) -> tuple[float
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print what a wild answer costs."""
-    parser = argument_parser("wild_answers", __doc__, 4, budget=60)
+    """Print what an outlier costs."""
+    parser = argument_parser("outliers", __doc__, 4, budget=60)
     parser.add_argument("--half", choices=HALVES, default="confirming", help="of the functions")
     parser.add_argument("--names", nargs="+", choices=names(), help="functions in its place")
     options = parser.parse_args(arguments)
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     header = ["per round", "at the end", "per round, more", "at the end, more"]
     print(format_table(title, header, table))
-    path = options.output / "wild_answers.csv"
+    path = options.output / "find_outliers.csv"
     write_csv(path, ["function", "error", "seed", "per_round", "recommended"], rows)
     print(f"\nWritten: {path}")
 

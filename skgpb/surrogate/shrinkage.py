@@ -16,10 +16,10 @@ import numpy as np
 # variance of all answers, and this belief counts as much as so many degrees of freedom.
 BELIEF = 2.0
 # Least variance of the values, as a share of that of the answers.
-LEAST = 0.05
+MIN_VARIANCE_SHARE = 0.05
 
 
-def independent_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
+def shrinkage_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the posterior mean of each query, if queries have nothing in common.
 
     Parameters
@@ -35,7 +35,7 @@ def independent_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> independent_means(np.array([0, 1, 1, 2]), np.array([5.0, 4.0, 4.2, 1.0])).round(2)
+    >>> shrinkage_means(np.array([0, 1, 1, 2]), np.array([5.0, 4.0, 4.2, 1.0])).round(2)
     array([4.48, 3.96, 1.75])
     """
     counts = np.bincount(functional)
@@ -45,5 +45,5 @@ def independent_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
         return means
     within = float(((y - means[functional]) ** 2).sum()), len(y) - len(counts)
     noise = (within[0] + BELIEF * 0.5 * total) / (within[1] + BELIEF)
-    between = max(total - noise * float((1.0 / counts).mean()), LEAST * total)
+    between = max(total - noise * float((1.0 / counts).mean()), MIN_VARIANCE_SHARE * total)
     return center + counts / (counts + noise / between) * (means - center)

@@ -24,7 +24,7 @@ def differs(alpha: Any) -> bool:
 
 
 @dataclass
-class Prices:
+class CostModel:
     """Costs and noise variances of the queries of a set.
 
     Parameters
@@ -48,7 +48,7 @@ class Prices:
     # -- of all queries -------------------------------------------------------------------------
 
     @property
-    def are_usual(self) -> bool:
+    def is_default(self) -> bool:
         """True if every answer costs 1 and has the usual noise."""
         return self.cost is None and self._alphas is None
 
@@ -58,7 +58,7 @@ class Prices:
         return float(self._costs.min())
 
     @property
-    def of_kinds(self) -> np.ndarray:
+    def of_groups(self) -> np.ndarray:
         """Costs of queries, or of the sizes of cells."""
         return self._costs
 
@@ -81,10 +81,10 @@ class Prices:
         noises : ndarray of shape (n_queries,)
             Noise variances.
         """
-        costs = self.queries.of_each(self._costs)
+        costs = self.queries.per_query(self._costs)
         if self._alphas is None:
             return costs, np.full(len(costs), level)
-        return costs, self.queries.of_each(self._alphas)
+        return costs, self.queries.per_query(self._alphas)
 
     # -- of one query ---------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class Prices:
 
     def _of(self, query: Arm | PointsQuery, numbers: np.ndarray) -> float | None:
         """Return the number of a query, given those of the kinds; None if there is none."""
-        kind = self.queries.kind_of(query)
+        kind = self.queries.cost_group(query)
         return float(numbers[kind]) if kind >= 0 else None
 
     # -- what was given -------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Prices:
     def _numbers(self, name: str, given: Any) -> np.ndarray:
         """Check a parameter with a number for every query, or for every size of cells."""
         queries, default = self.queries, DEFAULTS[name]
-        n = queries.n_kinds
+        n = queries.n_cost_groups
         if given is None:
             return np.full(n, default)
         numbers = check_numbers(given, name, ensure_2d=False)

@@ -10,12 +10,12 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.query import PointsQuery
+from skgpb.optimizers._cost_model import CostModel
 from skgpb.optimizers._feedback import Feedback
-from skgpb.optimizers._prices import Prices
 
 
 @dataclass
-class Wanted:
+class TargetSizes:
     """The queries that are cells of the wanted sizes, and when one of them is asked.
 
     Answers about other sizes inform about wanted cells only through the kernel, and a default
@@ -40,8 +40,8 @@ class Wanted:
 
     @classmethod
     def of(
-        cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, prices: Prices | None
-    ) -> Wanted | None:
+        cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, cost_model: CostModel | None
+    ) -> TargetSizes | None:
         """Note which sizes of queries are sizes of targets; None if that does not matter.
 
         ``prices`` are None where all are one.
@@ -50,9 +50,9 @@ class Wanted:
         if not (isinstance(queries, FreeCells) and isinstance(targets, FreeCells)):
             return None
         numbers = queries.sizes_like(targets.sizes)
-        if not len(numbers) or not feedback.guesses or feedback.n_tasks:
+        if not len(numbers) or not feedback.uses_default_kernel or feedback.n_tasks:
             return None
-        if prices is None or prices.of_kinds[numbers].min() <= prices.least:
+        if cost_model is None or cost_model.of_groups[numbers].min() <= cost_model.least:
             queries.first_sizes = numbers
         return cls(queries, numbers)
 
@@ -62,12 +62,16 @@ class Wanted:
         return wanted if wanted.any() else free
 
     def is_due(
-        self, round: int, spent: float, pending: Sequence[Arm | PointsQuery], prices: Prices | None
+        self,
+        round: int,
+        spent: float,
+        pending: Sequence[Arm | PointsQuery],
+        cost_model: CostModel | None,
     ) -> bool:
         """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
-        if prices is None or not prices.differ:
+        if cost_model is None or not cost_model.differ:
             return (round + len(pending)) % 2 == 0
-        costs = [prices.cost_of(query) for query in pending]
+        costs = [cost_model.cost_of(query) for query in pending]
         pairs = zip(pending, costs, strict=True)
         on_wanted = self.spent + sum(cost for query, cost in pairs if self._is_one(query))
         return 2.0 * on_wanted <= spent + sum(costs)

@@ -11,18 +11,18 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._failing import Chances
-from skgpb.optimizers._following import TrackedIncumbents, followed
-from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms
+from skgpb.optimizers._following import PosteriorIncumbents, followed
+from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import (
     PairCovariances,
     QueryTargetCovariances,
-    pending_falls,
+    pending_downdate,
 )
 
 
-class Tracked:
+class PosteriorCache:
     """Queries and targets whose posterior a process tracks, and the covariances of their pairs.
 
     Candidates that stand for a box move once in a round, or whenever a context is entered.
@@ -63,11 +63,11 @@ class Tracked:
         self._optimistic, self._over_tasks = optimistic, over_tasks
         # The context that was entered, and the round if candidates follow the posterior.
         self._entered: tuple[bytes, int | None] | None = None
-        self.afresh(gp)
+        self.invalidate(gp)
 
     # -- what is tracked ----------------------------------------------------------------------
 
-    def afresh(self, gp: GaussianProcess) -> None:
+    def invalidate(self, gp: GaussianProcess) -> None:
         """Forget what depends on hyperparameters; ``gp`` has others, or is another one."""
         self.gp = gp
         self._slope: float | None = None
@@ -82,7 +82,7 @@ class Tracked:
     def pairs(self) -> PairCovariances:
         """Posterior covariances of the queries, where they are the targets."""
         if self._pairs is None:
-            self._pairs = PairCovariances(self.gp, moving=self.queries.stands_for_box)
+            self._pairs = PairCovariances(self.gp, moving=self.queries.is_discretization)
         return self._pairs
 
     def across(self) -> QueryTargetCovariances:
@@ -149,7 +149,9 @@ class Tracked:
         n, posterior = len(self.targets.rows), self.gp.posterior
         return posterior.tracked_mean()[-n:], posterior.tracked_var()[-n:]
 
-    def known(self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray) -> Known:
+    def known(
+        self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
+    ) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries.
 
         Parameters
@@ -162,11 +164,11 @@ class Tracked:
             Noise variances of these answers, in the user's units.
         """
         if not self.are_one:
-            falls = pending_falls(self.gp, blocks, noises)
-            return KnownAcross(self.across(), falls, self.root)
-        expected = self.gp.imagine(blocks, noises) if blocks else self.gp
+            downdate = pending_downdate(self.gp, blocks, noises)
+            return CrossPosterior(self.across(), downdate, self.root)
+        expected = self.gp.fantasize(blocks, noises) if blocks else self.gp
         slots = [self.queries.slot_of(query) for query in pending]
-        return KnownOfArms(self.gp, expected.posterior, self.pairs, slots, noises)
+        return ArmPosterior(self.gp, expected.posterior, self.pairs, slots, noises)
 
     # -- before a round -----------------------------------------------------------------------
 
@@ -196,20 +198,20 @@ class Tracked:
         if self.refreshed_at == round or self.queries.layout.n_context:
             return
         self.refreshed_at = round
-        if self.queries.lay_out(round + 1, theta, self.largest_slope):
+        if self.queries.make_candidates(round + 1, theta, self.largest_slope):
             self.track()
         moving = [each for each in (self.queries, self.targets)[: 2 - self.are_one] if each.follows]
         if not moving or not len(self.gp.observed):
             return
         apart, rng = learned and self._over_tasks, make_rng()
-        incumbents = TrackedIncumbents(
+        incumbents = PosteriorIncumbents(
             self.targets, self.gp, optimistic=self._optimistic, apart=apart, chances=chances()
         )
         for each in moving:
             if apart:
-                each.follow_anew()
+                each.resample_all()
             first = 0 if each is self.queries else len(self.queries.rows)
-            self._retrack(first + each.follow(incumbents, rng))
+            self._retrack(first + each.resample(incumbents, rng))
 
     def largest_slope(self) -> float:
         """Largest slope that the prior expects of f, known until hyperparameters change."""
@@ -244,16 +246,16 @@ class Tracked:
 
         ``seen`` returns the rows that were observed, in whatever context.
         """
-        queries, targets = self._within_context(context)
+        queries, targets = self._sets_at_context(context)
         if not len(self.gp.observed):
             return queries, targets
         optimistic = self._optimistic
         return followed(queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen)
 
-    def _within_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
+    def _sets_at_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets in a context, with candidates that fill the box."""
-        queries = self.sets[0].within(context)
-        return queries, queries if self.are_one else self.sets[1].within(context)
+        queries = self.sets[0].at_context(context)
+        return queries, queries if self.are_one else self.sets[1].at_context(context)
 
     # -- what was told before the first round, and snapshots ----------------------------------
 
@@ -276,10 +278,10 @@ class Tracked:
         """Be where it was, see :meth:`snapshot`, with a process that has observed the answers."""
         if "context" in snapshot:
             context = np.array(snapshot["context"], dtype=np.float64)
-            self.queries, self.targets = self._within_context(context)
+            self.queries, self.targets = self._sets_at_context(context)
             self._entered = context.tobytes(), snapshot["entered_at"]
         for each, kept in zip((self.queries, self.targets), snapshot["sets"], strict=True):
             each._restore(kept)
         self.refreshed_at = int(snapshot["candidates_at"])
-        self.afresh(gp)
+        self.invalidate(gp)
         self.track()

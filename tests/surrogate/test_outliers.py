@@ -1,4 +1,4 @@
-"""Wild answers against models that are conditioned anew without each answer."""
+"""Outliers against models that are conditioned anew without each answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate.outliers import IGNORED_FACTOR, LeaveOneOut, find_outliers
 from skgpb.surrogate.samples import ScaledSamples
-from skgpb.surrogate.wild import LEFT_OUT, LeftOut, wild_answers
 
 NOISE = 0.01
 KERNEL = Matern(0.4, nu=2.5)
@@ -34,7 +34,7 @@ def process(y, factors=(), without=()):
 def test_each_answer_is_compared_with_a_model_without_it(factors):
     rng = np.random.default_rng(1)
     y = np.sin(5.0 * X).sum(axis=1)[PLACES] + 0.1 * rng.standard_normal(len(PLACES))
-    found = LeftOut.of(process(y, factors), samples_of(y), NOISE, factors)
+    found = LeaveOneOut.of(process(y, factors), samples_of(y), NOISE, factors)
     np.testing.assert_array_equal(found.numbers, np.arange(len(PLACES)))
     for s, place in enumerate(PLACES):
         mean, std = process(y, factors, [s]).moments(X[place : place + 1], std=True)
@@ -47,12 +47,12 @@ def test_the_worst_is_left_out_first_and_weighed_by_its_error_afterwards():
     y = np.zeros(len(PLACES))
     y[5] = 30.0
     y[8] = -50.0
-    first = wild_answers(process(y), samples_of(y), NOISE, {})
-    assert first == {8: LEFT_OUT}
-    second = wild_answers(process(y, first), samples_of(y), NOISE, first)
-    assert second[5] == LEFT_OUT
+    first = find_outliers(process(y), samples_of(y), NOISE, {})
+    assert first == {8: IGNORED_FACTOR}
+    second = find_outliers(process(y, first), samples_of(y), NOISE, first)
+    assert second[5] == IGNORED_FACTOR
     assert second[8] > 100.0
-    third = wild_answers(process(y, second), samples_of(y), NOISE, second)
+    third = find_outliers(process(y, second), samples_of(y), NOISE, second)
     assert third.keys() == {5, 8}
     np.testing.assert_allclose([third[5], third[8]], [9e4, 25e4], rtol=0.05)
 
@@ -60,24 +60,24 @@ def test_the_worst_is_left_out_first_and_weighed_by_its_error_afterwards():
 def test_an_answer_that_is_confirmed_is_not_wild():
     y = np.zeros(len(PLACES))
     y[[7, 16]] = 30.0  # the same query
-    assert 7 not in wild_answers(process(y), samples_of(y), NOISE, {})
+    assert 7 not in find_outliers(process(y), samples_of(y), NOISE, {})
     y[16] = 0.0
-    assert wild_answers(process(y), samples_of(y), NOISE, {}) == {7: LEFT_OUT}
+    assert find_outliers(process(y), samples_of(y), NOISE, {}) == {7: IGNORED_FACTOR}
 
 
 def test_an_answer_is_wild_no_more_once_it_is_confirmed():
     y = np.zeros(len(PLACES))
     y[[7, 16]] = 30.0
     factors = {7: 9e4}
-    assert 7 not in wild_answers(process(y, factors), samples_of(y), NOISE, factors)
+    assert 7 not in find_outliers(process(y, factors), samples_of(y), NOISE, factors)
 
 
 def test_what_was_cleared_and_what_is_no_larger_than_usual_is_not_wild():
     y = np.zeros(len(PLACES))
     y[8] = -50.0
-    assert wild_answers(process(y), samples_of(y), NOISE, {}, cleared={8}) == {}
+    assert find_outliers(process(y), samples_of(y), NOISE, {}, cleared={8}) == {}
     y = 10.0 * X.sum(axis=1)[PLACES]
     y[8] -= 1.5 * y.std()
-    found = LeftOut.of(process(y), samples_of(y), NOISE, {})
+    found = LeaveOneOut.of(process(y), samples_of(y), NOISE, {})
     assert found.deviation[8] > 10.0
-    assert wild_answers(process(y), samples_of(y), NOISE, {}) == {}
+    assert find_outliers(process(y), samples_of(y), NOISE, {}) == {}
