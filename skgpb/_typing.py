@@ -58,4 +58,4 @@ Representatives: TypeAlias = int | Sequence[int] | None
 #: Variation of f within a region: by the kernel, by theory, by its two constants, or a function.
 Variation: TypeAlias = Literal["kernel", "theory"] | Sequence[float] | Callable[[Any], float]
 #: Rule by which a search recommends.
-RuleOfChoice: TypeAlias = Literal["posterior", "seen", "independent", "paper"]
+RecommendMethod: TypeAlias = Literal["posterior", "best_observed", "shrinkage", "paper"]

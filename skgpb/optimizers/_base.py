@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
-from skgpb._typing import BaseEstimator, Direction, RegressorMixin, RuleOfChoice, Seed
+from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import ParameterSpace, in_coordinates
@@ -963,7 +963,7 @@ class BaseBanditOptimizer(
         )
 
     @abstractmethod
-    def recommend(self, rule: RuleOfChoice | None = None, *, context: Any = None) -> Any:
+    def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Any:
         """Return the best query found so far."""
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
@@ -1217,10 +1217,10 @@ class BaseBanditOptimizer(
             query = self._as_query(query)
         return query, self._resolve(query), value, noise
 
-    #: Rules of :meth:`recommend`, the best one known first.
-    _methods: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
+    #: Methods of :meth:`recommend`, the best one known first.
+    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
 
-    def _checked_method(self, rule: RuleOfChoice | None) -> RuleOfChoice:
+    def _checked_method(self, method: RecommendMethod | None) -> RecommendMethod:
         """Resolve ``method`` of :meth:`recommend`."""
         if method is None:
             return self._methods[0]
@@ -1456,7 +1456,7 @@ class FreeChoice(BaseBanditOptimizer[Q]):
         """Return the recommended query."""
 
     @locked
-    def recommend(self, rule: RuleOfChoice | None = None, *, context: Any = None) -> Q:
+    def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Q:
         """Return the best query found so far.
 
         Parameters

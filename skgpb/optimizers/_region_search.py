@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import exceeds, levelled
-from skgpb._typing import Beta, FeedbackOfRegion, Representatives, RuleOfChoice
+from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.guarantee import Guarantee
@@ -90,7 +90,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """
 
-    _methods: ClassVar[tuple[RuleOfChoice, ...]] = ("posterior", "paper")
+    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
 
     feedback: FeedbackOfRegion | Kernel
     n_representatives: Representatives
@@ -114,7 +114,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @overload
     def recommend(
         self,
-        method: RuleOfChoice | None = None,
+        method: RecommendMethod | None = None,
         *,
         context: None = None,
         side: None = None,
@@ -125,7 +125,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @overload
     def recommend(
         self,
-        method: RuleOfChoice | None = None,
+        method: RecommendMethod | None = None,
         *,
         context: None = None,
         side: Sides,
@@ -136,7 +136,7 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
     @locked
     def recommend(
         self,
-        method: RuleOfChoice | None = None,
+        method: RecommendMethod | None = None,
         *,
         context: Any = None,
         side: Sides | None = None,

@@ -30,7 +30,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import tied
 from skgpb._core._tree import Tree
-from skgpb._typing import Beta, Bounds, FeedbackOfRegion, Representatives, RuleOfChoice, Variation
+from skgpb._typing import (
+    Beta,
+    Bounds,
+    FeedbackOfRegion,
+    RecommendMethod,
+    Representatives,
+    Variation,
+)
 from skgpb.domains import ContextCell
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.mixed import partition_of_box
@@ -208,17 +215,21 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     @overload
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: None = None
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
     ) -> ContextCell: ...
 
     @overload
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Any = None,
+        side: Sides | None = None,
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 

@@ -35,7 +35,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import argmax_first
-from skgpb._typing import Bounds, Costs, Points, RuleOfChoice
+from skgpb._typing import Bounds, Costs, Points, RecommendMethod
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
@@ -102,15 +102,15 @@ Best = TypeVar("Best")
 class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
-    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and ``_targets_are_queries``,
-    and what queries are worth in :meth:`acquisition`.
+    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and
+    ``_targets_are_queries``, and what queries are worth in :meth:`acquisition`.
     """
 
     _taught: dict[tuple[int, int], Chances]
 
     _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
-    _methods: ClassVar[tuple[RuleOfChoice, ...]] = (
+    _methods: ClassVar[tuple[RecommendMethod, ...]] = (
         "posterior",
         "best_observed",
         "shrinkage",
@@ -485,7 +485,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Whether the query of the best answer may be what is to be found."""
         return self._targets_are_queries and not self._n_context
 
-    def _method_of_best(self) -> RuleOfChoice:
+    def _method_of_best(self) -> RecommendMethod:
         """Name the rule of recommendation that is best known."""
         if not (self._informed and self._is_observable):
             return "posterior"
@@ -513,17 +513,21 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     @overload
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: None = None
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
     ) -> Best: ...
 
     @overload
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Any = None,
+        side: Sides | None = None,
     ) -> Any:
         """Return the best target, or the best cell of a size.
 
@@ -532,9 +536,9 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         method : {"posterior", "best_observed", "shrinkage", "paper"}, default=None
             How it is chosen: "posterior" and "paper" by the posterior mean, "best_observed" by
             the best answer, "shrinkage" by the mean of each query's own answers, shrunk to the
-            mean of all. None takes "posterior", but if the queries are the targets "best_observed" where
-            answers are exact, and "shrinkage" where a learned model predicts no answer from the
-            others, see :doc:`/user_guide/nothing_known`.
+            mean of all. None takes "posterior", but if the queries are the targets "best_observed"
+            where answers are exact, and "shrinkage" where a learned model predicts no answer from
+            the others, see :doc:`/user_guide/nothing_known`.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
             Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None

@@ -29,8 +29,8 @@ from skgpb._typing import (
     Direction,
     FeedbackOfRegion,
     Points,
+    RecommendMethod,
     Representatives,
-    RuleOfChoice,
     Seed,
 )
 from skgpb.domains import Cell
@@ -197,17 +197,21 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     @overload
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: None = None, side: None = None
+        self, method: RecommendMethod | None = None, *, context: None = None, side: None = None
     ) -> Cell: ...
 
     @overload
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: None = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: None = None, side: Sides
     ) -> Region: ...
 
     @locked
     def recommend(
-        self, method: RuleOfChoice | None = None, *, context: Any = None, side: Sides | None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Any = None,
+        side: Sides | None = None,
     ) -> Cell | Region:
         """Return the best cell found so far.
 

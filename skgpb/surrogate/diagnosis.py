@@ -1,6 +1,6 @@
 """Diagnosis of a model: noise, outliers and lack of fit.
 
-What is asked again and by which rule a query is recommended depends on this alone.
+What is asked again and by which method a query is recommended depends on this alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Diagnosis:
     >>> from skgpb.surrogate.model import Model, ModelOptions
     >>> model = Model(RBF(0.3), 1, ModelOptions(noise=0.01))
     >>> _ = model.observe(np.array([[0.5]]), 1.2)
-    >>> model.diagnosis.noise, model.diagnosis.rule
+    >>> model.diagnosis.noise, model.diagnosis.method
     ('some', 'posterior')
     >>> model.diagnosis.in_words()
     {'noise': 'standard deviation 0.1, as given'}
@@ -145,8 +145,8 @@ class Diagnosis:
         return ""
 
     @property
-    def rule(self) -> Literal["best_observed", "shrinkage", "posterior"]:
-        """The rule by which a query is recommended, if queries are what is to be found."""
+    def method(self) -> Literal["best_observed", "shrinkage", "posterior"]:
+        """The method by which a query is recommended, if queries are what is to be found."""
         if self.noise == "none":
             return "best_observed"
         return "shrinkage" if self.lack_of_fit else "posterior"
