@@ -18,7 +18,8 @@ from skgpb.cli.pictures import (
     label_categories,
     label_dates,
 )
-from skgpb.tables import Categories, Condition, Levels, Moments, Subgroup
+from skgpb.tables import Categories, Levels, Moments, Subgroup
+from skgpb.tables.conditions import Condition
 
 
 def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:

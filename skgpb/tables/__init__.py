@@ -43,7 +43,7 @@ age >= 35 and age < 45
 (array([2, 2]), array([3., 4.]))
 """
 
-from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Interval, Subgroup
 from skgpb.tables.levels import Levels, Moments
 from skgpb.tables.memory import MemoryTable
 from skgpb.tables.search import SubgroupResult, find_subgroup
@@ -53,7 +53,6 @@ from skgpb.tables.subgroup import BestSubgroup
 __all__ = [
     "BestSubgroup",
     "Categories",
-    "Condition",
     "Interval",
     "Levels",
     "MemoryTable",

@@ -24,9 +24,9 @@ from skgpb.integrations.ibis.edges import (
     limits_of,
     quantiles_of,
 )
-from skgpb.tables import Categories, Condition, Interval, Levels, Moments, Subgroup
+from skgpb.tables import Categories, Interval, Levels, Moments, Subgroup
 from skgpb.tables.checks import missing_code
-from skgpb.tables.conditions import literal_of
+from skgpb.tables.conditions import Condition, literal_of
 from skgpb.tables.verdict import is_two_valued
 
 # Rows from which quantiles and the names of categories are taken.
