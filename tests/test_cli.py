@@ -93,7 +93,7 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     assert re.search(rf"questions asked +{result['n_rounds']} on ", printed)
     assert "a Gaussian process proposed groups: it predicts" in printed
     assert "computed only for this report" in printed
-    assert re.search("rows averaged singly +0 %", printed)
+    assert re.search("groups of one row +0 %", printed)
 
 
 def test_same_seed_same_result_and_another_seed_other_noise(table, tmp_path):

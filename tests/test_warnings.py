@@ -30,6 +30,7 @@ from skgpb.exceptions import (
     AllocationWarning,
     ApproximationWarning,
     BudgetWarning,
+    DataWarning,
     EvaluationWarning,
     GuaranteeWarning,
     LearningWarning,
@@ -43,6 +44,7 @@ from skgpb.exceptions import (
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import LowRank
 from skgpb.surrogate import GaussianProcess
+from skgpb.tables import BestSubgroup
 from skgpb.testing import InOrder
 
 ARMS = np.linspace(0.0, 1.0, 20)[:, None]
@@ -233,8 +235,14 @@ def pending(tmp_path):
     optimizer.tell(second, 0.0)  # here
 
 
+def code(tmp_path):
+    yield DataWarning
+    values = np.append(np.linspace(0.0, 1.0, 90), np.full(10, 9999.0))
+    BestSubgroup(n_permutations=49).fit(values[::-1, np.newaxis], values)  # here
+
+
 CASES = [
-    parameter,
+    parameter, code,
     numerical, numerical_of_a_surrogate, refinement_in_tell, refinement_in_run,
     refinement_in_a_call_of_a_call, refinement_in_ask, budget, allocation, evaluation,
     evaluation_by_workers, evaluation_with_a_price, evaluation_of_targets, evaluation_in_contexts,
