@@ -45,7 +45,7 @@ def noisy(x, deviation=0.3, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "options", "noise", "rule"),
+    ("x", "y", "options", "noise", "method"),
     [
         (X, smooth(X), {}, "none", "best_observed"),
         (X, noisy(X), {}, "unclear", "posterior"),
@@ -57,9 +57,9 @@ def noisy(x, deviation=0.3, seed=0):
         (X, smooth(X), {"noise": 1e-10, "kernel": RBF(0.3)}, "none", "best_observed"),
     ],
 )
-def test_noise_is_none_some_or_unclear(x, y, options, noise, rule):
+def test_noise_is_none_some_or_unclear(x, y, options, noise, method):
     found = played(x, y, **options).diagnosis
-    assert (found.noise, found.rule) == (noise, rule)
+    assert (found.noise, found.method) == (noise, method)
     assert (found.outliers, found.lack_of_fit) == ((), "")
     # One more answer to the best query decides, where none was asked twice.
     assert found.repeats_best == (noise == "unclear")
@@ -81,10 +81,10 @@ def test_an_outlier_is_doubted_if_it_is_high_and_alone(error):
 def test_a_model_of_pure_roughness_does_not_fit():
     y = np.random.default_rng(3).standard_normal(40)
     found = played(np.random.default_rng(1).random(40), y).diagnosis
-    assert "no better than their mean" in found.lack_of_fit and found.rule == "shrinkage"
+    assert "no better than their mean" in found.lack_of_fit and found.method == "shrinkage"
     assert found.in_words()["lack of fit"] == found.lack_of_fit
     given = played(np.random.default_rng(1).random(40), y, noise=0.01).diagnosis
-    assert given.lack_of_fit == "" and given.rule == "posterior"
+    assert given.lack_of_fit == "" and given.method == "posterior"
 
 
 def test_a_diagnosis_is_made_once_for_each_state(monkeypatch):
