@@ -56,6 +56,7 @@ class EIOptimizer(Search):
     xi: float = 0.0
 
     _finds_best = True
+    _is_log_acquisition = True
 
     _parameter_constraints = {
         "xi": [Interval(Real, 0, None, closed="left")],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb._core._arms import expected_maximum
-from skgpb.acquisition.improvement import standard_scores
+from skgpb.acquisition.improvement import log_probability_of_improvement
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
@@ -53,6 +53,7 @@ class ESTOptimizer(Search):
     optimum: float | None = None
 
     _finds_best = True
+    _is_log_acquisition = True
 
     _parameter_constraints = {
         "optimum": [Real, None],
@@ -60,10 +61,11 @@ class ESTOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return (mean(x) - m) / std(x), Algorithm 1."""
+        """Return log P(f(x) > m), which orders the arms as (mean(x) - m) / std(x), Algorithm 1."""
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)
         else:
             m = (self._signed(self.optimum) - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.
-        return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))
+        threshold = max(m, posterior.mean.max())
+        return log_probability_of_improvement(posterior.mean, posterior.std, threshold)

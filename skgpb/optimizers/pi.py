@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.acquisition.improvement import standard_scores
+from skgpb.acquisition.improvement import log_probability_of_improvement
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
@@ -58,6 +58,7 @@ class PIOptimizer(Search):
     xi: float = 0.01
 
     _finds_best = True
+    _is_log_acquisition = True
 
     _parameter_constraints = {
         "xi": [Interval(Real, 0, None, closed="left")],
@@ -65,6 +66,6 @@ class PIOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return standard scores, which order the arms as the probabilities do."""
+        """Return the logarithm of the probability of improvement."""
         threshold = posterior.mean.max() + self.xi / posterior.scale
-        return standard_scores(posterior.mean, posterior.std, threshold)
+        return log_probability_of_improvement(posterior.mean, posterior.std, threshold)

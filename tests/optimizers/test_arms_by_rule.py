@@ -42,6 +42,7 @@ def test_an_allocation_is_worth_what_its_answer_raises_the_best_total_by():
         cov += C[np.ix_(choices[:, i], choices[:, i])]
     np.testing.assert_allclose(every.covariance, cov, atol=1e-8)
     np.testing.assert_allclose(every.target_mean, total, atol=1e-8)
+    np.testing.assert_allclose(every.query_noise, 0.2, atol=1e-8)
     np.testing.assert_allclose(every.covariance_of_target(2), cov[2], atol=1e-8)
     slopes = cov / np.sqrt(np.diag(cov) + 0.2)[:, None]
     gains = np.array([expected_rise(total, b) for b in slopes])

@@ -140,3 +140,16 @@ def test_every_rule_asks_every_set(rule, name, contexts, prices):
         assert scores.max() == -np.inf or scores[slot] >= scores.max() - 1e-9
     price = optimizer.posterior([]).cost
     assert optimizer.spent_ >= 6 * price.min() - 1e-9
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "GP-TS"])
+def test_costs_that_hardly_differ_change_no_query(rule):
+    cls, own = RULES[rule]
+    settings = {"kernel": RBF(0.2), "arms": np.linspace(0.0, 1.0, 21)[:, None], "alpha": 1e-4}
+    asked = []
+    for cost in (None, 1.0 + 1e-10 * np.arange(21)):
+        optimizer = cls(cost=cost, random_state=0, **settings, **own)
+        optimizer.run(lambda query: np.cos(5.0 * (query.points[0, 0] - 0.8)), 12)
+        asked.append(optimizer.history_["descriptor"][:, 0])
+    assert len(np.unique(asked[0])) > 3
+    np.testing.assert_array_equal(*asked)
