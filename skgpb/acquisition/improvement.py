@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, ndtr
 
 # Below this z the two terms of the improvement cancel; below FAR so do those of its tail.
 NEAR, FAR = -1.0, -1e6
@@ -34,31 +34,6 @@ def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.n
     known = np.where(np.abs(gap) <= rounding, 0.0, np.copysign(np.inf, gap))
     with np.errstate(over="ignore"):  # too far away to be told from infinity
         return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
-
-
-def log_probability_of_improvement(
-    mean: np.ndarray, std: np.ndarray, threshold: float
-) -> np.ndarray:
-    """Logarithm of P(f > threshold) for normal f, -inf where it is impossible.
-
-    Parameters
-    ----------
-    mean, std : ndarray of shape (n,)
-        Posterior of f.
-    threshold : float
-        Value to improve upon.
-
-    Returns
-    -------
-    log_probability : ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_probability_of_improvement(np.array([0.0, -2.0]), np.array([1.0, 1.0]), 0.0).round(3)
-    array([-0.693, -3.783])
-    """
-    return log_ndtr(standard_scores(mean, std, threshold))
 
 
 def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from skgpb._core._arms import expected_maximum
-from skgpb.acquisition.improvement import log_probability_of_improvement
+from skgpb.acquisition.improvement import standard_scores
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
@@ -53,7 +54,6 @@ class ESTOptimizer(Search):
     optimum: float | None = None
 
     _finds_best = True
-    _is_log_acquisition = True
 
     _parameter_constraints = {
         "optimum": [Real, None],
@@ -61,11 +61,13 @@ class ESTOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return log P(f(x) > m), which orders the arms as (mean(x) - m) / std(x), Algorithm 1."""
+        """Return (mean(x) - m) / std(x), Algorithm 1."""
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)
         else:
             m = (self._signed(self.optimum) - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.
-        threshold = max(m, posterior.mean.max())
-        return log_probability_of_improvement(posterior.mean, posterior.std, threshold)
+        return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))
+
+    def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
+        return log_ndtr(values)

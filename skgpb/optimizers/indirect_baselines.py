@@ -19,12 +19,13 @@ from math import isnan, sqrt
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._typing import PerRound
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
-from skgpb.acquisition.improvement import log_expected_improvement, log_probability_of_improvement
+from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
@@ -264,7 +265,7 @@ class IndirectPIOptimizer(IndirectBaseline):
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
         threshold = posterior.once("incumbent", self._incumbent) + MARGIN
-        return log_probability_of_improvement(posterior.mean, posterior.std, threshold)
+        return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
 
 
 @dataclass(eq=False, repr=False)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 
-from skgpb.acquisition.improvement import log_probability_of_improvement
+from skgpb.acquisition.improvement import standard_scores
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
@@ -58,7 +59,6 @@ class PIOptimizer(Search):
     xi: float = 0.01
 
     _finds_best = True
-    _is_log_acquisition = True
 
     _parameter_constraints = {
         "xi": [Interval(Real, 0, None, closed="left")],
@@ -66,6 +66,9 @@ class PIOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the logarithm of the probability of improvement."""
+        """Return standard scores, which order the arms as the probabilities do."""
         threshold = posterior.mean.max() + self.xi / posterior.scale
-        return log_probability_of_improvement(posterior.mean, posterior.std, threshold)
+        return standard_scores(posterior.mean, posterior.std, threshold)
+
+    def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
+        return log_ndtr(values)

@@ -228,17 +228,16 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         if not self._is_log_in_round(round):
             if self._cost_model is None or not self._cost_model.differ:
                 return values
-            # Scores are relative to the best known value.
-            values = np.log(np.maximum(values - self._acquisition_baseline(round), MIN_ACQUISITION))
+            values = self._log_acquisition(values, round)
         return values - np.log(round.cost)
 
     def _is_log_in_round(self, round: Round) -> bool:
         """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
         return self._is_log_acquisition
 
-    def _acquisition_baseline(self, round: Round) -> float:
-        """Score of a query whose answer is worth nothing."""
-        return float(round.target_mean.max())
+    def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
+        """Return the logarithms of what answers are worth, of scores that are optimistic values."""
+        return np.log(np.maximum(values - round.target_mean.max(), MIN_ACQUISITION))
 
     def _expected_round(self) -> Round:
         """Return the posterior as the rule looks at it: queries may have no answer."""
