@@ -96,6 +96,18 @@ def test_all_allocations_can_be_asked_but_no_more():
         assert player.ask(6) == batch
 
 
+def test_the_first_design_begins_with_nothing_and_replaces_what_failed():
+    campaign = GPUCBOptimizer(RBF(1.0), arms=np.arange(4.0)[:, None], n_initial=3)
+    player = CombinatorialBandit([campaign] * 2, budget=6, random_state=0).start()
+    none, best = np.empty((0, 2)), player._table().best
+    first = player.domain_.first_allocation(3, none, none, player._seed[0], best)
+    design = player.ask(3)
+    assert design[0] == first
+    assert player._first_allocation() is None  # all of it is pending
+    player.tell(design[1], None)
+    assert player._first_allocation() is not None
+
+
 def test_allocations_are_frozen_and_pickle():
     allocation = bandit().ask()
     assert isinstance(allocation, Allocation)
