@@ -7,6 +7,7 @@ __all__ = [
     "AllocationWarning",
     "ApproximationWarning",
     "BudgetWarning",
+    "DataWarning",
     "DatabaseError",
     "EvaluationWarning",
     "GuaranteeWarning",

@@ -93,7 +93,7 @@ SMALLEST: dict[str, list[str]] = {
         "--asked --kinds synthetic --half both --names disc",
     ],
     "targets": ["--budget 12 --methods kg gpoo ei --dimensions 1 --noise 10"],
-    "find_outliers": ["--budget 12 --names forrester"],
+    "outliers": ["--budget 12 --names forrester"],
 }
 CASES = [(name, options) for name, several in SMALLEST.items() for options in several]
 

@@ -298,9 +298,9 @@ def _identity(
 ) -> str | None:
     """Return the name of a column of the file that looks like an identity which repeats."""
     columns = {name: values_of(column) for name, column in kept.items()}
-    others = [name for name in file.names([*kept, target]) if name not in {*kept, target}]
-    others = list(dict.fromkeys(others))[:MOST_OTHERS]
     try:
+        others = [name for name in file.names([*kept, target]) if name not in {*kept, target}]
+        others = list(dict.fromkeys(others))[:MOST_OTHERS]
         read = file.read(others, keep_unreadable=True) if others else []
     except ValueError:  # nobody asked for these columns
         read = []

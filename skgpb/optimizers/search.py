@@ -318,11 +318,15 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        chances = self._chances()
-        left = np.ones(len(rows), dtype=bool) if chances is None else ~chances.hopeless(rows)
+        left = self._has_a_chance(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
+
+    def _has_a_chance(self, rows: np.ndarray) -> np.ndarray:
+        """Return whether an evaluation of each row (n, n_columns) may succeed, shape (n,)."""
+        chances = self._chances()
+        return np.ones(len(rows), dtype=bool) if chances is None else ~chances.hopeless(rows)
 
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -338,7 +342,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        new, again = free[~known[free] & (values[free] > -inf)], free[known[free]]
+        new, again = free[(~known & self._has_a_chance(rows))[free]], free[known[free]]
         if not len(new):
             return slot
         both = np.append(again, best_of(values, new))

@@ -42,6 +42,7 @@ from skgpb.domains import (
     Allocation,
     Arm,
     Ball,
+    Box,
     Cell,
     Cells,
     ContextCell,
@@ -62,6 +63,8 @@ from skgpb.tables.conditions import Categories, Interval, Subgroup
 from skgpb.tables.search import SubgroupResult
 
 BOX = [(0.0, 1.0)]
+SETTINGS = Box({"x": (0.0, 1.0), "y": (0.0, 1.0)}, constraints=["x + y <= 1"])
+assert_type(SETTINGS, Box)
 ARMS = np.linspace(0.0, 1.0, 9)[:, None]
 
 

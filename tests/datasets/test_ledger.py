@@ -248,7 +248,7 @@ def counted_leniently(path):
     return found
 
 
-@pytest.mark.parametrize("task_column", [b'{"spend": 0.', b"\0" * 30, b"{"])
+@pytest.mark.parametrize("tail", [b'{"spend": 0.', b"\0" * 30, b"{"])
 def test_a_line_that_was_not_finished_was_never_answered(path, tail):
     ask_at_random(path, 0, n=3)
     before = counted(path)

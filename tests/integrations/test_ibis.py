@@ -276,7 +276,7 @@ def in_blocks(n_blocks, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "n_rows"), [("sales", 120_000), ("best_observed", 20_000)])
+@pytest.mark.parametrize(("name", "n_rows"), [("sales", 120_000), ("seen", 20_000)])
 def test_averages_of_a_sample_vary_as_much_as_they_say(name, n_rows):
     table = IbisTable(in_blocks(500).table(name), ["day", "x", "s"], "y")
     days, some = table.levels[:2]
@@ -333,7 +333,7 @@ def test_the_variance_of_sampled_blocks_is_that_between_their_parts():
 
 def test_rows_of_a_single_block_or_single_rows_do_not_tell_how_far_they_vary():
     connection = in_blocks(400)
-    for name, n_rows in (("sales", 150_000), ("best_observed", 500)):
+    for name, n_rows in (("sales", 150_000), ("seen", 500)):
         table = IbisTable(connection.table(name), ["day"], "y", n_bins=1000)
         few = table.kept(n_rows, 3)
         rows = few._table.to_pandas()

@@ -26,7 +26,7 @@ from skgpb.integrations.ibis.connection import (  # noqa: E402
     Queries,
     connect,
 )
-from skgpb.tables import Subgroup  # noqa: E402
+from skgpb.tables.conditions import Subgroup  # noqa: E402
 
 FEATURES = ["x1", "x2", "Shop", "day", "open"]
 PASSWORD = "s3cr3t/+ %40word"
