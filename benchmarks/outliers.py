@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     header = ["per round", "at the end", "per round, more", "at the end, more"]
     print(format_table(title, header, table))
-    path = options.output / "find_outliers.csv"
+    path = options.output / "outliers.csv"
     write_csv(path, ["function", "error", "seed", "per_round", "recommended"], rows)
     print(f"\nWritten: {path}")
 

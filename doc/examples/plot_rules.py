@@ -33,7 +33,7 @@ settings = {
 }
 
 
-def play(problem, seed, rule="paper", **parameters):
+def play(problem, seed, method="paper", **parameters):
     """Return the aggregated regret of one run after each number of rounds."""
     rng = np.random.default_rng(seed)
     opt = GPOOOptimizer(
@@ -49,7 +49,7 @@ def play(problem, seed, rule="paper", **parameters):
         cell = opt.ask()
         opt.tell(cell, problem.observe(cell, rng))
         if t in ROUNDS:
-            averages.append(problem.average(opt.recommend(rule)))
+            averages.append(problem.average(opt.recommend(method)))
     return aggregated_regret(problem.optimum, averages)
 
 
