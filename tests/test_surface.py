@@ -38,8 +38,8 @@ def modules():
         if "._" not in each.name:
             try:
                 found[each.name] = importlib.import_module(each.name)
-            except ModuleNotFoundError as error:
-                if error.name.startswith("skgpb"):
+            except ImportError as error:
+                if "not installed" not in str(error):
                     raise
     return found
 
