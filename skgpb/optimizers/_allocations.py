@@ -13,7 +13,7 @@ N_DRAWN = 256
 FACTORS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 31)])
 
 
-class KnownOfAllocations(QueryTargetPosterior):
+class AllocationPosterior(QueryTargetPosterior):
     """Posterior of allocations, whose totals are normal as the values of their arms are.
 
     They are in units of the first campaign, whose rule is asked.

@@ -104,21 +104,6 @@ class Rivals(Comparison):
         return self._models(epsilon).suboptimality_gap(self.blocks())
 
 
-class AtPoints(Comparison):
-    """Comparison of points with the last of them, from their mean and covariance."""
-
-    def __init__(self, mean: np.ndarray, cov: np.ndarray, functionals: Any) -> None:
-        self._mean, self._cov, self._functionals = mean, cov, functionals
-
-    def blocks(self) -> Any:
-        """Return functionals of f; the last one is the recommendation."""
-        return self._functionals
-
-    def __call__(self) -> SuboptimalityGap:
-        """Compute it."""
-        return SuboptimalityGap.of_moments(self._mean, self._cov)
-
-
 class Refined(Comparison):
     """Regions of a domain and finer ones against one of them."""
 

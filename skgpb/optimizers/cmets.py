@@ -281,12 +281,6 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         """L of Algorithm 1, as (depth, index)."""
         return sorted(self._leaves)
 
-    @property
-    @locked
-    def _next_leaves(self) -> list[tuple[int, int]]:
-        """L' of Algorithm 1, the children of leaves, as (depth, index)."""
-        return sorted(self._next)
-
     # -- the two spaces ---------------------------------------------------------------------
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:

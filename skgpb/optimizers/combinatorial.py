@@ -32,7 +32,7 @@ from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._allocations import KnownOfAllocations
+from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
@@ -395,7 +395,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         excluded: set[tuple[int, ...]],
     ) -> np.ndarray | None:
         """Allocation with the best score, among those worth looking at."""
-        allocations = KnownOfAllocations(posteriors, table)
+        allocations = AllocationPosterior(posteriors, table)
         allowed = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
         free = np.flatnonzero(allowed)
         if not len(free):

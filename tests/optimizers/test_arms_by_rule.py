@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
-from skgpb.optimizers._allocations import KnownOfAllocations
+from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 ARMS = np.arange(4.0)[:, None]
@@ -29,7 +29,7 @@ def test_an_allocation_is_worth_what_its_answer_raises_the_best_total_by():
         player.tell(pair, [0.3 * pair[0], 0.1 - 0.2 * pair[1]])
         told.append(pair)
     query = player.ask()
-    known = KnownOfAllocations(
+    known = AllocationPosterior(
         [optimizer.posterior(pending=[]) for optimizer in player.optimizers_], player._table()
     )
     every, choices = known.round(), known.choices

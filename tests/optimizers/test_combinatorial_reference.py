@@ -17,7 +17,7 @@ from skgpb.optimizers import (
     GPTSOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.optimizers._allocations import KnownOfAllocations
+from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
@@ -174,7 +174,7 @@ def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
     play(player, 5)
     posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
     table = CostTable(player.domain_.costs, 20)
-    known = KnownOfAllocations(posteriors, table)
+    known = AllocationPosterior(posteriors, table)
     allocations = known.round()
     again = [optimizer.posterior().draws(256) for optimizer in player.optimizers_]
     totals = sum(draws[:, ALLOCATIONS[:, i]] for i, draws in enumerate(again))
