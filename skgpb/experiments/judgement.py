@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
+from skgpb.domains import Cell
+from skgpb.domains.query import Query
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.optimizers._stop import first_where_learned
+from skgpb.surrogate.likelihood import FIRST_LEARNING
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
@@ -35,6 +38,39 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
         "possible": not violated,
         "violates": violated,
     }
+
+
+def missing(answers: Sequence[float], knows_noise: bool) -> str:
+    """Return what an interval lacks that rests on some answers, empty if nothing."""
+    n = len(answers)
+    if n > 1 and min(answers) == max(answers):
+        return (
+            "All results are equal, and do not show how much results vary: the interval is an "
+            "assumption of the program"
+        )
+    if n >= FIRST_LEARNING:
+        return ""
+    unknown = "how much results vary" + ("" if knows_noise else " and scatter")
+    return (
+        f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: the "
+        f"interval is an assumption of the program until there are {FIRST_LEARNING}"
+    )
+
+
+def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
+    """Return the depth of the smallest cells of a tree that is not below any of some regions."""
+    tree = optimizer.domain_.tree
+    low, high = np.split(tree.box(0, 1)[0], 2)
+
+    def depth(query: Any) -> int:
+        if isinstance(query, Cell):
+            return int(query.depth)
+        lower, upper = np.split(query.box, 2)
+        long = high > low
+        share = float(np.prod(((upper - lower) / np.where(long, high - low, 1.0))[long]))
+        return int(log(max(1.0 / share, 1.0)) / log(tree.n_children)) if share > 0.0 else 0
+
+    return max(map(depth, queries), default=None)
 
 
 def surprise(answers: Sequence[float], belief: dict[str, Any], answer: float) -> list[float] | None:
