@@ -13,7 +13,9 @@ the noise of each, the density for a prior variance a and a noise variance s is
 .. math:: -2 \log p(y) = \sum_i \left( \log(a l_i + s)
           + \frac{(U^T y)_i^2}{a l_i + s} \right) + \text{const}.
 
-Of each smoothness and length scale one model is kept, with the variances that are typical of it.
+About two dozen models are kept. Of each smoothness and length scale they are the quantiles in the
+order of the noise variance, as many as its weight demands: the moments are then those of the whole
+grid within a few per cent.
 
 Whoever asks whether something is within epsilon of the best takes f to vary by more than that.
 Answers that hardly vary suggest otherwise, and then nothing seems to be more than epsilon better.
@@ -34,7 +36,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Produc
 
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import evaluator_of
-from skgpb.surrogate.exactness import SMOOTHNESS, is_of_matern, of_smoothness
+from skgpb.surrogate.exactness import is_of_matern, of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import NOISE_LIMITS, SHARE, Prior
@@ -42,25 +44,28 @@ from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
 # Logarithms of the factors of the length scales at the centre of their prior, and of the prior
-# variances of f in units of the median. The steps are twice the deviations after a hundred answers.
-LENGTHS = np.arange(-4, 5) * 0.4
-AMPLITUDES = np.arange(-7, 8) * 0.4
+# variances of f in units of the median. The steps are about twice the deviations after a hundred
+# answers.
+LENGTHS = np.arange(-3, 4) * 0.5
+AMPLITUDES = np.arange(-4, 5) * 0.6
 # Logarithms of noise variances, in units of the variance of the answers: coarse where they hardly
 # matter.
-NOISES = np.append(np.log(NOISE_LIMITS[0]) + np.arange(7) * 1.15, np.arange(-24, 5) * 0.28)
+NOISES = np.append(log(NOISE_LIMITS[0]) + np.arange(6) * 1.15, np.arange(-20, 4) * 0.35)
 # Median of the noise variance, as a multiple of the usual one, and the deviation of its logarithm.
-NOISE_FACTOR, NOISE_SPREAD = 4.0, 1.5
-# Prior weight of the roughest smoothness, where the others have 1: what is claimed of f has to hold
-# for rough functions too, which some dozens of noisy answers do not tell from smooth ones.
-OF_ROUGHEST = 2.0
+NOISE_FACTOR, NOISE_SPREAD = 6.0, 1.5
+# Prior weights of Matern kernels, by smoothness. That of the roughest is larger: what is claimed
+# of f has to hold for rough functions too, which some dozens of noisy answers do not tell from
+# smooth ones.
+OF_SMOOTHNESS = {0.5: 2.0, 1.5: 1.0, 2.5: 1.0, np.inf: 1.0}
 # Variances and length scales of the RBF kernels whose sum is within 0.02 of exp(-r).
 ROUGH = ((0.158, 0.085), (0.451, 0.471), (0.391, 1.425))
 # Where f is compared with a number: the smallest median of its prior standard deviation, as a
 # multiple of that number, and the deviation of the logarithm of its prior variance. With twice
 # this deviation some dozens of answers overrule the median, with half of it fewer runs stop.
 OF_EPSILON, AMPLITUDE_SPREAD = 2.0, 0.5
-# Length scales and smoothnesses with less than this fraction of the total weight are left out.
-NEGLIGIBLE_WEIGHT = 0.01
+# Smoothnesses and length scales with less than this fraction of the total weight are left out. Of
+# the others so many models are kept together, and at least one of each.
+NEGLIGIBLE_WEIGHT, N_MODELS = 0.01, 16
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class Models:
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
         of_variances = _of_variances(prior, of_noise, levels)
-        repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)
+        repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
         nodes: list[Kernel] = []
         densities = []
         for known, kernel in _kernels(gp.kernel, prior):
@@ -126,17 +131,18 @@ class Models:
             density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
             densities.append(known + density + of_variances + repeats)
         density = np.array(densities)
-        weights = np.exp(density - density.max())
-        total = weights.sum(axis=(1, 2))
-        kept = np.flatnonzero(total >= NEGLIGIBLE_WEIGHT * total.sum())
-        processes = []
-        for i in kept.tolist():
-            variance, level = _typical(weights[i] / total[i], amplitudes, levels)
-            theta = nodes[i].theta
-            theta[0] = log(variance)
-            kernel, level = nodes[i].clone_with_theta(theta), noise if of_noise is None else level
-            processes.append(_conditioned(gp, samples, kernel, level))
-        return cls(processes, total[kept] / total[kept].sum())
+        every = np.exp(density - density.max())
+        every /= every.sum()
+        processes, weights = list[GaussianProcess](), list[float]()
+        for kernel, of_variances in zip(nodes, every, strict=True):
+            for weight, level, amplitude in _quantiles(of_variances):
+                theta = kernel.theta
+                theta[0] = amplitudes[amplitude]
+                variance = noise if of_noise is None else float(np.exp(levels[level]))
+                model = kernel.clone_with_theta(theta)
+                processes.append(_conditioned(gp, samples, model, variance))
+                weights.append(weight)
+        return cls(processes, np.array(weights) / sum(weights))
 
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
@@ -167,18 +173,19 @@ def _varying(prior: Prior, epsilon: float) -> Prior:
 
 
 def _of_variances(prior: Prior, of_noise: Prior | None, levels: np.ndarray) -> np.ndarray:
-    """Log prior of the variances of f and of the noise, shape (n_amplitudes, n_levels)."""
+    """Log prior of the variances of the noise and of f, shape (n_levels, n_amplitudes)."""
     of_amplitudes = -0.5 * (AMPLITUDES / prior.spread[0]) ** 2
     if of_noise is None:
-        return of_amplitudes[:, np.newaxis]
+        return of_amplitudes[np.newaxis]
     gap = (levels - of_noise.center[0] - log(NOISE_FACTOR)) / NOISE_SPREAD
-    return of_amplitudes[:, np.newaxis] - 0.5 * gap**2 + np.log(np.gradient(levels))
+    of_levels = np.log(np.gradient(levels)) - 0.5 * gap**2
+    return of_levels[:, np.newaxis] + of_amplitudes
 
 
 def _of_answers(
     K: np.ndarray, noise: np.ndarray, y: np.ndarray, amplitudes: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
-    """Log density of mean answers, shape (n_amplitudes, n_levels), up to a constant.
+    """Log density of mean answers, shape (n_levels, n_amplitudes), up to a constant.
 
     Parameters
     ----------
@@ -194,8 +201,8 @@ def _of_answers(
     root = np.sqrt(noise)
     values, vectors = np.linalg.eigh(K / np.outer(root, root))
     square = (vectors.T @ (y / root)) ** 2
-    variances = np.exp(amplitudes)[:, np.newaxis, np.newaxis] * np.maximum(values, 0.0)
-    variances = variances + np.exp(levels)[:, np.newaxis]
+    variances = np.exp(amplitudes)[:, np.newaxis] * np.maximum(values, 0.0)
+    variances = np.exp(levels)[:, np.newaxis, np.newaxis] + variances
     return -0.5 * (np.log(variances) + square / variances).sum(axis=2)
 
 
@@ -211,10 +218,7 @@ def _shapes(kernel: Any) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
     RBF kernels stand for a rough one.
     """
     if is_of_matern(kernel):
-        return [
-            (OF_ROUGHEST if nu == SMOOTHNESS[0] else 1.0, partial(of_smoothness, nu=nu))
-            for nu in SMOOTHNESS
-        ]
+        return [(weight, partial(of_smoothness, nu=nu)) for nu, weight in OF_SMOOTHNESS.items()]
     base = kernel
     while isinstance(base, WrapperKernel):
         base = base.base
@@ -249,23 +253,31 @@ def _kernels(kernel: Any, prior: Prior) -> Iterator[tuple[float, Kernel]]:
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # As long along all sides as the prior expects, and in the proportions that were learned.
     shapes, apart = [center], learned - center
-    if lengths.sum() > 1:
+    if np.ptp(apart[lengths]) > 0.0:
         shapes.append(np.where(lengths, center + apart - apart[lengths].mean(), learned))
-    for theta in (shape + longer * lengths for shape in shapes for longer in LENGTHS):
-        theta = np.clip(theta, *kernel.bounds.T)
-        gap = ((theta - center) / prior.spread)[1:]
-        theta[0] = 0.0
-        plain = kernel.clone_with_theta(theta)
-        for weight, change in _shapes(kernel):
-            yield log(weight) - 0.5 * float(gap @ gap), change(plain)
+    thetas = [shape + longer * lengths for shape in shapes for longer in LENGTHS]
+    for weight, change in _shapes(kernel):
+        for theta in np.clip(thetas, *kernel.bounds.T):
+            gap = ((theta - center) / prior.spread)[1:]
+            theta[0] = 0.0
+            yield log(weight) - 0.5 * float(gap @ gap), change(kernel.clone_with_theta(theta))
 
 
-def _typical(
-    weights: np.ndarray, amplitudes: np.ndarray, levels: np.ndarray
-) -> tuple[float, float]:
-    """Return what is typical of the variances of f and of the noise, given their probabilities."""
-    variance = float(weights.sum(axis=1) @ np.exp(amplitudes))
-    return variance, float(np.exp(weights.sum(axis=0) @ levels))
+def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
+    """Numbers of noise variances and of variances of f that stand for all, and their weights.
+
+    Of weights (n_levels, n_amplitudes) they are the quantiles in the order of the noise.
+    """
+    total = float(weights.sum())
+    if total < NEGLIGIBLE_WEIGHT:
+        return []
+    n = max(1, round(N_MODELS * total))
+    places = (np.arange(n) + 0.5) / n * total
+    chosen, counts = np.unique(np.searchsorted(np.cumsum(weights), places), return_counts=True)
+    numbers = np.column_stack(np.unravel_index(chosen, weights.shape)).tolist()
+    return [
+        (count / n * total, *pair) for count, pair in zip(counts.tolist(), numbers, strict=True)
+    ]
 
 
 def _conditioned(

@@ -42,7 +42,7 @@ def by_grid(X, y, at, prior, of_noise):
     """Moments at a point, from all combinations of nine values of each hyperparameter."""
     values, moments = [], []
     z = np.linspace(-2.5, 2.5, 9)
-    for nu in (0.5, 1.5, 2.5):
+    for nu in (0.5, 1.5, 2.5, np.inf):
         for a, b, c in np.stack(np.meshgrid(z, z, z), -1).reshape(-1, 3):
             theta = prior.center + prior.spread * [a, b]
             noise = NOISE_FACTOR * np.exp(of_noise.center[0] + NOISE_SPREAD * c)
@@ -52,7 +52,7 @@ def by_grid(X, y, at, prior, of_noise):
             value = multivariate_normal.logpdf(y, cov=K) + norm.logpdf([a, b, c]).sum()
             k = kernel(X, at)
             moments.append((k.T @ np.linalg.solve(K, y), kernel(at) - k.T @ np.linalg.solve(K, k)))
-            # The prior believes in the roughest as much as in the two others.
+            # The prior believes in the roughest twice as much as in each other.
             values.append(value + np.log(2.0) * (nu == 0.5))
     weights = np.exp(np.array(values) - logsumexp(values))
     means, variances = (np.array([m[i].item() for m in moments]) for i in (0, 1))
@@ -65,7 +65,7 @@ def test_moments_are_near_those_of_an_integral_over_hyperparameters():
     prior, (of_noise, _) = default_prior(BOX), noise_prior(1.0)
     models = Models.around(gp, samples, prior, of_noise, 0.05)
     assert abs(models.weights.sum() - 1.0) < 1e-12
-    assert len({process.kernel.k2.nu for process in models.processes}) == 3
+    assert len({process.kernel.k2.nu for process in models.processes}) > 2
     at = np.array([[0.13], [0.5], [0.97]])
     mean, std = models.moments(at, std=True)
     for i in range(3):
@@ -96,7 +96,7 @@ def test_the_density_is_that_of_answers():
     for i, a in enumerate(np.exp(amplitudes)):
         for j, s in enumerate(np.exp(levels)):
             expected = multivariate_normal.logpdf(y, cov=a * K + s * np.diag(noise))
-            assert found[i, j] - expected == pytest.approx(found[0, 0] - first(K, noise, y))
+            assert found[j, i] - expected == pytest.approx(found[0, 0] - first(K, noise, y))
 
 
 def first(K, noise, y):
@@ -125,9 +125,13 @@ def test_length_scales_are_equal_or_in_the_proportions_that_were_learned():
         gp.observe(x[np.newaxis], float(value), 0.05)
     samples, prior = ScaledSamples(np.arange(24), y, np.full(24, np.nan)), default_prior(box, True)
     models = Models.around(gp, samples, prior, noise_prior(1.0)[0], 0.05)
-    ratios = np.array([process.kernel.theta[2] - process.kernel.theta[1] for process in models.processes])
+    ratios = np.array(
+        [process.kernel.theta[2] - process.kernel.theta[1] for process in models.processes]
+    )
     assert np.isclose(ratios, 1.4).any()
-    assert np.isclose(ratios, 0.0).all() or (np.isclose(ratios, 1.4) | np.isclose(ratios, 0.0)).all()
+    assert (
+        np.isclose(ratios, 0.0).all() or (np.isclose(ratios, 1.4) | np.isclose(ratios, 0.0)).all()
+    )
 
 
 def test_a_sum_of_smooth_kernels_stands_for_a_rough_one():
