@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
+from skgpb.kernels._settings import AxisRBF
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import evaluator_of
 from skgpb.surrogate.exactness import is_of_matern, of_smoothness
@@ -217,15 +218,24 @@ def _shapes(kernel: Any) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
     Matern kernels have another smoothness. Averages of an RBF kernel have a closed form; sums of
     RBF kernels stand for a rough one.
     """
-    if is_of_matern(kernel):
-        return [(weight, partial(of_smoothness, nu=nu)) for nu, weight in OF_SMOOTHNESS.items()]
     base = kernel
     while isinstance(base, WrapperKernel):
         base = base.base
-    simple = isinstance(base, Product) and isinstance(base.k1, ConstantKernel)
-    if not (simple and isinstance(base.k2, RBF)):
-        return []
-    return [(1.0, lambda kernel: kernel), (1.0, partial(_within, change=_roughened))]
+    if is_of_matern(base):
+        changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
+            (weight, partial(of_smoothness, nu=nu)) for nu, weight in OF_SMOOTHNESS.items()
+        ]
+    elif _is_of_rbf(base):
+        changes = [(1.0, lambda kernel: kernel), (1.0, _roughened)]
+    else:
+        changes = []
+    return [(weight, partial(_within, change=change)) for weight, change in changes]
+
+
+def _is_of_rbf(kernel: Kernel) -> bool:
+    """Return whether a kernel is a constant times RBF."""
+    product = isinstance(kernel, Product) and isinstance(kernel.k1, ConstantKernel)
+    return product and type(kernel.k2) in (RBF, AxisRBF)
 
 
 def _within(kernel: Any, change: Callable[[Kernel], Kernel]) -> Kernel:
