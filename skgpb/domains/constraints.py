@@ -26,6 +26,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.spatial.distance import cdist
 
+from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
 
@@ -40,10 +41,10 @@ STEPS_PER_DIMENSION, N_CHAINS = 20, 256
 N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
 # Up to this number settings are listed rather than searched; seconds for the search of one.
 MOST_LISTED, SECONDS = 20_000, 10.0
-# Most vertices that are candidates, and most corners at which they are sought.
-MOST_VERTICES, MOST_CORNERS = 64, 20_000
-# Settings from which a first design is chosen; rounds of exchanges.
-N_POOL, N_EXCHANGES = 1024, 20
+# Most corners at which vertices are sought.
+MOST_CORNERS = 20_000
+# Rounds of exchanges by which a first design gets better, if it can.
+N_EXCHANGES = 20
 
 
 class FeasibleSet:
@@ -396,7 +397,7 @@ class FeasibleSet:
         z = z[(z @ G.T <= h + TOLERANCE).all(axis=1)]
         U = inside + z @ free.T
         U = U[np.unique(np.round(U, 7), axis=0, return_index=True)[1]]
-        if len(U) > MOST_VERTICES:
+        if len(U) > defaults.MOST_VERTICES:
             return none
         X, good = self._settled(low + U * (high - low), np.random.default_rng(0))
         X = X[good]
@@ -595,7 +596,7 @@ class FeasibleSet:
 
         rng = np.random.default_rng([seed, 0, 0, 3])
         bounds = self.space.bounds
-        pool = self.sample(N_POOL, rng.random(len(bounds)))
+        pool = self.sample(defaults.N_DESIGN_POOL, rng.random(len(bounds)))
         pool = np.unique(pool, axis=0)
         columns, groups = self.space.columns(pool), self.space.groups
         side = np.ptp(columns, axis=0)
