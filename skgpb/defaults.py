@@ -95,9 +95,8 @@ N_SPREAD_CELLS = 3
 N_DEVIATION_POINTS = 256
 # Points all over a cell at which f is compared with the answer to it (D-B11).
 N_VARIATION_POINTS = 32
-# The constants of Claim 2 that the paper does not give (D-B3).
-CLAIM2_C2 = 1.0
-CLAIM2_C3 = 1.0
+# C2 and C3 of Claim 2, which the paper does not give (D-B3).
+CLAIM2_CONSTANTS = (1.0, 1.0)
 # Points at which the largest slope of f is looked for where a width needs it.
 N_SLOPE_PROBES = 16
 # Deviations from which on members of a cell count as better than its middle.

@@ -17,9 +17,9 @@ from skgpb._core._arms import maximum_cdf
 from skgpb._core._entropy import information
 from skgpb._core._ties import first_of_rows
 
-# Standard deviations of an answer up to this one carry no information (decision D-C3).
+# Rounding: standard deviations of an answer up to this one carry no information (decision D-C3).
 STD_TOL = 1e-9
-# Largest share of a variance that an answer explains, also where it has no noise.
+# Rounding: largest share of a variance that an answer explains, also where it has no noise.
 LARGEST_SHARE = 1.0 - 1e-9
 
 

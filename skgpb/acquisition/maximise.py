@@ -10,17 +10,18 @@ from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, size_of
 from skgpb._core._tree import first_maximum, tie_tolerance
 
-# Calls of the function that a search makes at most, and its differencing step in sides.
+# Accuracy: calls of the function that a search makes at most, and its differencing step in sides.
 N_CALLS, STEP = 100, 1e-4
-# A start is left where its next step promises no more than this share of the largest value or
-# slope at the first look; in the same unit the least bend that steps go by.
+# Accuracy: a start is left where its next step promises no more than this share of the largest
+# value or slope at the first look; in the same unit the least bend that steps go by.
 PROMISE, BEND = 1e-10, 1e-3
-# Differences by which a sharp maximum is found, in sides, steps that this takes at most, the
-# longest of them, and the least bend in units of the value; grids that places are rounded to, in
-# sides.
+# Accuracy: differences by which a sharp maximum is found, in sides, steps that this takes at most,
+# the longest of them, and the least bend in units of the value; grids that places are rounded to,
+# in sides.
 WIDE, N_POLISHES, FAR, SHARP = 1e-3, 6, 1e-2, 1e-4
 GRID, COARSE = 2.0**-24, (2.0**-14, 2.0**-18, 2.0**-22)
-# From values at five nodes to the coefficients of the quartic through them; corners of a square.
+# Mathematics: from values at five nodes to the coefficients of the quartic through them; corners of
+# a square.
 NODES = np.arange(-2.0, 3.0)
 QUARTIC = np.linalg.inv(NODES[:, np.newaxis] ** np.arange(5)).T
 CORNERS = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])

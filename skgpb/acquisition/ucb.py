@@ -19,7 +19,7 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import first_of_rows
 
-# Numbers drawn at once: 32 MB.
+# Memory: numbers drawn at once: 32 MB.
 DRAWN_AT_ONCE = 2**22
 
 

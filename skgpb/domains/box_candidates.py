@@ -31,7 +31,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.utils import check_inside
 
-# Step by which the slope of Assumption 1 with a = 1 is probed, in sides.
+# Accuracy: step by which the slope of Assumption 1 with a = 1 is probed, in sides.
 PROBE_STEP = 1e-4
 
 

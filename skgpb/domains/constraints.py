@@ -30,20 +30,21 @@ from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
 
-# Rounding, in units of the terms of a constraint.
+# Rounding: in units of the terms of a constraint.
 TOLERANCE = 1e-9
-# Points are sieved if at least this share of them is possible; points that are tried at most for
-# each wanted one.
+# Speed: points are sieved if at least this share of them is possible; points that are tried at most
+# for each wanted one.
 FEWEST_SIEVED, MOST_LOOKS = 0.02, 200
-# Steps of hit-and-run for each dimension, chains that find out its shape.
+# Accuracy: steps of hit-and-run for each dimension, chains that find out its shape.
 STEPS_PER_DIMENSION, N_CHAINS = 20, 256
-# Attempts to round a point differently, projections onto violated constraints, whole searches.
+# Limit: attempts to round a point differently, projections onto violated constraints, whole
+# searches.
 N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
-# Up to this number settings are listed rather than searched; seconds for the search of one.
+# Speed: up to this number settings are listed rather than searched; seconds for the search of one.
 MOST_LISTED, SECONDS = 20_000, 10.0
-# Most corners at which vertices are sought.
+# Limit: most corners at which vertices are sought.
 MOST_CORNERS = 20_000
-# Rounds of exchanges by which a first design gets better, if it can.
+# Limit: rounds of exchanges by which a first design gets better, if it can.
 N_EXCHANGES = 20
 
 

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 
 from skgpb._core._tree import first_maximum
 
-# Distances in sides that differ by less are the same.
+# Rounding: distances in sides that differ by less are the same.
 SAME = 1e-9
 
 

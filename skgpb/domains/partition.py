@@ -30,7 +30,7 @@ from skgpb.utils import MOST_POINTS, Integral
 
 __all__ = ["Cell"]
 
-# Node indices are 64-bit: K^depth must stay below 2^62.
+# Format: node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
 
 

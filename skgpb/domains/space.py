@@ -33,15 +33,16 @@ from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils import SAME as SAME
 from skgpb.utils import Real, check_bounds, check_unmasked, in_row, shortened
 
-# Coordinate of a parameter that is not in use.
+# Format: coordinate of a parameter that is not in use.
 NEUTRAL = 0.5
-# So far inside of the coordinates of a value lie those that are looked up; rare integers have few.
+# Rounding: so far inside of the coordinates of a value lie those that are looked up; rare integers
+# have few.
 WITHIN = 1e-12
-# Integers of a distribution, or of a range, that are tabled.
+# Memory: integers of a distribution, or of a range, that are tabled.
 MOST_TABLED = 10_000
-# Coordinates of more values are not told apart.
+# Limit: coordinates of more values are not told apart.
 MOST_VALUES = 2**50
-# Values of a list that messages show.
+# Format: values of a list that messages show.
 MOST_SHOWN = 20
 # What other libraries write as the third entry of a range.
 WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")

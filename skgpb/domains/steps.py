@@ -13,7 +13,7 @@ from skgpb.utils import check_bounds
 
 __all__ = ["Steps"]
 
-# Maximum number of steps; more are taken for a mistake.
+# Limit: maximum number of steps; more are taken for a mistake.
 MOST_STEPS = 10_000
 
 

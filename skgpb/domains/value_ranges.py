@@ -15,7 +15,7 @@ import numpy as np
 from skgpb import defaults
 from skgpb.domains.space import SAME, Axis, ParameterSpace, SeparateAxis
 
-# Places in the order of multiples of this are spread evenly however many are taken.
+# Mathematics: places in the order of multiples of this are spread evenly however many are taken.
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 

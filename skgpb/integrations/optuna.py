@@ -45,9 +45,9 @@ except ImportError as _error:
         f"{install_command('optuna')}"
     ) from _error
 
-# Number of search spaces for which learned hyperparameters are kept.
+# Memory: number of search spaces for which learned hyperparameters are kept.
 REMEMBERED = 16
-# Lower bound of the noise variance, in units of the variance of the values.
+# Rounding: lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
 # System attribute of a trial with the values chosen for it, which other workers read.
 CHOSEN = "skgpb:params"

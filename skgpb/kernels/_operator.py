@@ -43,17 +43,17 @@ from skgpb.kernels.evaluator import near, origin_of, relative
 from skgpb.roots import pivoted_cholesky
 from skgpb.utils import box_around
 
-#: Share of the trace at which a pivoted Cholesky factor stops.
+#: Accuracy: share of the trace at which a pivoted Cholesky factor stops.
 NEGLIGIBLE_TRACE = 1e-12
-#: Largest rank of the factor of the embedding kernel, which only the learning uses.
+#: Accuracy: largest rank of the factor of the embedding kernel, which only the learning uses.
 EMBEDDING_RANK = 500
-#: Share of the trace that this factor may miss.
+#: Accuracy: share of the trace that this factor may miss.
 EMBEDDING_TRACE = 1e-6
-#: A pair that decides its own prediction has 1 - leverage of this size.
+#: Rounding: a pair that decides its own prediction has 1 - leverage of this size.
 SMALLEST_LEVERAGE = 1e-12
-#: Number of remembered sets of coefficients, and size of the largest, in numbers (32 MB).
+#: Memory: number of remembered sets of coefficients, and size of the largest, in numbers (32 MB).
 REMEMBERED_SETS, REMEMBERED = 4, 2**22
-#: Up to this many pairs errors of the operator come from two fixed forms (N, N).
+#: Speed: up to this many pairs errors of the operator come from two fixed forms (N, N).
 FORM_PAIRS = 1500
 
 

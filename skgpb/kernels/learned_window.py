@@ -31,11 +31,12 @@ from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.evaluator import relative
 from skgpb.kernels.window_mean import WindowMean
 
-# A column counts as constant if its standard deviation is below this fraction of its size.
+# Rounding: a column counts as constant if its standard deviation is below this fraction of its
+# size.
 FLAT = 1e-12
-# Rounds of imputing the clipped values.
+# Accuracy: rounds of imputing the clipped values.
 ROUNDS = 30
-# Smallest standard deviation after clipping, as a share of that before.
+# Rounding: smallest standard deviation after clipping, as a share of that before.
 NARROWEST = 1e-3
 
 

@@ -23,7 +23,8 @@ from skgpb.utils import check_size
 
 __all__ = ["Tasks"]
 
-#: Most tasks, and most functions that they share: the limit is there before anything is made.
+#: Limit: most tasks, and most functions that they share: the limit is there before anything is
+#: made.
 MOST_TASKS = 1_000
 
 

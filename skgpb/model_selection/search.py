@@ -49,9 +49,9 @@ from skgpb.utils import (
 
 __all__ = ["BanditSearchCV"]
 
-# Attempts to draw a new setting at random.
+# Limit: attempts to draw a new setting at random.
 MOST_DRAWS = 10_000
-# The default engine scales scores by their standard deviation, however small.
+# Rounding: the default engine scales scores by their standard deviation, however small.
 DEFAULT_ALPHA = 1e-8
 
 

@@ -67,7 +67,7 @@ from skgpb.utils import (
     validate_params,
 )
 
-# In the place of when a pending query may be asked again, for one that is not pending.
+# Format: in the place of when a pending query may be asked again, for one that is not pending.
 NOT_PENDING = -1
 
 # The kind of query that an optimizer asks.

@@ -10,7 +10,7 @@ from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.success import SuccessModel, learned_success
 
-# No chance is taken for smaller: variances stay above 0.
+# Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3
 
 

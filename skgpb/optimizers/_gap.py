@@ -18,7 +18,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
 
-# Distinguishes the random stream of a gap from all others of a run.
+# Format: distinguishes the random stream of a gap from all others of a run.
 GAP_STREAM = 0x676170
 
 #: Ends of the intervals of functionals, in the user's sign.

@@ -45,9 +45,6 @@ from skgpb.utils import (
 
 __all__ = ["ModelParameters"]
 
-# Nodes along each continuous side of a cell of settings, where its mean has no closed form.
-NODES_OF_SETTINGS = 8
-
 
 @dataclass(eq=False, repr=False)
 class ModelParameters:

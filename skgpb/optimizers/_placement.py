@@ -24,7 +24,7 @@ Sides = float | Sequence[float] | np.ndarray | Mapping[str, float]
 #: Means and deviations of the averages over points (S, d) of several cells.
 Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
 
-# Places per block, to save memory.
+# Memory: places per block, to save memory.
 AT_A_TIME = 32
 
 

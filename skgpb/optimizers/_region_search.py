@@ -28,9 +28,10 @@ from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
-# Largest rounding error of tracked values, in units of the process.
+# Rounding: largest rounding error of tracked values, in units of the process.
 ROUNDING = 1e-5
-# Nodes along each continuous side of a cell of settings, where its mean has no closed form.
+# Accuracy: nodes along each continuous side of a cell of settings, where its mean has no closed
+# form.
 NODES_OF_SETTINGS = 8
 
 #: Constraints of the parameters that say what a region answers, and how optimistic a search is.

@@ -23,13 +23,13 @@ from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
 
-# Seconds between two looks whether another run has told an answer.
+# Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
 #: An event of the log of a run: its kind, and what the kind says.
 Event = tuple[Any, ...]
 # Kinds of events that answer a query.
 ANSWERED = ("tell", "fail", "rows")
-# scikit-learn's largest levels are of this order.
+# Limit: scikit-learn's largest levels are of this order.
 MOST_VERBOSE = 100
 
 

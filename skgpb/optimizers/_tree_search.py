@@ -46,7 +46,7 @@ from skgpb.utils import Integral, StrOptions
 
 __all__ = ["PartitionSearch"]
 
-# Averages over more rows of a pool than this go by features, see LowRank.
+# Speed: averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
 
 

@@ -31,12 +31,12 @@ from skgpb.roots import nonnegative
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import MOST_CHILDREN, check_size
 
-# Along an axis of [-1, 1]: its ends and its middle, points spread evenly, and points as dense as
-# they are near the ends, to find the right place in the last of many periods.
+# Accuracy: along an axis of [-1, 1], its ends and its middle, points spread evenly, and points as
+# dense as they are near the ends, to find the right place in the last of many periods.
 EVEN = spread_points(np.array([[-1.0, 1.0]]), 36, np.zeros(1))[:, 0]
 NEAR = 1.0 - 10.0 ** -np.linspace(0.3, 2.5, 10)
 LINE = np.concatenate([[-1.0, 0.0, 1.0], EVEN, NEAR, -NEAR])
-# Step of the numerical exponent, in units of the sides of the domain.
+# Accuracy: step of the numerical exponent, in units of the sides of the domain.
 STEP = 1e-4
 
 
@@ -104,14 +104,11 @@ def variation_bound(
 def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) -> np.ndarray:
     """V_h of Claim 2 as printed, from g_h within cells of depth h = 0, 1, ... (decision D-B10)."""
     h = np.arange(len(g))
-    inside = (
-        2.0 * log(1.0 / failure_probability)
-        + defaults.CLAIM2_C2
-        + 2.0 * np.log((h + 1) ** 2 * pi**2 / 6.0)
-    )
+    C2, C3 = defaults.CLAIM2_CONSTANTS
+    inside = 2.0 * log(1.0 / failure_probability) + C2 + 2.0 * np.log((h + 1) ** 2 * pi**2 / 6.0)
     # log(1 / g) is -inf for g = inf only; a process that does not vary at all has V = 0.
     inside += h * log(n_children) - 4.0 * d * np.log(np.where(g > 0, g, 1.0))
-    bound = 4.0 * g * (np.sqrt(np.maximum(inside, 0.0)) + defaults.CLAIM2_C3)
+    bound = 4.0 * g * (np.sqrt(np.maximum(inside, 0.0)) + C3)
     return np.minimum.accumulate(bound)
 
 

@@ -27,7 +27,7 @@ from skgpb.utils import Integral, Interval, StrOptions
 
 __all__ = ["GPUCBOptimizer"]
 
-# Times that a bonus is doubled until it asks for something unknown.
+# Limit: times that a bonus is doubled until it asks for something unknown.
 MOST_DOUBLINGS = 40
 
 

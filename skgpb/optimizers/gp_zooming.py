@@ -64,7 +64,7 @@ from skgpb.utils import (
 
 __all__ = ["GPZoomingOptimizer"]
 
-# Maximum number of boxes of an uncovered region; it grows exponentially with d.
+# Limit: maximum number of boxes of an uncovered region; it grows exponentially with d.
 MAX_EFFORT = 100_000
 
 

@@ -83,7 +83,8 @@ from skgpb.utils import (
 
 __all__ = ["Search"]
 
-# Above the best that is known by less than this, in units of the prior, a score is worth nothing.
+# Rounding: above the best that is known by less than this, in units of the prior, a score is worth
+# nothing.
 MIN_ACQUISITION = 1e-300
 # Rules that recommend one of the queries that were answered.
 ANSWERED = {"best_observed": best_observed, "shrinkage": best_shrunken}

@@ -26,7 +26,7 @@ from skgpb import defaults
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-# Largest number of queries whose triangle LAPACK inverts on one thread by itself.
+# Speed: largest number of queries whose triangle LAPACK inverts on one thread by itself.
 ALONE = 64
 
 

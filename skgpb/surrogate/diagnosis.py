@@ -18,7 +18,8 @@ from skgpb.surrogate.exactness import exact_noise, repeats_agree
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import Samples
 
-# Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
+# Rounding: sum of squared gaps between answers to one query, in units of their noise, that no
+# rounding makes.
 DIFFER = 1e-3
 # Where the noise is known from, if it was learned.
 LEARNED = {

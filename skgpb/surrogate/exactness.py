@@ -22,7 +22,8 @@ from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.surrogate.likelihood import Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
 
-# Answers to one query agree if they differ by no more than this share of the range of all answers.
+# Rounding: answers to one query agree if they differ by no more than this share of the range of all
+# answers.
 AGREE = 1e-9
 
 

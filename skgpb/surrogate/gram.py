@@ -14,7 +14,7 @@ from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals, block_means
 from skgpb.surrogate.kernel_parts import covariances
 
-# Rows that are mirrored at once.
+# Memory: rows that are mirrored at once.
 MIRRORED = 256
 
 

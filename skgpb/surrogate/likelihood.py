@@ -46,9 +46,10 @@ from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gram import covariance_of, fill_above
 from skgpb.surrogate.samples import ScaledSamples
 
-# Known noise variances are taken to be at least so large, in units of the variance of the answers.
+# Rounding: known noise variances are taken to be at least so large, in units of the variance of the
+# answers.
 LEAST_NOISE = 1e-10
-# Relative precision of a log density with priors that is worth searching for.
+# Accuracy: relative precision of a log density with priors that is worth searching for.
 CONVERGED = 1e-6
 
 

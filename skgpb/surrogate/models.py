@@ -37,9 +37,9 @@ from skgpb.surrogate.likelihood import Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
-# Distance of the outer nodes from the mode, in standard deviations, and their weight.
+# Mathematics: distance of the outer nodes from the mode, in standard deviations, and their weight.
 DISTANCE, WEIGHT = sqrt(3.0), 1.0 / 6.0
-# Step of the differences for curvatures.
+# Accuracy: step of the differences for curvatures.
 STEP = 0.2
 
 

@@ -22,7 +22,7 @@ from skgpb.surrogate.criticism import largest_expected, leave_one_out
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import ScaledSamples
 
-# Factor of the noise variance with which an answer counts for nothing.
+# Rounding: factor of the noise variance with which an answer counts for nothing.
 IGNORED_FACTOR = 1e12
 
 

@@ -19,15 +19,16 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.roots import pivoted_cholesky
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-# Beyond this number a sum of probabilities replaces the joint probability.
+# Speed: beyond this number a sum of probabilities replaces the joint probability.
 MOST_RIVALS = 10_000
-# Variance, as a share of the largest, that draws may leave out.
+# Accuracy: variance, as a share of the largest, that draws may leave out.
 NEGLIGIBLE_GAP = 1e-6
-# Steps by which a number is found that has a probability.
+# Accuracy: steps by which a number is found that has a probability.
 BISECTIONS = 60
-# Up to so many rivals, all covariances are computed at once and not column by column (8 MB).
+# Memory: up to so many rivals, all covariances are computed at once and not column by column (8
+# MB).
 AT_ONCE = 1000
-# Numbers that are drawn at once (32 MB).
+# Memory: numbers that are drawn at once (32 MB).
 BLOCK = 2**22
 
 
