@@ -127,6 +127,14 @@ def test_every_default_is_read_and_none_on_import():
     assert used == set(NAMES)
 
 
+def test_every_default_can_be_switched_off():
+    other_values = pytest.importorskip("benchmarks.ablate.other_values")
+    assert list(other_values.OTHER) == NAMES
+    for name, value in other_values.OTHER.items():
+        usual = getattr(defaults, name)
+        assert value != usual and (not isinstance(usual, tuple) or isinstance(value, tuple)), name
+
+
 def test_reads_on_import_are_found():
     text = "X = defaults.A\ndef f(x=defaults.B): return defaults.C\nclass K:\n  x = defaults.D\n"
     assert reads_on_import(ast.parse(text)) == {"A", "B", "D"}
