@@ -29,7 +29,7 @@ def sources():
 
 
 def is_number(node):
-    """Whether an expression is made of numbers alone, or of NumPy's and math's functions of them."""
+    """Whether an expression is made of numbers, or of NumPy's and math's functions of them."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
     if isinstance(node, ast.Call):
