@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from benchmarks import constraints, exact_answers, failures, lists, outliers, targets
 from benchmarks.fidelities.functions import PAIRS
@@ -23,13 +23,12 @@ from benchmarks.suite import __main__ as suite
 from benchmarks.suite import bbob
 from benchmarks.suite.functions import Function, function, names
 from benchmarks.suite.methods import METHODS
-from skgpb import EIOptimizer, GPUCBOptimizer, KGOptimizer, Stop
+from skgpb import CombinatorialBandit, EIOptimizer, GPUCBOptimizer, KGOptimizer, Stop
 from skgpb.domains import Box, Fidelities
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
-    CombinatorialBandit,
     ContextualGPTreeOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
@@ -186,7 +185,7 @@ def indirectly(
         query = optimizer.ask()
         optimizer.tell(query, float(answer(float(query.a[0]))) + noise * rng.standard_normal())
         if t in (n // 2, n):
-            x = np.atleast_1d(np.asarray(optimizer.recommend().points, dtype=float)).ravel()
+            x = np.ravel(optimizer.recommend()).astype(float)
             regrets.append(100.0 * (1.0 - float(hump(x).max())))
     return regrets[0], log_of(regrets[1])
 
@@ -430,7 +429,10 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
         "rules": {
             "ei": partial(searched, EIOptimizer, "goldstein-price", n),
             "consistent": partial(
-                searched, with_settings(EIOptimizer, optimizer="consistent"), "camel", n
+                searched,
+                with_settings(EIOptimizer, optimizer="consistent", kernel=RBF(0.5), alpha=1e-4),
+                "camel",
+                n,
             ),
             "ts": partial(searched, GPTSOptimizer, "branin", n),
             "mes": partial(of_suite, "hartmann-3", "mes", n),
