@@ -214,8 +214,6 @@ SETTINGS_LENGTH_SCALE = 0.5
 SETTINGS_LENGTH_SPREAD = 0.8
 # Its limits.
 SETTINGS_LENGTH_LIMITS = (0.1, 10.0)
-# Standard deviation of the logarithm of the variance of f over settings.
-SETTINGS_AMPLITUDE_SPREAD = 1.0
 # Limits of this variance.
 SETTINGS_AMPLITUDE_LIMITS = (1e-2, 1e2)
 # Length scale of lists with main effects, which grows with the root of their number (D-H49).

@@ -128,7 +128,7 @@ def searched(make: Callable[..., Any], name: str, n: int, seed: int) -> tuple[fl
 def in_a_pool(n: int, seed: int) -> tuple[float, float]:
     """GPOO over the rows of a pool."""
     problem, rng = problem_of("camel"), np.random.default_rng([seed, 4])
-    pool = rng.random((600, 2))
+    pool = rng.random((200, 2))
     best, regrets = float(problem.value(pool).max()), []
     optimizer = GPOOOptimizer(pool=pool, random_state=seed)
     for _ in range(n):
@@ -445,8 +445,11 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
         },
         "cells": {
             f"{method} {name}": partial(of_cells, method, name, d, 30)
-            for method in ("kg", "gpoo")
-            for name, d in (("forrester", 1), ("branin", 2))
+            for method, name, d in (
+                ("kg", "forrester", 1),
+                ("kg", "branin", 2),
+                ("gpoo", "forrester", 1),
+            )
         },
         "trees": {
             "gpoo": partial(searched, GPOOOptimizer, "camel", n),
@@ -460,7 +463,7 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
             "zooming": partial(
                 searched, with_settings(GPZoomingOptimizer, horizon=n), "forrester", n
             ),
-            "pool": partial(in_a_pool, n),
+            "pool": partial(in_a_pool, n // 2),
         },
         "indirect": {
             "cmes 0.02": partial(blurred, CMESOptimizer, 0.02, n),

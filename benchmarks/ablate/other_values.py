@@ -1,8 +1,9 @@
 """For every number in :mod:`skgpb.defaults` a value that switches it off, or is much coarser.
 
-A share or a limit is off where it is 0, 1 or infinite; a number of candidates or draws becomes a
-quarter; a prior becomes twice as wide, and its median twice as large; a threshold moves by a factor
-of three in standard deviations, and of ten or a hundred in odds and probabilities.
+A number of a special case gets the value of the general one: where that is as good, the special one
+is not needed. Elsewhere a share or a limit is off where it is 0, 1 or infinite, a number of
+candidates or draws becomes a quarter or one, a prior twice as wide, its median twice as large, and
+a threshold is moved by far.
 """
 
 from __future__ import annotations
@@ -96,34 +97,33 @@ OTHER: dict[str, Any] = {
     "AMPLITUDE_SPREAD": 2.0,
     "AMPLITUDE_LIMITS": (0.2, 20.0),
     "MAIN_EFFECTS": 0.02,
-    "MAIN_EFFECTS_SPREAD": 0.5,
-    "MAIN_EFFECTS_LIMITS": (0.1, 10.0),
+    "MAIN_EFFECTS_SPREAD": 1.0,
+    "MAIN_EFFECTS_LIMITS": (0.02, 1e3),
     "NOISE": 0.005,
     "NOISE_SPREAD": 3.0,
     "NOISE_LIMITS": (1e-4, 3.0),
-    "SMOOTH_LENGTH_SCALE": 0.4,
-    "SMOOTH_LENGTH_SPREAD": 1.5,
-    "SMOOTH_LENGTH_LIMITS": (0.02, 10.0),
+    "SMOOTH_LENGTH_SCALE": 0.15,
+    "SMOOTH_LENGTH_SPREAD": 0.6,
+    "SMOOTH_LENGTH_LIMITS": (0.02, 50.0),
     "SMOOTH_AMPLITUDE_SPREAD": 1.0,
-    "SMOOTH_AMPLITUDE_LIMITS": (0.5, 100.0),
-    "SETTINGS_LENGTH_SCALE": 1.0,
-    "SETTINGS_LENGTH_SPREAD": 1.6,
-    "SETTINGS_LENGTH_LIMITS": (0.3, 3.0),
-    "SETTINGS_AMPLITUDE_SPREAD": 2.0,
-    "SETTINGS_AMPLITUDE_LIMITS": (0.1, 10.0),
-    "LIST_LENGTH_SCALE": 1.0,
-    "ORDERED_LENGTH_SCALE": 0.6,
-    "ORDERED_LENGTH_LIMITS": (0.2, 5.0),
+    "SMOOTH_AMPLITUDE_LIMITS": (0.02, 1e3),
+    "SETTINGS_LENGTH_SCALE": 0.15,
+    "SETTINGS_LENGTH_SPREAD": 0.6,
+    "SETTINGS_LENGTH_LIMITS": (0.02, 50.0),
+    "SETTINGS_AMPLITUDE_LIMITS": (0.02, 1e3),
+    "LIST_LENGTH_SCALE": 0.3,
+    "ORDERED_LENGTH_SCALE": 0.15,
+    "ORDERED_LENGTH_LIMITS": (0.02, 50.0),
     "SETTINGS_MAIN_EFFECTS": 0.5,
     "TREND_LEVEL": 1.0,
     "ROUGH_LEVEL": 1e-3,
     "TREND_GROWTH": 0.5,
     "ROUGH_LENGTH": 0.5,
     "MOST_ROUGH_LENGTH": 1.0,
-    "ROUGH_LIMITS": (0.1, 10.0),
-    "ROUGH_LENGTH_LIMITS": (0.05, 0.5),
-    "ROUGH_SPREAD": 3.0,
-    "ROUGH_LENGTH_SPREAD": 1.0,
+    "ROUGH_LIMITS": (0.02, 1e3),
+    "ROUGH_LENGTH_LIMITS": (0.02, 50.0),
+    "ROUGH_SPREAD": 1.0,
+    "ROUGH_LENGTH_SPREAD": 0.6,
     "TASK_SHARED": 0.5,
     "TASK_OWN": 0.5,
     "TASK_WEIGHT_SPREAD": 1.0,
@@ -136,7 +136,7 @@ OTHER: dict[str, Any] = {
     "TASK_TREND": 0.1,
     "TASK_TREND_SPREAD": 0.25,
     "TASK_NOISE": 0.05,
-    "TASK_NOISE_SPREAD": 1.0,
+    "TASK_NOISE_SPREAD": 1.5,
     "SHRINKAGE_BELIEF": 0.1,
     "SHRINKAGE_LEAST": 0.5,
     # learning
@@ -157,7 +157,7 @@ OTHER: dict[str, Any] = {
     "N_WINDOW_PROBES": 2,
     # diagnosis
     "RISK": 0.1,
-    "FIRST_CHECK_GIVEN": 20,
+    "FIRST_CHECK_GIVEN": 10,
     "FIRST_CHECK_LEARNED": 30,
     "N_CHECKED": 20,
     "HARMLESS": 0.0,

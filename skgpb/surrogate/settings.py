@@ -52,10 +52,10 @@ def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = F
     if kernel is not None:
         return OnSettings(kernel, space.columns)
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
-    spread = [defaults.SETTINGS_AMPLITUDE_SPREAD, *[defaults.SETTINGS_LENGTH_SPREAD] * n]
+    spread = [defaults.AMPLITUDE_SPREAD, *[defaults.SETTINGS_LENGTH_SPREAD] * n]
     if main_effects and n > 1:
         spread = [
-            defaults.SETTINGS_AMPLITUDE_SPREAD,
+            defaults.AMPLITUDE_SPREAD,
             *[defaults.LENGTH_SPREAD] * n,
             defaults.MAIN_EFFECTS_SPREAD,
         ]

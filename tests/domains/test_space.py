@@ -235,7 +235,7 @@ def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
     def density(theta):
         K = kernel.base.clone_with_theta(theta)(Z) + 0.1 / scale**2 * np.eye(9)
         gap = (theta - kernel.prior.center) / [
-            defaults.SETTINGS_AMPLITUDE_SPREAD,
+            defaults.AMPLITUDE_SPREAD,
             defaults.SETTINGS_LENGTH_SPREAD,
             defaults.SETTINGS_LENGTH_SPREAD,
         ]
