@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
@@ -44,7 +45,7 @@ from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, Evaluations, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
-from skgpb.optimizers._stop import DELTA, Stop, check_share
+from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
 from skgpb.surrogate.schedule import NEVER, Schedule
@@ -67,7 +68,7 @@ from skgpb.utils import (
     validate_params,
 )
 
-# In the place of when a pending query may be asked again, for one that is not pending.
+# Format: in the place of when a pending query may be asked again, for one that is not pending.
 NOT_PENDING = -1
 
 # The kind of query that an optimizer asks.
@@ -957,7 +958,7 @@ class BaseBanditOptimizer(
     def _summary(self, last: Any, stop: Any) -> RunSummary:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = self._result(last) if self._informed else None
-        delta = getattr(stop, "delta", DELTA)
+        delta = getattr(stop, "delta", defaults.GAP_DELTA)
         return RunSummary(
             best,
             nan if best is None else self._value_of(best),
@@ -1343,7 +1344,7 @@ class BaseBanditOptimizer(
         check_is_fitted(self, "bounds_")
         self._check_informed()
         best = self.recommend() if self._has_rivals else None
-        return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
+        return self._gap_later(best, defaults.GAP_DELTA if delta is None else delta, by_interval)()
 
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from skgpb import defaults
 from skgpb._core._tree import Tree
 from skgpb.domains.mixed import deepest_cut, partition_of_box
 from skgpb.domains.partition import (
@@ -30,9 +31,6 @@ from skgpb.utils import (
     check_callable_value,
     check_numbers,
 )
-
-# n_representatives=None means at most this many in a pool's cell.
-IN_POOL = 32
 
 #: Constraints of the parameters that say how a domain is cut.
 CUTTING: dict[str, Any] = {
@@ -105,13 +103,13 @@ class Cutting:
         return depth
 
     def depth(self, d: int) -> int:
-        """Resolve ``max_depth``: as given, or ten cuts along every axis, within 64-bit indices."""
+        """Resolve ``max_depth``: as given, or some cuts along every axis, within 64-bit indices."""
         given = self.given_depth()
         if given is not None:
             return given
-        deepest = 10 * d
+        deepest = defaults.CUTS_PER_AXIS * d
         if self.space is not None and self.space.discrete:
-            deepest = deepest_cut(self.space, self.n_children, 10)
+            deepest = deepest_cut(self.space, self.n_children, defaults.CUTS_PER_AXIS)
         return min(deepest, deepest_level(self.n_children))
 
     def partition(self, bounds: np.ndarray, max_depth: int) -> BoxPartition | PoolPartition:
@@ -124,7 +122,7 @@ class Cutting:
                 bounds, self.n_children, counts, at_center, max_depth, self.space
             )
         pool = check_numbers(self.pool, "pool")
-        n = IN_POOL if self.n_representatives is None else self.n_representatives
+        n = defaults.POOL_CELL_POINTS if self.n_representatives is None else self.n_representatives
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n_representatives must be an integer >= 1 for a pool, got {n!r}")
         sizes = {"center": 1, "integral": None}

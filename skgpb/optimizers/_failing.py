@@ -8,19 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.success import SuccessModel, learned_success
 
-# Outcomes that are looked at, the last ones.
-MOST_OUTCOMES = 400
-# A query that succeeds with the chance LIKELY is asked as if it were certain to. The chance is the
-# larger the more of the last LATELY evaluations failed: the model is least right where it is used,
-# at the border to what fails.
-LIKELY, SUREST, LATELY = 0.75, 0.95, 10
-# While others are left none is asked whose chance is less than this share of the rate of success.
-HOPELESS = 0.5
-# No chance is taken for smaller: variances stay above 0.
+# Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3
 
 
@@ -50,10 +43,12 @@ class Chances:
         every = self._distinguished(np.concatenate([asked, domain]))
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
-        scaled = self._scaled(asked[-MOST_OUTCOMES:])
-        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
-        self._lately = 1.0 - float(succeeded[-LATELY:].mean())
-        self._likely = min(SUREST, LIKELY + 0.5 * self._lately)
+        scaled = self._scaled(asked[-defaults.MOST_OUTCOMES :])
+        self._model: SuccessModel | None = learned_success(
+            scaled, succeeded[-defaults.MOST_OUTCOMES :]
+        )
+        self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
+        self._likely = min(defaults.SUREST, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
         #: Rows that were answered, and rows that have failed and were never answered.
         self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
@@ -80,7 +75,7 @@ class Chances:
         """Return which rows hardly ever have an answer, shape (n,)."""
         if self._model is None:
             return np.zeros(len(rows), dtype=bool)
-        return self._model.chance(self._scaled(rows)) < HOPELESS * self._model.rate
+        return self._model.chance(self._scaled(rows)) < defaults.HOPELESS * self._model.rate
 
     def unlikely(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows are less likely to have an answer than they should be, shape (n,).
@@ -104,7 +99,7 @@ class Chances:
         """
         if self._model is None:
             return ~self.among(self.vain, rows)
-        sure = self._model.chance(self._scaled(rows)) >= SUREST
+        sure = self._model.chance(self._scaled(rows)) >= defaults.SUREST
         return (sure & ~self.among(self.vain, rows)) | self.among(self.answered, rows)
 
     @staticmethod

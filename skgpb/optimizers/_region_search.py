@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
 from skgpb.domains.query import Region
@@ -30,11 +31,10 @@ from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
-# Regions that recommend() looks into at each level.
-BEAM = 16
-# Largest rounding error of tracked values, in units of the process.
+# Rounding: largest rounding error of tracked values, in units of the process.
 ROUNDING = 1e-5
-# Nodes along each continuous side of a cell of settings, where its mean has no closed form.
+# Accuracy: nodes along each continuous side of a cell of settings, where its mean has no closed
+# form.
 NODES_OF_SETTINGS = 8
 
 #: Constraints of the parameters that say what a region answers, and how optimistic a search is.
@@ -205,15 +205,15 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
         return best_supported(self._gp, domain, front, finest, caution, unit, possible)
 
     def _in_question(self, front: list[Any], caution: float) -> list[Any]:
-        """Return the part of the front that may be among the BEAM best by the tracked values."""
+        """Return the part of the front that may be among the best by the tracked values."""
         slots, posterior = self._slots_of(front), self._gp.posterior
         tracked = slots >= 0
-        if tracked.sum() <= BEAM:
+        if tracked.sum() <= defaults.BEAM:
             return front
         value = np.full(len(front), np.inf)
         known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
         value[tracked] = known[slots[tracked]]
-        level = np.partition(value[tracked], -BEAM)[-BEAM] - ROUNDING
+        level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
         return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
     # -- how far it is from the best ----------------------------------------------------------
@@ -242,7 +242,7 @@ def best_supported(
     unit: float,
     possible: Callable[[list[Any]], np.ndarray] | None = None,
 ) -> Any:
-    """Descend from regions to finer ones inside, from the BEAM best of each level.
+    """Descend from regions to finer ones inside, from the best of each level.
 
     Parameters
     ----------
@@ -275,5 +275,5 @@ def best_supported(
         order = np.argsort(-value, kind="stable")
         if best is None or exceeds(value[order[0]], top, unit):
             best, top = front[order[0]], value[order[0]]
-        front = regions.finer([front[i] for i in order[:BEAM]], finest)
+        front = regions.finer([front[i] for i in order[: defaults.BEAM]], finest)
     return regions.query(best)

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
@@ -46,9 +47,7 @@ from skgpb.utils import Integral, StrOptions
 
 __all__ = ["PartitionSearch"]
 
-# A difference counts as positive from this many of its standard deviations on.
-Z_SIGNIFICANT = 2.0
-# Averages over more rows of a pool than this go by features, see LowRank.
+# Speed: averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
 
 
@@ -246,7 +245,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         blocks = [domain.rows_of_box(box) for box in boxes[inside]]
         mean, cov = self._gp.moments(blocks, cov=True)
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
-        if (mean - mean[0] > Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
+        if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
                 f"max_depth={self._own.max_depth} limits recommendations to a grid of cells, and a "
                 "cell shifted by half a side from the best one is better: recommend(side=...) "

@@ -28,6 +28,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, tied
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
@@ -64,9 +65,7 @@ from skgpb.utils import (
 
 __all__ = ["GPZoomingOptimizer"]
 
-# Maximum number of balls before the first evaluation.
-HEAD_START = 1000
-# Maximum number of boxes of an uncovered region; it grows exponentially with d.
+# Limit: maximum number of boxes of an uncovered region; it grows exponentially with d.
 MAX_EFFORT = 100_000
 
 
@@ -432,9 +431,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Return whether another ball may be needed before evaluation t.
 
         Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
-        pointed to, so all but HEAD_START of them become available in step with the evaluations.
+        pointed to, so all but the first of them become available in step with the evaluations.
         """
-        head = min(HEAD_START, self.max_active)
+        head = min(defaults.HEAD_START, self.max_active)
         share = head + (self.max_active - head) * min(1.0, t / self._horizon.n)
         if self.domain_.covering.effort > MAX_EFFORT:
             if not self._exhausted:

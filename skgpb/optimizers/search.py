@@ -34,12 +34,12 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds, Costs, Points, RecommendMethod
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
@@ -73,8 +73,6 @@ from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.likelihood import Prior
-from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
-from skgpb.surrogate.tasks import NOISE_SPREAD
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -86,7 +84,8 @@ from skgpb.utils import (
 
 __all__ = ["Search"]
 
-# Above the best that is known by less than this, in units of the prior, a score is worth nothing.
+# Rounding: above the best that is known by less than this, in units of the prior, a score is worth
+# nothing.
 MIN_ACQUISITION = 1e-300
 # Rules that recommend one of the queries that were answered.
 ANSWERED = {"best_observed": best_observed, "shrinkage": best_shrunken}
@@ -442,7 +441,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return N_INITIAL if self._own.kernel is None else 0
+        return defaults.N_INITIAL if self._own.kernel is None else 0
 
     def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -996,7 +995,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._feedback.default_prior()
 
     def _usual_noise(self) -> tuple[float, float]:
-        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
+        return (
+            (defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD)
+            if self._feedback.n_tasks
+            else super()._usual_noise()
+        )
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.
