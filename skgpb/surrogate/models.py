@@ -26,7 +26,7 @@ to have a standard deviation of at least two epsilon, and is narrower.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log
 from typing import Any
@@ -34,39 +34,26 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
+from skgpb import defaults
 from skgpb.kernels._settings import AxisRBF
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import evaluator_of
 from skgpb.surrogate.exactness import is_of_matern, of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import are_length_scales
-from skgpb.surrogate.likelihood import NOISE_LIMITS, SHARE, Prior
+from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
-# Logarithms of the factors of the length scales at the centre of their prior, and of the prior
-# variances of f in units of the median. The steps are about twice the deviations after a hundred
-# answers.
+# Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
+# variances of f in units of their median, and of noise variances in units of the variance of the
+# answers. The steps are about twice the deviations after a hundred answers; noise is coarse where
+# it hardly matters.
 LENGTHS = np.arange(-3, 4) * 0.5
 AMPLITUDES = np.arange(-4, 5) * 0.6
-# Logarithms of noise variances, in units of the variance of the answers: coarse where they hardly
-# matter.
-NOISES = np.append(log(NOISE_LIMITS[0]) + np.arange(6) * 1.15, np.arange(-20, 4) * 0.35)
-# Median of the noise variance, as a multiple of the usual one, and the deviation of its logarithm.
-NOISE_FACTOR, NOISE_SPREAD = 6.0, 1.5
-# Prior weights of Matern kernels, by smoothness. That of the roughest is larger: what is claimed
-# of f has to hold for rough functions too, which some dozens of noisy answers do not tell from
-# smooth ones.
-OF_SMOOTHNESS = {0.5: 2.0, 1.5: 1.0, 2.5: 1.0, np.inf: 1.0}
-# Variances and length scales of the RBF kernels whose sum is within 0.02 of exp(-r).
+NOISES = np.append(np.arange(-12, -6) * 1.15, np.arange(-20, 4) * 0.35)
+# Mathematics: variances and length scales of the RBF kernels whose sum is within 0.022 of exp(-r).
 ROUGH = ((0.158, 0.085), (0.451, 0.471), (0.391, 1.425))
-# Where f is compared with a number: the smallest median of its prior standard deviation, as a
-# multiple of that number, and the deviation of the logarithm of its prior variance. With twice
-# this deviation some dozens of answers overrule the median, with half of it fewer runs stop.
-OF_EPSILON, AMPLITUDE_SPREAD = 2.0, 0.5
-# Smoothnesses and length scales with less than this fraction of the total weight are left out. Of
-# the others so many models are kept together, and at least one of each.
-NEGLIGIBLE_WEIGHT, N_MODELS = 0.01, 16
 
 
 @dataclass(frozen=True)
@@ -113,9 +100,10 @@ class Models:
         """
         if epsilon > 0.0:
             prior = _varying(prior, epsilon / gp.scale)
+        samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
         functionals, some, n = gp.observed, samples, len(gp.observed)
-        if n > SHARE:
-            chosen = np.arange(SHARE) * n // SHARE
+        if n > defaults.N_TRIED:
+            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             functionals, some = functionals.chosen(chosen), samples.about(chosen)
         levels = np.zeros(1) if of_noise is None else NOISES
         merged = some.merged(noise if of_noise is None else 1.0)
@@ -168,8 +156,8 @@ class Models:
 def _varying(prior: Prior, epsilon: float) -> Prior:
     """Return a prior by which f varies by more than epsilon, in the units of the prior."""
     center, spread = prior.center.copy(), prior.spread.copy()
-    center[0] = max(center[0], 2.0 * log(OF_EPSILON * epsilon))
-    spread[0] = min(spread[0], AMPLITUDE_SPREAD)
+    center[0] = max(center[0], 2.0 * log(defaults.LEAST_DEVIATION * epsilon))
+    spread[0] = min(spread[0], defaults.STOP_AMPLITUDE_SPREAD)
     return Prior(center, spread)
 
 
@@ -178,7 +166,7 @@ def _of_variances(prior: Prior, of_noise: Prior | None, levels: np.ndarray) -> n
     of_amplitudes = -0.5 * (AMPLITUDES / prior.spread[0]) ** 2
     if of_noise is None:
         return of_amplitudes[np.newaxis]
-    gap = (levels - of_noise.center[0] - log(NOISE_FACTOR)) / NOISE_SPREAD
+    gap = (levels - of_noise.center[0] - log(defaults.READ_NOISE)) / defaults.READ_NOISE_SPREAD
     of_levels = np.log(np.gradient(levels)) - 0.5 * gap**2
     return of_levels[:, np.newaxis] + of_amplitudes
 
@@ -223,13 +211,23 @@ def _shapes(kernel: Any) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
         base = base.base
     if is_of_matern(base):
         changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
-            (weight, partial(of_smoothness, nu=nu)) for nu, weight in OF_SMOOTHNESS.items()
+            (weight, partial(of_smoothness, nu=nu)) for nu, weight in _weights_of_smoothness()
         ]
     elif _is_of_rbf(base):
         changes = [(1.0, lambda kernel: kernel), (1.0, _roughened)]
     else:
         changes = []
     return [(weight, partial(_within, change=change)) for weight, change in changes]
+
+
+def _weights_of_smoothness() -> list[tuple[float, float]]:
+    """Smoothnesses of Matern kernels, and their prior weights.
+
+    That of the roughest is larger: what is claimed of f has to hold for rough functions too, which
+    some dozens of noisy answers do not tell from smooth ones.
+    """
+    roughest, *others = defaults.SMOOTHNESS
+    return [(roughest, defaults.ROUGHEST_WEIGHT), *((nu, 1.0) for nu in [*others, np.inf])]
 
 
 def _is_of_rbf(kernel: Kernel) -> bool:
@@ -279,9 +277,9 @@ def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
     Of weights (n_levels, n_amplitudes) they are the quantiles in the order of the noise.
     """
     total = float(weights.sum())
-    if total < NEGLIGIBLE_WEIGHT:
+    if total < defaults.NEGLIGIBLE_WEIGHT:
         return []
-    n = max(1, round(N_MODELS * total))
+    n = max(1, round(defaults.N_MODELS * total))
     places = (np.arange(n) + 0.5) / n * total
     chosen, counts = np.unique(np.searchsorted(np.cumsum(weights), places), return_counts=True)
     numbers = np.column_stack(np.unravel_index(chosen, weights.shape)).tolist()

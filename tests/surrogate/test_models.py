@@ -9,13 +9,11 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
+from skgpb import defaults
 from skgpb.kernels import CellAverage
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
 from skgpb.surrogate.models import (
-    AMPLITUDE_SPREAD,
-    NOISE_FACTOR,
-    NOISE_SPREAD,
     Models,
     _of_answers,
     _roughened,
@@ -45,7 +43,8 @@ def by_grid(X, y, at, prior, of_noise):
     for nu in (0.5, 1.5, 2.5, np.inf):
         for a, b, c in np.stack(np.meshgrid(z, z, z), -1).reshape(-1, 3):
             theta = prior.center + prior.spread * [a, b]
-            noise = NOISE_FACTOR * np.exp(of_noise.center[0] + NOISE_SPREAD * c)
+            level = of_noise.center[0] + defaults.READ_NOISE_SPREAD * c
+            noise = defaults.READ_NOISE * np.exp(level)
             amplitude, length = np.exp(theta)
             kernel = ConstantKernel(amplitude) * Matern(length, nu=nu)
             K = kernel(X) + noise * np.eye(len(X))
@@ -176,7 +175,7 @@ def test_the_expected_variance_is_that_of_two_epsilon_or_the_usual_one():
     assert wide.center[0] == pytest.approx(np.log(6.0**2), rel=1e-12)
     assert _varying(usual, 0.1).center[0] == usual.center[0] == 0.0
     for prior in (wide, _varying(usual, 0.1)):
-        assert prior.spread[0] == AMPLITUDE_SPREAD < usual.spread[0]
+        assert prior.spread[0] == defaults.STOP_AMPLITUDE_SPREAD < usual.spread[0]
         assert np.array_equal(prior.center[1:], usual.center[1:])
         assert np.array_equal(prior.spread[1:], usual.spread[1:])
     # What was given is as it was.
