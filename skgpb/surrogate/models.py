@@ -20,7 +20,8 @@ grid within a few per cent.
 Whoever asks whether something is within epsilon of the best takes f to vary by more than that.
 Answers that hardly vary suggest otherwise, and then nothing seems to be more than epsilon better.
 Often this is wrong if f is rough and has been asked for at few places. So the prior then expects f
-to have a standard deviation of at least two epsilon, and is narrower.
+to have a standard deviation of at least two epsilon, and is narrower. Infinitely smooth kernels are
+left out: with any variance they explain answers that hardly vary.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, Suboptimali
 # variances of f in units of their median, and of noise variances in units of the variance of the
 # answers. The steps are about twice the deviations after a hundred answers; noise is coarse where
 # it hardly matters.
-LENGTHS = np.arange(-3, 4) * 0.5
-AMPLITUDES = np.arange(-4, 5) * 0.6
+LENGTHS = np.arange(-3, 5) * 0.5
+AMPLITUDES = np.arange(-6, 5) * 0.6
 NOISES = np.append(np.arange(-12, -6) * 1.15, np.arange(-20, 4) * 0.35)
 # Mathematics: variances and length scales of the RBF kernels whose sum is within 0.022 of exp(-r).
 ROUGH = ((0.158, 0.085), (0.451, 0.471), (0.391, 1.425))
@@ -113,7 +114,7 @@ class Models:
         repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
         nodes: list[Kernel] = []
         densities = []
-        for known, kernel in _kernels(gp.kernel, prior):
+        for known, kernel in _kernels(gp.kernel, prior, epsilon == 0.0):
             evaluator = evaluator_of(kernel, gp.n_columns, gp.origin, gp.sizes)
             K = functionals.covariance(functionals, evaluator)
             nodes.append(kernel)
@@ -200,18 +201,18 @@ def can_be_averaged(kernel: Kernel) -> bool:
     return bool(_shapes(kernel))
 
 
-def _shapes(kernel: Any) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
+def _shapes(kernel: Any, smooth: bool = True) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
     """Return changes of the smoothness of a kernel, and their prior weights.
 
-    Matern kernels have another smoothness. Averages of an RBF kernel have a closed form; sums of
-    RBF kernels stand for a rough one.
+    Matern kernels have another smoothness, up to infinite if ``smooth``. Averages of an RBF kernel
+    have a closed form; sums of RBF kernels stand for a rough one.
     """
     base = kernel
     while isinstance(base, WrapperKernel):
         base = base.base
     if is_of_matern(base):
         changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
-            (weight, partial(of_smoothness, nu=nu)) for nu, weight in _weights_of_smoothness()
+            (weight, partial(of_smoothness, nu=nu)) for nu, weight in _weights_of_smoothness(smooth)
         ]
     elif _is_of_rbf(base):
         changes = [(1.0, lambda kernel: kernel), (1.0, _roughened)]
@@ -220,14 +221,15 @@ def _shapes(kernel: Any) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
     return [(weight, partial(_within, change=change)) for weight, change in changes]
 
 
-def _weights_of_smoothness() -> list[tuple[float, float]]:
+def _weights_of_smoothness(smooth: bool) -> list[tuple[float, float]]:
     """Smoothnesses of Matern kernels, and their prior weights.
 
     That of the roughest is larger: what is claimed of f has to hold for rough functions too, which
     some dozens of noisy answers do not tell from smooth ones.
     """
     roughest, *others = defaults.SMOOTHNESS
-    return [(roughest, defaults.ROUGHEST_WEIGHT), *((nu, 1.0) for nu in [*others, np.inf])]
+    weights = [(roughest, defaults.ROUGHEST_WEIGHT), *((nu, 1.0) for nu in others)]
+    return [*weights, (np.inf, 1.0)] if smooth else weights
 
 
 def _is_of_rbf(kernel: Kernel) -> bool:
@@ -256,7 +258,7 @@ def _roughened(kernel: Any) -> Kernel:
     return kernel.k1 * total
 
 
-def _kernels(kernel: Any, prior: Prior) -> Iterator[tuple[float, Kernel]]:
+def _kernels(kernel: Any, prior: Prior, smooth: bool) -> Iterator[tuple[float, Kernel]]:
     """Kernels of all smoothnesses and length scales, of variance one, and their log priors."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # As long along all sides as the prior expects, and in the proportions that were learned.
@@ -264,7 +266,7 @@ def _kernels(kernel: Any, prior: Prior) -> Iterator[tuple[float, Kernel]]:
     if np.ptp(apart[lengths]) > 0.0:
         shapes.append(np.where(lengths, center + apart - apart[lengths].mean(), learned))
     thetas = [shape + longer * lengths for shape in shapes for longer in LENGTHS]
-    for weight, change in _shapes(kernel):
+    for weight, change in _shapes(kernel, smooth):
         for theta in np.clip(thetas, *kernel.bounds.T):
             gap = ((theta - center) / prior.spread)[1:]
             theta[0] = 0.0
