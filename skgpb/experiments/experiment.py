@@ -23,6 +23,7 @@ from skgpb.experiments.judgement import (
     expected,
     finest_measured,
     missing,
+    most_probable,
     questionable,
     replicates,
     surprise,
@@ -882,8 +883,7 @@ class Experiment(KeptRun):
                 return None
             optimizer = self._optimizer
             asked = self._entry_of(query).query if at is None else self._setting(at)
-            predict = optimizer.predict if isinstance(asked, dict) else optimizer.predict_query
-            mean, std = (float(x[0]) for x in predict([asked], return_std=True))
+            mean, std = most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             return surprise(answers, mean, sqrt(std**2 + noise), value)
 

@@ -51,6 +51,20 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
+    """Return the prediction of an answer by the most probable model, without its noise.
+
+    What is a slip of the pen was measured with it, and allows for a model that is too sure.
+    """
+    if isinstance(asked, dict):
+        (point,) = optimizer._checked_points_of([asked])
+        blocks = optimizer._functionals_at(point[np.newaxis])
+    else:
+        blocks = optimizer._blocks_of([asked])
+    mean, std = (float(x[0]) for x in optimizer._gp.moments(blocks, std=True))
+    return (-mean if optimizer._own.direction == "minimize" else mean), std
+
+
 def missing(answers: Sequence[float], knows_noise: bool) -> str:
     """Return what an interval lacks that rests on some answers, empty if nothing."""
     n = len(answers)

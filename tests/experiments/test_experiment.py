@@ -353,7 +353,7 @@ def test_everything_is_json_with_documented_keys(run):
         *("note", "operator", "date", "measured", "measurements"),
     }
     assert set(status["best"]) == {
-        *("params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"),
+        *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},
