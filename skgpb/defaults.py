@@ -369,6 +369,8 @@ STOP_AMPLITUDE_SPREAD = 0.5
 NEGLIGIBLE_WEIGHT = 0.01
 # About so many models stand for all that fit the answers.
 N_MODELS = 16
+# What is read is averaged over them up to so many distinct queries.
+MOST_AVERAGED = 400
 # Median of the noise variance of these models, in that of the model that is asked.
 READ_NOISE = 6.0
 # Standard deviation of its logarithm.

@@ -244,6 +244,9 @@ class Model:
         """Number of answers."""
         return len(self.samples)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_averaged": (None, None)}
+
     # -- options ------------------------------------------------------------------------------
 
     @property
@@ -706,12 +709,14 @@ class Model:
     def averaged(self) -> Models | None:
         """The models that fit the answers, whose average is what is read of the posterior.
 
-        None with a given kernel, and before anything is learned: then ``process`` is read. They
-        are found when they are first read, before the next answer is observed.
+        None with a given kernel, before anything is learned, and where answers are so many that
+        they leave little doubt: then ``process`` is read. They are found when they are first read,
+        before the next answer is observed.
         """
         state = self._state
         if state != self._averaged[0]:
-            make = self.possible(self.process)
+            few = len(self.process.observed) <= defaults.MOST_AVERAGED
+            make = self.possible(self.process) if few else None
             self._averaged = state, None if make is None else make(0.0)
         return self._averaged[1]
 
