@@ -35,7 +35,6 @@ IN_POOL = 32
 
 #: Constraints of the parameters that say how a domain is cut.
 CUTTING: dict[str, Any] = {
-    "bounds": "no_validation",
     "pool": "no_validation",
     "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
     "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],

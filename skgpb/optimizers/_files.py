@@ -15,8 +15,8 @@ from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
 from skgpb.domains.layout import Layout
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
-from skgpb.optimizers._replay import Event, Replay, Replayable, is_derived, rebuilt
-from skgpb.optimizers._run import ANSWERED
+from skgpb.optimizers._record import ANSWERED, Event
+from skgpb.optimizers._replay import Replay, Replayable, is_derived, rebuilt
 from skgpb.persistence import (
     FORMAT,
     VERSION,

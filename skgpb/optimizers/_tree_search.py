@@ -142,6 +142,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     # -- choosing and splitting leaves --------------------------------------------------------
 
+    def _choose(self, context: np.ndarray | None) -> Cell:
+        return self.domain_.cell(self._leaf_to_ask())
+
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Return the leaf of largest index that is not excluded, -1 if there is none."""
@@ -217,7 +220,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         slots[self._tree.leaves] = np.arange(self._tree.n_leaves)
         return slots[front]
 
-    def _best(self) -> Cell:
+    def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
         nodes = self.domain_.deepest_expanded
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])

@@ -53,7 +53,6 @@ from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import CellSet, PointSet
 from skgpb.kernels import PolicyMean
 from skgpb.locks import locked
-from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
@@ -62,7 +61,7 @@ __all__ = ["CMESOptimizer", "MaxValueSearch"]
 
 
 @dataclass(eq=False, repr=False)
-class MaxValueSearch(NamedQueries):
+class MaxValueSearch:
     """Rule of the searches by what an answer tells of f*, the largest value of f.
 
     Parameters
@@ -225,10 +224,10 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
     def _has_rivals(self) -> bool:
         return not self._seeks_cells
 
-    def _best(self) -> Any:
+    def _best(self, context: np.ndarray | None = None) -> Any:
         """Return the best x, or the cell of the highest average, of the best of each size."""
         if not self._seeks_cells:
-            return super()._best()
+            return super()._best(context)
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
         means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])
         return cells[argmax_first(means)]

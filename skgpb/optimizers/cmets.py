@@ -27,7 +27,6 @@ from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
-from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
@@ -239,9 +238,9 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         self._leaves, self._next = set(snapshot["leaves"]), set(snapshot["next"])
         self._asked_cells = set(snapshot["asked_cells"])
 
-    def _update(self, query: IndirectCell, reward: float, alpha: float) -> None:
+    def _observe(self, query: IndirectCell, reward: float, alpha: float) -> None:
         """Take an answer, and update the tree at the queried cell."""
-        super()._update(query, reward, alpha)
+        super()._observe(query, reward, alpha)
         node = (query.depth, query.index)
         self._asked_cells.add(node)
         if node not in self._leaves and node not in self._next:
@@ -323,7 +322,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         if not by_root or root is None or self._pairs[0] is not None:
             return super()._domain()
         self._answered = self._query_kernel(None, None)
-        self._space: ParameterSpace | None = self._query_space
+        self._space = self._query_space
         return root
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:

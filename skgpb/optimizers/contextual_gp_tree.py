@@ -43,7 +43,6 @@ from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
-from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.kernels.evaluator import Functionals
@@ -199,8 +198,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = (REGIONS | ADAPTIVE) | {
-        "bounds": "no_validation",
-        "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "feedback": [StrOptions({"center", "average", "integral"})],
@@ -252,19 +249,16 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._checked_method(method)
         self._check_informed()
         context = self._contexts.checked(context)
-        return self._best_in(context) if side is None else self._best_region(side, context=context)
+        return self._best(context) if side is None else self._best_region(side, context=context)
 
-    def _best_in(self, context: np.ndarray) -> ContextCell:
+    def _best(self, context: np.ndarray | None = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
         return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
 
-    def _result(self, last: ContextCell) -> ContextCell:
-        return self.recommend(context=in_coordinates(last.context))
-
     # -- Algorithm 3 ------------------------------------------------------------------------
 
-    def _choose_in(self, context: np.ndarray) -> ContextCell:
+    def _choose(self, context: np.ndarray | None) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
@@ -308,9 +302,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             "some of them before asking for more, or increase max_depth"
         )
 
-    def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose_in, self._contexts.checked(in_coordinates(query.context))
-
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
         gp = self._model.expected(map(self.domain_.block_of, self._record.pending))
@@ -339,7 +330,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._refined = True
         return children
 
-    def _update(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12."""
         node = self.domain_.node_of(query)
         block = self.domain_.block_of(query)

@@ -133,7 +133,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
-    def _choose(self) -> Cell:
+    def _choose(self, context: np.ndarray | None) -> Cell:
         """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
@@ -195,7 +195,7 @@ class GPTreeOptimizer(PartitionSearch):
         self._refined = True
         return firsts
 
-    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
         node = self.domain_.node_of(query)
         what = node if node >= 0 else self.domain_.block_of(query)

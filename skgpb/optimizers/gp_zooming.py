@@ -181,7 +181,6 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = HORIZON | {
-        "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "r_min": [Interval(Real, 0, None, closed="neither"), None],
@@ -205,7 +204,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._find_constants()
         self._track()
 
-    def _choose(self) -> Ball:
+    def _choose(self, context: np.ndarray | None) -> Ball:
         """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
@@ -271,7 +270,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         for each in changed:
             self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
 
-    def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
         # Should the user's function fail, it does before anything has changed.
         self._following = self._beta(self._record.n_told + 2)
@@ -287,8 +286,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         refined, self._refined = self._refined, False
         self._close_round(query, reward, *self._model.in_units(mean, var), refined)
 
-    def _after_tell(self) -> None:
-        """Lines 2 to 5 of the next round, as far as the answers lead."""
+    def _learn(self) -> None:
+        """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""
+        super()._learn()
         self._settled = self.domain_.depth.copy()
         t = self._record.n_told + 1
         if self.anytime or t <= self._horizon.n:
@@ -296,7 +296,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             following = self._following if callable(self.beta) else self._beta(t)
             self._refine(t, following)
 
-    def _best(self) -> Ball:
+    def _best(self, context: np.ndarray | None = None) -> Ball:
         """Return the smallest ball at the last evaluation, ties to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]

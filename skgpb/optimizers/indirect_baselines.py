@@ -168,8 +168,8 @@ class IndirectBaseline(IndirectSearch):
         answers.process_.observe_all(self._rows_with([]), z, noises)
         return answers
 
-    def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
-        super()._update(query, reward, alpha)
+    def _observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        super()._observe(query, reward, alpha)
         alpha = self._model.alpha if isnan(alpha) else alpha
         if query.index >= 0:
             self._of_answers.observe_tracked(query.index, reward, alpha)
@@ -185,7 +185,7 @@ class IndirectBaseline(IndirectSearch):
         answers.optimizer = self._answer_optimizer if enough else None
         answers.n_restarts_optimizer = self.n_restarts_optimizer
         center, scale = 0.0, 1.0
-        if self._own.alpha is None and self._standardizes:
+        if self._own.alpha is None and self._model.standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
             center, scale = self._gp.offset, self._gp.scale
         elif self.normalize_y or self._own.answer_kernel is None:

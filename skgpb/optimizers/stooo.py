@@ -38,7 +38,7 @@ from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
@@ -55,7 +55,7 @@ __all__ = ["StoOOOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StoOOOptimizer(FreeChoice[Cell]):
+class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
     >>> from skgpb import StoOOOptimizer
@@ -159,7 +159,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
-    def _choose(self) -> Cell:
+    def _propose(self, context: np.ndarray | None) -> Cell:
         """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
         node = self._best_leaf(self.domain_.asked(self._record.pending))
         while node < 0:
@@ -171,7 +171,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         t = self._record.n_told + 1 + len(self._record.pending)
         return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)
 
-    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         tree, node = self._tree, self.domain_.node_of(query)
         log_term = self._log_term(self._record.n_told + 1)
         before = (np.nan, np.nan)
@@ -190,7 +190,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
             self.domain_.split(node)
         self._close_round(query, reward, *before, expand)
 
-    def _best(self) -> Cell:
+    def _best(self, context: np.ndarray | None = None) -> Cell:
         nodes = self.domain_.deepest_expanded
         means = [self._mean_of_node(node) for node in nodes.tolist()]
         return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
