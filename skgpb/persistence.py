@@ -136,7 +136,7 @@ class Writer:
             return {"Generator": self.encode(value.bit_generator.state, where)}
         if hasattr(value, "arguments"):
             return self._by_arguments(value)
-        if hasattr(value, "ask") and hasattr(value, "get_params"):
+        if hasattr(value, "get_params") and (hasattr(value, "ask") or hasattr(value, "propose")):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
             return {"optimizer": type(value).__name__, "parameters": encoded}

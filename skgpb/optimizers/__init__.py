@@ -32,6 +32,8 @@ from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.stooo import StoOOOptimizer
+from skgpb.optimizers.strategy import Strategy
+from skgpb.optimizers.strategy_optimizer import StrategyOptimizer
 from skgpb.optimizers.tree_search import Leaves, TreeSearch
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
 
@@ -69,6 +71,8 @@ __all__ = [
     "Search",
     "StoOOOptimizer",
     "Stop",
+    "Strategy",
+    "StrategyOptimizer",
     "TargetsOptimizer",
     "TreeSearch",
     "URGPUCBOptimizer",

@@ -1023,7 +1023,7 @@ class BaseBanditOptimizer(
         else:
             value = None if reward is None else check_reward(reward)
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
-        if not isinstance(query, self._query_type):
+        if not isinstance(query, self._query_type) or isinstance(query, PointsQuery):
             query = self._as_query(query)
         return self._resolve(query), value, noise
 

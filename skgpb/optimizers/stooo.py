@@ -47,6 +47,7 @@ from skgpb.optimizers._cutting import (
     given_diameter,
     tree_arrays,
 )
+from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
@@ -245,7 +246,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
             return mean.mean(axis=1), np.zeros(len(cells))
 
         sides = checked_sides(side, self.bounds_, self._space)
-        lower, upper = np.split(self._observed_boxes()[0], 2, axis=1)
+        lower, upper = np.split(np.array(self._observed()[0]), 2, axis=1)
         seen = 0.5 * (lower + upper)
         return best_placed(moments, seen, self.bounds_, sides, 0.0, self._space)
 
@@ -370,34 +371,15 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         """
         check_is_fitted(self, "bounds_")
         X = self._checked_points_of(X)
-        boxes, means = self._observed_boxes()
-        if not len(boxes):
+        boxes, means = self._observed()
+        if not boxes:
             return np.full(len(X), 0.5 * (self._own.reward_range[0] + self._own.reward_range[1]))
-        d = self.n_features_in_
-        side = self.bounds_[:, 1] - self.bounds_[:, 0]
-        side = np.where(side > 0, side, 1.0)
-        volume = np.prod((boxes[:, d:] - boxes[:, :d]) / side, axis=1)
-        order = np.argsort(volume, kind="stable")
-        boxes, means = boxes[order], means[order]
-        if self._space is not None:
-            X = self._space.snapped(X)
-        nearest = [
-            np.argmin(
-                (np.maximum(np.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0.0) / side).sum(axis=1)
-            )
-            for x in X
-        ]
-        return self._signed(means[nearest])
+        return self._signed(nearest_means(X, boxes, means, self.bounds_, self._space))
 
-    def _observed_boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes (n, 2 d) with an observation and the mean of each one's rewards."""
-        tree, d = self._tree, self.n_features_in_
-        seen = np.flatnonzero(tree.n_evaluations)
-        boxes = [tree.box(int(node), int(node) + 1)[0] for node in seen]
-        means = [self._mean_of_node(int(node)) for node in seen]
-        outside: dict[bytes, list[Any]] = {}
-        for box, reward in self._outside:
-            outside.setdefault(box.tobytes(), [box]).append(reward)
-        boxes += [entry[0] for entry in outside.values()]
-        means += [float(np.mean(entry[1:])) for entry in outside.values()]
-        return np.array(boxes).reshape(-1, 2 * d), np.array(means)
+    def _observed(self) -> tuple[list[np.ndarray], list[float]]:
+        """Boxes (2 d,) of cells with the mean of their rewards, and of other points."""
+        tree, outside = self._tree, self._outside
+        seen = np.flatnonzero(tree.n_evaluations).tolist()
+        boxes = [tree.box(node, node + 1)[0] for node in seen]
+        means = [self._mean_of_node(node) for node in seen]
+        return boxes + [box for box, _ in outside], means + [reward for _, reward in outside]
