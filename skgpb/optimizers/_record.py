@@ -149,7 +149,7 @@ class Record:
         self.failures.append((self.n_told, query, reason))
         self.times.append(time())
         self.events.append(("fail", query, reason))
-        if not isinstance(query, PointsQuery):
+        if query in self.pending or not isinstance(query, PointsQuery):
             times = sum(each == query for _, each, _ in self.failures)
             now = self.n_told + len(self.failures)
             self.pending[query] = now + 2**times
