@@ -25,7 +25,6 @@ CLASSES = [
 WITHOUT_EXAMPLE = (
     ModelParameters,
     optimizers.IndirectParameters,
-    optimizers.MaxValueSearch,
     optimizers.PartitionSearch,
 )
 #: They show what a person types first below their first line.

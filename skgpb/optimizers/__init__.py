@@ -4,7 +4,7 @@ from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
-from skgpb.optimizers.cmes import CMESOptimizer, MaxValueSearch
+from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
@@ -18,7 +18,6 @@ from skgpb.optimizers.gpoo import GPOOOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
 from skgpb.optimizers.indirect_baselines import (
-    IndirectBaseline,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
@@ -52,7 +51,6 @@ __all__ = [
     "GPZoomingOptimizer",
     "IDSOptimizer",
     "IGPUCBOptimizer",
-    "IndirectBaseline",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
@@ -63,7 +61,6 @@ __all__ = [
     "KGOptimizer",
     "Leaves",
     "MESOptimizer",
-    "MaxValueSearch",
     "ModelParameters",
     "PIOptimizer",
     "PartitionSearch",

@@ -123,7 +123,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     It learns when that is due, and ``surrogate_`` shows it. The domain, ``domain_``, says the
     descriptor rows of points and queries. A subclass chooses queries (``_choose``), says what
-    depends on hyperparameters and units (``_after_fit``), and takes :class:`ModelParameters`.
+    depends on hyperparameters, units and parameters (``_renew``), and takes
+    :class:`ModelParameters`.
     """
 
     kernel: Kernel | None
@@ -177,6 +178,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _known_noise(self) -> float | None:
         """Noise variance of an answer where it is given, a typical one if they differ."""
         return None if self._own.alpha is None else float(self._own.alpha)
+
+    @property
+    def _guarantee(self) -> Guarantee:
+        """Assumptions of confidence bounds: as given, or the usual ones."""
+        return self._own.guarantee or DEFAULT_GUARANTEE
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -247,6 +253,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if self._is_consistent:
             self._check_consistent(self._gp.kernel)
         self._take_model(self._model.with_options(self._options()))
+        self._renew()
 
     @property
     @locked
@@ -257,6 +264,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _after_fit(self) -> None:
         """Renew what depends on the hyperparameters and the units of the surrogate."""
+        self._renew()
+
+    def _renew(self) -> None:
+        """Renew what depends on these and on parameters that may be set during a run."""
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
@@ -508,7 +519,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         several, model = self._is_consistent, self._model
         return Widths(
             model.process,
-            self._own.guarantee or DEFAULT_GUARANTEE,
+            self._guarantee,
             self._own.alpha,
             lambda: self.alpha_,
             model.standardizes,
@@ -571,11 +582,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
         noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
-        if not noisy or (self._own.guarantee or DEFAULT_GUARANTEE).misspecification > 0.0:
+        if not noisy or self._guarantee.misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={alpha!r} and "
-                f"misspecification={(self._own.guarantee or DEFAULT_GUARANTEE).misspecification!r}"
+                f"misspecification={self._guarantee.misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 

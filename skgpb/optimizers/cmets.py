@@ -89,8 +89,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
 
     It maximises f from averages over cells or windows, where a finer resolution costs more.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters` and
-    :class:`~skgpb.optimizers.MaxValueSearch`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -120,6 +119,8 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         levels.
     update : {"repaired", "literal"}, default="repaired"
         Rule by which the tree changes, see the module's notes.
+    information, max_values, n_max_values
+        As for :class:`~skgpb.CMESOptimizer`.
 
     Attributes
     ----------
@@ -167,6 +168,9 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     cost: Callable[[int], float] | None = None
     alpha: Any = None
     update: Literal["repaired", "literal"] = "repaired"
+    information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
+    max_values: Literal["draws", "gumbel"] = "draws"
+    n_max_values: int = 100
 
     _query_type = IndirectCell
 

@@ -44,7 +44,6 @@ from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
@@ -406,7 +405,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree: Tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
-        self._after_fit()
+        self._renew()
 
     def _snapshot(self) -> dict[str, Any]:
         horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
@@ -424,7 +423,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
         self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
         self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
-        self._after_fit()
+        self._renew()
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
@@ -440,7 +439,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             return
         self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._after_fit()
+            self._renew()
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
@@ -455,7 +454,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
+        return self._constants.beta(self._guarantee.failure_probability)
 
     @property
     @locked
@@ -489,24 +488,15 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         check_is_fitted(self, "bounds_")
         return tree_arrays(self._tree, self._signed)
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._after_fit()
-
-    def _after_fit(self) -> None:
+    def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self._own.diameter == "kernel":
             cells = self._constants.log_cells
-            self._delta = (
-                deviations_within(self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), cells)
-                * self._g
-            )
+            self._delta = deviations_within(self.beta, self._guarantee, cells) * self._g
         elif self._own.diameter == "theory":
-            self._delta = self._constants.variation(
-                self._g, (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
-            )
+            self._delta = self._constants.variation(self._g, self._guarantee.failure_probability)
         else:
             self._delta = given_diameter(self._own.diameter, n) / self._gp.scale

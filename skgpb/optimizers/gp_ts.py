@@ -91,16 +91,8 @@ class GPTSOptimizer(BaseUCBOptimizer):
         """v_t^2."""
         return self._widths().beta_of_gain(self._gain(t - 1), 2.0)
 
-    def _begin(self) -> None:
-        super()._begin()
-        self._gain = information_gain_function(self)
-
-    def _after_fit(self) -> None:
-        super()._after_fit()
-        self._gain = information_gain_function(self)
-
-    def _params_changed(self) -> None:
-        super()._params_changed()
+    def _renew(self) -> None:
+        super()._renew()
         self._gain = information_gain_function(self)
 
     def _snapshot(self) -> dict[str, Any]:

@@ -38,7 +38,6 @@ from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
@@ -311,7 +310,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        u = log(1.0 / (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
+        u = log(1.0 / self._guarantee.failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -340,13 +339,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._after_fit()
+        self._renew()
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._after_fit()
-
-    def _after_fit(self) -> None:
+    def _renew(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         if isinstance(self._own.variation, str):
@@ -367,13 +362,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(
-                g, 4**d, d, (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
-            )
+            return 2.0 * claim_2(g, 4**d, d, self._guarantee.failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(
-            self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), self._log_regions
-        )
+        factor = deviations_within(self.beta, self._guarantee, self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:

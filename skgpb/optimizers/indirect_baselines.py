@@ -47,7 +47,6 @@ from skgpb.utils import (
 )
 
 __all__ = [
-    "IndirectBaseline",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
@@ -59,26 +58,10 @@ __all__ = [
 MARGIN = 0.01
 
 
-@dataclass(eq=False, repr=False)
 class IndirectBaseline(IndirectSearch):
-    """Base class of rules that score queries by the posterior of g given the answers alone.
+    """Base class of rules that score queries by the posterior of g given the answers alone."""
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
-
-    Parameters
-    ----------
-    answer_kernel : Kernel, default=None
-        Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
-
-    Attributes
-    ----------
-    answers_ : OnlineGaussianProcessRegressor
-        Posterior of g given the answers alone, over queries.
-    """
-
-    _: KW_ONLY
-    answer_kernel: Kernel | None = None
+    answer_kernel: Kernel | None
 
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
@@ -214,7 +197,18 @@ class IndirectEIOptimizer(IndirectBaseline):
 
     It asks the query with the largest expected improvement of g, and recommends the maximum of f.
 
-    Its parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+
+    Parameters
+    ----------
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+
+    Attributes
+    ----------
+    answers_ : OnlineGaussianProcessRegressor
+        Posterior of g given the answers alone, over queries.
 
     See Also
     --------
@@ -228,6 +222,9 @@ class IndirectEIOptimizer(IndirectBaseline):
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
     """
+
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
     _is_log_acquisition = True
 
@@ -244,7 +241,12 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     It asks the query that most probably improves g, and recommends the maximum of f.
 
-    Its parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+
+    Parameters
+    ----------
+    answer_kernel : Kernel, default=None
+        As for :class:`~skgpb.IndirectEIOptimizer`.
 
     See Also
     --------
@@ -258,6 +260,9 @@ class IndirectPIOptimizer(IndirectBaseline):
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
     """
+
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
     _is_log_acquisition = True
 
@@ -275,10 +280,12 @@ class IndirectUCBOptimizer(IndirectBaseline):
     It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
     Costs are counted but do not change the choice.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
+    answer_kernel : Kernel, default=None
+        As for :class:`~skgpb.IndirectEIOptimizer`.
     beta : "rkhs", float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
@@ -298,6 +305,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
+    answer_kernel: Kernel | None = None
     beta: Literal["rkhs"] | PerRound = 4.0
 
     _parameter_constraints = {
@@ -328,10 +336,12 @@ class IndirectMESOptimizer(IndirectBaseline):
 
     It asks the query with the most information about the maximum of g, and recommends that of f.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
+    answer_kernel : Kernel, default=None
+        As for :class:`~skgpb.IndirectEIOptimizer`.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
 
@@ -349,6 +359,7 @@ class IndirectMESOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
+    answer_kernel: Kernel | None = None
     n_max_values: int = 100
 
     _parameter_constraints = {

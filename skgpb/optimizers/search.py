@@ -43,7 +43,6 @@ from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._best import (
@@ -388,7 +387,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        theta = self._guarantee.failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         n_told = self._record.n_told
         # Looking at candidates does not change them: later failures do not move them.
@@ -617,6 +616,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._cache.track()
         # A kernel that does not take the rows says so before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        self._renew()
 
     def _snapshot(self) -> dict[str, Any]:
         spent_on_target_sizes = 0.0 if self._target_sizes is None else self._target_sizes.spent
@@ -641,6 +641,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _after_fit(self) -> None:
         self._cache.invalidate(self._gp)
+        super()._after_fit()
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
