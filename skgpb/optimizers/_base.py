@@ -299,7 +299,7 @@ class BaseBanditOptimizer(
         """Check points at which something is to be known, shape (n, d)."""
         return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
 
-    def _named(self, query: Query) -> Query:
+    def _named(self, query: Any) -> Any:
         """Let a query that was not made by the domain know the names of its sides."""
         return query.named(self._space)
 

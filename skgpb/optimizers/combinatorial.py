@@ -14,10 +14,10 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import isnan
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -140,6 +140,9 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     """
 
     _query_type = Allocation
+
+    if TYPE_CHECKING:
+        recommend: Callable[..., Allocation]
 
     optimizers: Sequence[Any]
     budget: float

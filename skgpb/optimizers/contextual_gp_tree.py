@@ -250,14 +250,14 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 
-    def _best(self, context: np.ndarray | None = None) -> ContextCell:
+    def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
         return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
 
     # -- Algorithm 3 ------------------------------------------------------------------------
 
-    def _choose(self, context: np.ndarray | None) -> ContextCell:
+    def _choose(self, context: Any) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)

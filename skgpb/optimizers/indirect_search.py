@@ -192,8 +192,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # Pairs (x, a) that were given to ``fit``.
     _pairs: tuple[Any, Any] = (None, None)
 
-    if TYPE_CHECKING:  # it recommends an x, not a query
-        run: Callable[..., RunResult[np.ndarray]]
+    if TYPE_CHECKING:
+        domain_: Any
+        targets_: Any
+        run: Callable[..., RunResult[np.ndarray]]  # it recommends an x, not a query
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
     _methods = ("posterior", "paper")
@@ -236,7 +238,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _rows_asked(self, A: Any) -> Any:
         return A if self.domain_.space is None else self.domain_.space.rows(A)
 
-    def _named(self, query: Query) -> Query:
+    def _named(self, query: Any) -> Any:
         return query.named(self.domain_.space)
 
     # -- fitting ----------------------------------------------------------------------------

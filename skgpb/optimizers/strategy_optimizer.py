@@ -146,8 +146,9 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
             self.strategy_.observe(self._named(PointsQuery(x[np.newaxis])), value, nan)
             self.strategy_.learn()
 
-    def _snapshot(self) -> None:
+    def _snapshot(self) -> Any:
         """Return nothing: what is known of a strategy is how it began, and what it was told."""
+        return None
 
     # -- a regressor --------------------------------------------------------------------------
 
