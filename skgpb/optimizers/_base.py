@@ -313,12 +313,6 @@ class BaseBanditOptimizer(
             return self._signed(moments[0]), *moments[1:]
         return self._signed(moments)
 
-    def _signed_history(self, history: np.ndarray) -> np.ndarray:
-        """Turn rewards and means in a history into the user's sign."""
-        for name in ("reward", "mean"):
-            history[name] = self._signed(history[name])
-        return history
-
     def _draw_seed(self) -> int:
         """Seed of everything random in a run; that of a loaded run is the one it had."""
         if self._replay is not None and self._replay.seed is not None:
@@ -1230,17 +1224,16 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        d = self.n_features_in_
-        dtype = [
-            ("round", np.intp),
-            ("descriptor", np.float64, (2 * d,)),
-            ("reward", np.float64),
-            ("mean", np.float64),
-            ("std", np.float64),
-            ("expanded", np.bool_),
-        ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._log.history)]
-        return self._signed_history(np.array(rows, dtype=dtype))
+        return self._table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
+
+    def _table(self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]) -> np.ndarray:
+        """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
+        numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
+        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
+        table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
+        for name in ("reward", "mean"):
+            table[name] = self._signed(table[name])
+        return table
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

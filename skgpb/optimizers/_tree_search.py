@@ -261,15 +261,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting(
-            self._own.pool,
-            self._space,
-            self._own.n_children,
-            self._own.feedback,
-            self._own.n_representatives,
-            self._own.max_depth,
-            self._own.min_members,
-        )
+        return Cutting.of(self._own, self._space)
 
     def _domain(self) -> np.ndarray | None:
         return self._cutting().box(self._own.bounds)

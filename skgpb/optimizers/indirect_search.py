@@ -513,15 +513,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         """
         check_is_fitted(self, "bounds_")
         queries = self.domain_
-        dtype = [
-            ("round", np.intp),
-            ("descriptor", np.float64, (2 * len(queries.bounds),)),
-            *((name, np.float64) for name in ("reward", "mean", "std")),
-            *(("a", np.float64, (queries.A.shape[1],)), ("cost", np.float64)),
-        ]
         told = zip(self._log.history, self._log.told_queries(), strict=True)
-        rows = [(i, *row[:4], query.a, query.cost) for i, (row, query) in enumerate(told, 1)]
-        return self._signed_history(np.array(rows, dtype=dtype))
+        rows = [(*row[:4], query.a, query.cost) for row, query in told]
+        a = "a", np.float64, (queries.A.shape[1],)
+        return self._table(rows, len(queries.bounds), a, ("cost", np.float64))
 
 
 @dataclass(eq=False, repr=False)

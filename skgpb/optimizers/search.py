@@ -758,15 +758,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``.
         """
         check_is_fitted(self, "bounds_")
-        history = super().history_
         if self.domain_.layout.task_column != 0.0:
-            return history
-        told = self._log.told_queries()
-        out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
-        for name in history.dtype.names or ():
-            out[name] = history[name]
-        out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
-        return out
+            return super().history_
+        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
+        return self._table(rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
