@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
@@ -44,7 +45,7 @@ from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, check_run
 from skgpb.optimizers._sides import checked_space, coordinates, joint_space
-from skgpb.optimizers._stop import DELTA, Stop, check_share
+from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
 from skgpb.surrogate.bounded_norm import Widths
@@ -756,7 +757,7 @@ class BaseBanditOptimizer(
         if self._informed:
             context = in_coordinates(last.context) if self._in_contexts else None
             best = self.recommend(context=context)
-        delta = getattr(stop, "delta", DELTA)
+        delta = getattr(stop, "delta", defaults.GAP_DELTA)
         return RunSummary(
             best,
             nan if best is None else self._value_of(best),
@@ -1136,7 +1137,7 @@ class BaseBanditOptimizer(
         check_is_fitted(self, "bounds_")
         self._check_informed()
         best = self.recommend() if self._has_rivals else None
-        return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
+        return self._gap_later(best, defaults.GAP_DELTA if delta is None else delta, by_interval)()
 
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""

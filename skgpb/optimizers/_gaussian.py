@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
@@ -27,7 +28,7 @@ from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
-from skgpb.surrogate.likelihood import GROWTH, NOISE, NOISE_SPREAD, Prior, default_prior
+from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.schedule import Schedule
@@ -147,7 +148,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         "guarantee": [Guarantee, None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
-        "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
+        "relearn": [
+            StrOptions({"growing", "doubling"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -246,7 +251,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _usual_noise(self) -> tuple[float, float]:
         """Median of the noise variance as a share of that of the answers, and its spread."""
-        return NOISE, NOISE_SPREAD
+        return defaults.NOISE, defaults.NOISE_SPREAD
 
     def _params_changed(self) -> None:
         super()._params_changed()

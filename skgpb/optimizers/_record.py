@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from skgpb.domains.query import PointsQuery
+from skgpb.optimizers._failing import FailedEvaluations
 from skgpb.optimizers._snapshots import columns_of, rows_of
 
 #: An event of the log of a run: its kind, and what the kind says.
@@ -18,7 +19,7 @@ Event = tuple[Any, ...]
 
 # Kinds of events that answer a query.
 ANSWERED = ("tell", "fail", "rows")
-# In the place of when a pending query may be asked again, for one that is not pending.
+# Format: in the place of when a pending query may be asked again, for one that is not pending.
 NOT_PENDING = -1
 
 
@@ -68,6 +69,8 @@ class Record:
         Queries being evaluated (None); failed ones, with the time when they may be asked again.
     failures : list of tuples
         Of each failure the number of answers before it, the query and the reason.
+    failed : FailedEvaluations
+        What these have taught, if a search asks for it.
     times : list of float
         When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
     asked : list of queries
@@ -93,6 +96,7 @@ class Record:
         self.n_told = self.n_fitted = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
+        self.failed = FailedEvaluations()
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
@@ -22,11 +23,9 @@ from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
 
-# run() ends when its first evaluations fail, so many in a row: the queries are not the cause.
-MOST_FAILURES = 10
-# Seconds between two looks whether another run has told an answer.
+# Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
-# scikit-learn's largest levels are of this order.
+# Limit: scikit-learn's largest levels are of this order.
 MOST_VERBOSE = 100
 
 
@@ -252,7 +251,7 @@ class EvaluationLoop:
                         break
                     self._evaluate()
                 self._tell_answers()
-                if self._in_a_row >= MOST_FAILURES and self._failed == self._done:
+                if self._in_a_row >= defaults.MOST_FAILURES and self._failed == self._done:
                     raise RuntimeError(
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
                         f"{self._record.failures[-1][2]}; on_error='raise' shows where"
