@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -142,7 +142,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     _query_type = Allocation
 
     if TYPE_CHECKING:
-        recommend: Callable[..., Allocation]
+
+        def recommend(self, method: Any = None, *, context: Any = None) -> Allocation: ...
 
     optimizers: Sequence[Any]
     budget: float

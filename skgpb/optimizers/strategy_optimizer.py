@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,6 +91,10 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     _methods = ("paper",)
     _at_start = AT_START | {"strategy"}
     _parameter_constraints = {"strategy": [Strategy], "random_state": ["random_state"]}
+
+    if TYPE_CHECKING:
+
+        def recommend(self, method: Any = None, *, context: Any = None) -> PointsQuery: ...
 
     # -- the five methods ---------------------------------------------------------------------
 
