@@ -1225,9 +1225,11 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        return self._table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
+        return self._history_table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
 
-    def _table(self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]) -> np.ndarray:
+    def _history_table(
+        self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]
+    ) -> np.ndarray:
         """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
         numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
         dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]

@@ -143,7 +143,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
 
     if TYPE_CHECKING:
 
-        def recommend(self, method: Any = None, *, context: Any = None) -> Allocation: ...
+        def recommend(self, method: Any = None, *, context: Any = None) -> Allocation:
+            """Return the best allocation found so far."""
 
     optimizers: Sequence[Any]
     budget: float

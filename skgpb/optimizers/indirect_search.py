@@ -531,7 +531,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         told = zip(self._log.history, self._log.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
-        return self._table(rows, len(queries.bounds), a, ("cost", np.float64))
+        return self._history_table(rows, len(queries.bounds), a, ("cost", np.float64))
 
 
 @dataclass(eq=False, repr=False)

@@ -773,7 +773,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return super().history_
         told = zip(self._log.history, self._log.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
-        return self._table(rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp))
+        return self._history_table(
+            rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp)
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -94,7 +94,8 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     if TYPE_CHECKING:
 
-        def recommend(self, method: Any = None, *, context: Any = None) -> PointsQuery: ...
+        def recommend(self, method: Any = None, *, context: Any = None) -> PointsQuery:
+            """Return the best point found so far."""
 
     # -- the five methods ---------------------------------------------------------------------
 
