@@ -244,9 +244,14 @@ class Reader:
             return self._by_arguments(value)
         if "guarantee" in value:
             return Guarantee(**self.decode(value["guarantee"]))
-        if value.get("optimizer") in self._optimizers:
-            cls = self._optimizers[value["optimizer"]]
-            return cls(**self.parameters(value["parameters"]))
+        if "optimizer" in value:
+            name = value["optimizer"]
+            if name not in self._optimizers:
+                raise ValueError(
+                    f"the run has a {name}, which is not known here: import its class before "
+                    "loading"
+                )
+            return self._optimizers[name](**self.parameters(value["parameters"]))
         raise ValueError(f"not a value of a saved run: {value!r}")
 
     def parameters(self, stored: dict[str, Any]) -> dict[str, Any]:
