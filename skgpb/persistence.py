@@ -248,7 +248,7 @@ class Reader:
             name = value["optimizer"]
             if name not in self._optimizers:
                 raise ValueError(
-                    f"the run has a {name}, which is not known here: import its class before "
+                    f"the run has {name}(...), whose class is not known here: import it before "
                     "loading"
                 )
             return self._optimizers[name](**self.parameters(value["parameters"]))
