@@ -130,7 +130,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return beta
 
     @property
-    def _is_for_best(self) -> bool:
+    def _finds_best(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
     def _beyond_known(self, beta: float, posterior: Round) -> float:

@@ -120,8 +120,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _targets_are_queries_in_box: ClassVar[bool] = True
     #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
     _is_log_acquisition: ClassVar[bool] = False
-    #: Whether the rule is to find the best, whatever the answers on the way are worth.
-    _finds_best: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -307,9 +305,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return best_of(values, free)
 
     @property
-    def _is_for_best(self) -> bool:
+    def _finds_best(self) -> bool:
         """Whether only the recommendation matters, and not the answers on the way to it."""
-        return self._finds_best
+        return False
 
     @property
     def _repeats_for_gain(self) -> bool:
@@ -321,12 +319,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space = self._space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = self._own.kernel is None
-        return separate and learned and self._is_for_best and self._is_observable
+        return separate and learned and self._finds_best and self._is_observable
 
     @property
     def _knows_all(self) -> bool:
         """True if the best is to be found and every query has an exact answer, or can have none."""
-        if not (self._is_for_best and self._is_observable and not self._cache.queries.follows):
+        if not (self._finds_best and self._is_observable and not self._cache.queries.follows):
             return False
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
