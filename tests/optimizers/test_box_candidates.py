@@ -42,7 +42,7 @@ def test_so_many_candidates_move_as_the_work_allows(settings):
         assert 1 <= changed <= max(8, 64**2 // n_queries**2)
         # Candidates that stay are followed as exactly as those that moved.
         mean, std = cases.moments(opt)
-        expected = opt.predict(cases.rows(opt), return_std=True)
+        expected = opt.surrogate_.predict(cases.rows(opt), return_std=True)
         assert_allclose(mean, expected[0], atol=1e-8)
         assert_allclose(std, expected[1], atol=1e-6)
 
