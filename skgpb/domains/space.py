@@ -358,13 +358,28 @@ class IntegerQuantile(Quantile, SeparateAxis):
         """Value of the parameter at a coordinate in [0, 1]."""
         return int(self._values(np.asarray(u)))
 
+    def _values(self, u: np.ndarray) -> np.ndarray:
+        begins, _, least = self._table
+        # Integers that are rarer than that are not in the table.
+        if not len(begins) or not ((u >= SAME) & (u <= 1.0 - SAME)).all():
+            return super()._values(u)
+        return least + np.searchsorted(begins, u, side="left") - 1.0
+
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
-        return self._middle(self._values(u))[:, None]
+        return self._middles_of_values(self._values(u))[:, None]
 
     def placed(self, values: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) of the integers nearest to numbers (n,)."""
         return self._middle(np.rint(np.clip(values, *self.limits)))
+
+    def _middles_of_values(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates of integers (n,), from the table where they are in it."""
+        _, middles, least = self._table
+        numbers = values.astype(np.intp) - least
+        if len(middles) and ((numbers >= 0) & (numbers < len(middles))).all():
+            return middles[numbers]
+        return self._middle(values)
 
     def _middle(self, values: Any) -> Any:
         """The middle of the quantiles that stand for integers."""
@@ -407,7 +422,7 @@ class IntegerQuantile(Quantile, SeparateAxis):
 
         A distribution takes a hundred times as long to look one up.
         """
-        least, most = (int(self.value(u)) for u in (SAME, 1.0 - SAME))
+        least, most = super()._values(np.array([SAME, 1.0 - SAME])).astype(int).tolist()
         numbers = np.arange(least, most + 1 if most - least < MOST_TABLED else least)
         return self.distribution.cdf(numbers - 1), self._middle(numbers), least
 
@@ -613,11 +628,20 @@ class ParameterSpace:
 
     #: Whether all points of the cube are searched as if each were another setting.
     _is_cube: bool = False
+    #: Whether another answer to the same setting would be the same number again.
+    asked_once: bool = False
 
-    def as_cube(self) -> ParameterSpace:
-        """Return the same settings for a search whose kernel knows which points are one setting."""
+    def searched(self, as_cube: bool = False) -> ParameterSpace:
+        """Return the same settings for a search that asks each of them once.
+
+        Parameters
+        ----------
+        as_cube : bool, default=False
+            For a search that knows points of a cube and no settings. It may repeat them, and its
+            kernel knows which points are one setting.
+        """
         out = copy(self)
-        out._is_cube = True
+        out._is_cube, out.asked_once = as_cube, not as_cube
         return out
 
     #: Possible settings, if constraints exclude some; None if all of the box are possible.
@@ -878,9 +902,22 @@ class ParameterSpace:
         """Return points (n, d), each moved to the middle of the box of its setting."""
         if not self.discrete:
             return points
-        return np.column_stack(
-            [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+        return self._with_unused(
+            np.column_stack(
+                [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+            )
         )
+
+    def _in_use(self, points: np.ndarray) -> np.ndarray:
+        """Return which axes the settings of points (n, d) have, shape (n, d)."""
+        used = np.zeros((len(self._active), self.n_axes), dtype=bool)
+        for number, active in enumerate(self._active):
+            used[number, [0, *active.values()]] = True
+        return used[self._which(points)]
+
+    def _with_unused(self, points: np.ndarray) -> np.ndarray:
+        """Return points (n, d) whose coordinates are neutral where their setting has none."""
+        return points if len(self._active) == 1 else np.where(self._in_use(points), points, NEUTRAL)
 
     @property
     def has_settings(self) -> bool:
@@ -900,16 +937,24 @@ class ParameterSpace:
         anywhere = lower + rng.random((n, d)) * (upper - lower)
         chance = [0.5 * axis.discrete + 0.5 * (not axis.ordered) for _, axis in self.axes]
         moved = rng.random((n, d)) < rng.choice([1.0 / d, 2.0 / d, 0.5], size=(n, 1))
-        moved[np.arange(n), rng.integers(d, size=n)] = True
+        several, used = len(self._active) > 1, self._in_use(starts)
+        one = (used * rng.random((n, d))).argmax(axis=1) if several else rng.integers(d, size=n)
+        moved[np.arange(n), one] = True
         other = np.where(rng.random((n, d)) < chance, anywhere, near)
-        return np.where(moved, other, starts)
+        points = np.where(moved, other, starts)
+        if several:
+            # What a setting has, and the one beside which it lies has not, may be anything.
+            points = np.where(self._in_use(points) & ~used, anywhere, points)
+        return points
 
     def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
         if self._is_cube:
             return points
-        return np.column_stack(
-            [axis.rounded_to_grid(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+        return self._with_unused(
+            np.column_stack(
+                [axis.rounded_to_grid(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+            )
         )
 
     def is_feasible(self, point: np.ndarray) -> bool:
@@ -924,7 +969,16 @@ class ParameterSpace:
     def every_point(self) -> np.ndarray:
         """One point for every setting, shape (n, d); these must be finitely many."""
         listed = [axis.middles() for _, axis in self.axes if isinstance(axis, ListedAxis)]
-        return np.array(list(product(*listed)))
+        if len(self._active) == 1:
+            return np.array(list(product(*listed)))
+        points = []
+        for number, active in enumerate(self._active):
+            sides = [np.array([NEUTRAL])] * self.n_axes
+            sides[0] = listed[0][number : number + 1]
+            for i in active.values():
+                sides[i] = listed[i]
+            points += product(*sides)
+        return np.array(points)
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
         """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from functools import partial
 from itertools import count
-from math import ceil
-from typing import Any, Literal
+from math import ceil, inf
+from os import PathLike
+from time import monotonic
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib import hash as joblib_hash
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import Kernel
@@ -25,7 +28,10 @@ from skgpb._typing import Seed
 from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.exceptions import AllPendingError
+from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._failing import stand_in
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
@@ -39,6 +45,7 @@ from skgpb.utils import (
     BaseSearchCV,
     Integral,
     Interval,
+    Real,
     StrOptions,
     failed_fits,
     in_contexts,
@@ -59,13 +66,16 @@ ENOUGH = 3
 # The variance over a setting's own folds is averaged with the variance of the better settings, as
 # if the latter had this many degrees of freedom: equal weights for five folds (decision D-H14).
 TYPICAL = 4
-# A failure is at least this share of the largest score below the worst score.
-FAILURE = 0.01
 # The default engine's bonus is two standard deviations: of the tested rules it suffers least if the
 # folds differ more than the best settings.
 BETA = 4.0
 # Scores between two updates of the default engine's hyperparameters.
 RELEARN = 3
+# Parameters that may be others where a search goes on.
+FREE = (
+    *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
+    *("checkpoint", "resume", "verbose", "progress"),
+)
 # The default engine scales scores by their standard deviation, however small.
 DEFAULT_ALPHA = 1e-8
 
@@ -111,6 +121,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Number of settings chosen at a time, to be evaluated in parallel. None stands for as many as
         it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
         ``n_jobs`` otherwise.
+    timeout : float, default=None
+        Seconds after which no further setting is evaluated, at least one being so.
     stop : Stop or callable, default=None
         Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`,
         which ends the search if by the engine's model no setting scores more than epsilon above the
@@ -133,6 +145,15 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     verbose : int, default=0
         1 prints a line for every setting, with its score and the best so far, which the logger
         ``skgpb`` of :mod:`logging` gets in any case; more as in RandomizedSearchCV.
+    checkpoint : path, default=None
+        File to which the fits are written after each batch of settings. If it holds another
+        search: ValueError.
+    resume : bool, default=False
+        Whether to continue the search in the file ``checkpoint``, if there is one, so that a script
+        can be started again after its process was killed: settings in the file are not fitted
+        again. Data and parameters must be those of the file; ``n_iter`` may be larger, ``n_jobs``,
+        ``timeout``, ``stop``, ``select`` and what is shown may be others. ``cv`` must split alike
+        in every process, as all do that do not shuffle or have an integer as ``random_state``.
     progress : bool, default=False
         Whether to show a progress bar of the settings (needs tqdm: ``pip install
         skgpb[progress]``).
@@ -216,8 +237,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "n_iter": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
+        "timeout": [Interval(Real, 0, None, closed="neither"), None],
         "stop": [Stop, callable, None],
         "select": [StrOptions({"posterior", "observed"})],
+        "checkpoint": [str, PathLike, None],
+        "resume": ["boolean"],
         "progress": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -231,6 +255,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         n_iter: int = 10,
         n_initial: int | None = None,
         batch_size: int | None = None,
+        timeout: float | None = None,
         stop: Stop | Callable[[Any], Any] | None = None,
         select: Literal["posterior", "observed"] = "posterior",
         scoring: Any = None,
@@ -238,6 +263,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         refit: bool | str | Callable = True,
         cv: Any = None,
         verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
         progress: bool = False,
         pre_dispatch: int | str = "2*n_jobs",
         random_state: Seed = None,
@@ -249,8 +276,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         self.n_iter = n_iter
         self.n_initial = n_initial
         self.batch_size = batch_size
+        self.timeout = timeout
         self.stop = stop
         self.select = select
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.progress = progress
         self.random_state = random_state
         super().__init__(
@@ -273,9 +303,55 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         tags.target_tags.required = required
         return tags
 
-    def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Search, and fit the estimator with the best setting.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict
+            As in RandomizedSearchCV.
+
+        Returns
+        -------
+        self : BanditSearchCV
+        """
+        if self.checkpoint is not None:
+            self._data = joblib_hash((X, y, params))
+        try:
+            return super().fit(X, y, **params)
+        finally:
+            vars(self).pop("_data", None)
+
+    def _opened(self) -> Checkpoint | None:
+        """Return the file of fits, if there is to be one."""
+        if self.checkpoint is None:
+            if self.resume:
+                raise ValueError("resume=True continues the search in checkpoint, which is None")
+            return None
+        own = self.get_params(deep=False)
+        search = {name: value for name, value in own.items() if name not in FREE}
+        return Checkpoint(self.checkpoint, self.resume, search | {"data": self._data})
+
+    def _rng(self, kept: Checkpoint | None) -> np.random.RandomState:
+        """Return where random numbers come from: in a search that goes on the same as before."""
         rng = check_random_state(self.random_state)
+        if kept is None:
+            return rng
+        if kept.seed is None:
+            fixed = isinstance(self.random_state, Integral)
+            seed = int(self.random_state if fixed else rng.randint(np.iinfo(np.int32).max))
+            kept.begin(seed, self.n_iter)
+        return np.random.RandomState(kept.seed)
+
+    def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         self.space_ = ParameterSpace(self.param_distributions)
+        kept = self._opened()
+        rng = self._rng(kept)
+        self._n_planned = self.n_iter if kept is None else kept.n_iter
         engine = self._make_optimizer(self.space_, rng)
         n_iter = int(min(self.n_iter, self.space_.n_settings))
         context = None
@@ -287,28 +363,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if hasattr(self.cv, "split"):
             evaluate_candidates = partial(evaluate_candidates, cv=SplitOnce(self.cv))
         scores = self._scores = Scores(
-            self.space_, engine, evaluate_candidates, n_iter, self.refit, self.verbose
+            self.space_, engine, evaluate_candidates, n_iter, self.refit, self.verbose, kept
         )
         # The fits print what they did before; what evaluate_candidates prints of every batch
         # would be more lines than there are settings.
         verbose, self.verbose = self.verbose, 0
         try:
-            shown = tqdm_class()(total=n_iter, unit="setting") if self.progress else nullcontext()
-            with shown as bar:
-                scores.bar = bar
-                self._search(engine, scores, rng)
-        except KeyboardInterrupt:
-            if not scores.successful:
-                raise
-            warn(
-                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; the "
-                "search ends with these",
-                UserWarning,
-            )
+            self._search_shown(engine, scores, rng)
+            scores.finish()
         finally:
             self.verbose = verbose
-            scores.bar = None
-            del self._scores
+            del self._scores, self._n_planned
         self.optimizer_ = engine
         self.expected_scores_: np.ndarray = scores.expected()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
@@ -354,9 +419,15 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             )
         if engine.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': scores are maximised")
-        settings: dict[str, Any] = {"bounds": space.as_cube()}
-        if "kernel" in parameters:
-            settings["kernel"] = kernel_on_settings(engine.kernel, space)
+        settings: dict[str, Any] = {}
+        if isinstance(engine, Search):
+            settings["bounds"] = self.space_ = space.searched()
+            if engine.n_initial is None:
+                settings["n_initial"] = self._n_initial(space, learns=True)
+        else:
+            settings["bounds"] = space.searched(as_cube=True)
+            if "kernel" in parameters:
+                settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
             raise ValueError("optimizer must not have a kernel as feedback here")
         if parameters.get("n_representatives", 1) is None:
@@ -364,6 +435,45 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if parameters.get("random_state", 0) is None:
             settings["random_state"] = int(rng.randint(np.iinfo(np.int32).max))
         return engine.set_params(**settings)
+
+    def _n_initial(self, space: ParameterSpace, learns: bool) -> int:
+        """Number of settings that fill the space before the engine decides."""
+        if self.n_initial is not None:
+            return min(self.n_initial, self.n_iter)
+        return min(2 * space.n_axes, ceil(self._n_planned / 3)) if learns else 0
+
+    def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
+        """Search until the end or an interrupt, with a bar if there is to be one."""
+        shown: Any = nullcontext()
+        if self.progress:
+            shown = tqdm_class()(total=scores.n_iter, unit="setting")
+        try:
+            with shown as bar:
+                scores.bar = bar
+                self._search(engine, scores, rng)
+        except KeyboardInterrupt:
+            if not scores.any_finite:
+                raise
+            warn(
+                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; the "
+                "search ends with these",
+                UserWarning,
+            )
+        finally:
+            scores.bar = None
+
+    def _first_batches(
+        self, engine: Any, scores: Scores, rng: np.random.RandomState, batch_size: int
+    ) -> list[list[Any]]:
+        """Return settings that fill the space, as many at a time as are evaluated together."""
+        if isinstance(engine, Search):
+            n = min(int(engine.n_initial), scores.n_iter)
+            first: list[Any] = engine.ask(n) if n else []
+        else:
+            space = self.space_
+            n, shift = self._n_initial(space, scores.learns), rng.uniform(size=space.n_axes)
+            first = list(in_coordinates(spread_points(space.bounds, n, shift)))
+        return [first[start : start + batch_size] for start in range(0, len(first), batch_size)]
 
     def _n_folds(self) -> int:
         """Number of folds; before scikit-learn 1.9 ``n_splits_`` comes after the search."""
@@ -374,27 +484,27 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             return effective_n_jobs(self.n_jobs)
 
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
-        space = self.space_
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
-        n_initial = self.n_initial
-        if n_initial is None:
-            n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
-        shift = rng.uniform(size=space.n_axes)
         engine._check_stop(self.stop)  # raises before a fit where it cannot say
-        first = in_coordinates(spread_points(space.bounds, min(n_initial, self.n_iter), shift))
-        for start in range(0, len(first), batch_size):
-            scores.evaluate(list(first[start : start + batch_size]))
+        begun, limit = monotonic(), inf if self.timeout is None else self.timeout
+        for queries in self._first_batches(engine, scores, rng, batch_size):
+            if scores.n_settings and monotonic() - begun >= limit:
+                break
+            scores.evaluate(queries)
         scores.tell_waiting()
         repeats = 0
         while scores.n_settings < scores.n_iter:
+            if scores.n_settings and monotonic() - begun >= limit:
+                return
             if self.stop is not None and engine._informed and engine._stops(self.stop):
                 return
+            queries = []
             if repeats < MOST_REPEATS and not scores.stuck:
-                queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
-            else:
-                queries = scores.unknown(rng)
-                if not queries:
-                    break
+                with suppress(AllPendingError):
+                    queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
+            queries = queries or scores.unknown(rng)
+            if not queries:
+                break
             repeats = 0 if scores.evaluate(queries) else repeats + 1
             scores.tell_waiting()
         if scores.n_settings < self.n_iter:
@@ -449,6 +559,8 @@ class Scores:
         Decides which of several metrics is maximised.
     verbose : int
         Whether to print a line for every setting.
+    kept : Checkpoint or None
+        A file with fits.
     """
 
     def __init__(
@@ -459,7 +571,9 @@ class Scores:
         n_iter: int,
         refit: bool | str | Callable,
         verbose: int,
+        kept: Checkpoint | None,
     ) -> None:
+        self._kept = kept
         self._space = space
         self._engine = engine
         self._evaluate_candidates = evaluate_candidates
@@ -485,7 +599,6 @@ class Scores:
         self._noise: np.ndarray | None = np.empty(0)
         #: Answered queries, with the keys of their settings, that the engine does not know yet.
         self._waiting: list[tuple[Any, list[bytes]]] = []
-        self._told = False
 
     @property
     def n_settings(self) -> int:
@@ -519,7 +632,7 @@ class Scores:
                 answered.append((query, keys))
         if new:
             settings = [self._space.setting(point) for point in new.values()]
-            self.fits += self._fit(settings)
+            self.fits += self._fits_of(dict(zip(new, settings, strict=True)))
             self._row.update(zip(new, count(self.n_settings)))
             self.settings += settings
             self._points += new.values()
@@ -532,6 +645,34 @@ class Scores:
         else:
             self._waiting += [each for each in answered if not isinstance(each[0], np.ndarray)]
         return len(new)
+
+    def _fits_of(self, settings: dict[bytes, dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the fits of some settings, known by their keys: of the file, or new ones."""
+        if self._kept is None:
+            return self._fit([*settings.values()])
+        known = {key: self._kept.of(key) for key in settings}
+        left = [key for key in settings if known[key] is None]
+        if left:
+            fits = self._fit([settings[key] for key in left])
+            n = len(fits) // len(left)
+            found = {key: fits[i * n : (i + 1) * n] for i, key in enumerate(left)}
+            self._kept.add(found)
+            known |= found
+        return [fit for each in known.values() for fit in each or ()]
+
+    def finish(self) -> None:
+        """Leave scikit-learn a fit to look at, and say what of a file took no part."""
+        if self._kept is None:
+            return
+        self._kept.warn_of_rest()
+        if not self.successful and self.any_finite:
+            # All fits are from the file.
+            self._fit([self.settings[int(np.nanargmax(self._mean))]])
+
+    @property
+    def any_finite(self) -> bool:
+        """Whether any setting has a finite score."""
+        return bool(np.isfinite(self._mean).any())
 
     def _fit(self, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Fit and score settings, minding that scikit-learn gives up where no fit succeeds."""
@@ -595,21 +736,20 @@ class Scores:
                 print(line)
 
     def tell_waiting(self) -> None:
-        """Tell the engine the evaluated settings, once a score is finite."""
+        """Tell the engine the evaluated settings, bad scores once a score is finite."""
         finite = self._mean[np.isfinite(self._mean)]
-        if not len(finite):
+        if not (len(finite) or self._learns_failures):
             return
-        # Even if all scores are equal, failures have to stand out.
-        worst = finite.min() - max(finite.std(), FAILURE * np.abs(finite).max())
         waiting, self._waiting = self._waiting, []
-        self._told = self._told or bool(waiting)
         for query, keys in waiting:
             rows = [self._row[key] for key in keys]
             means = self._mean[rows]
-            if self._learns_failures and not np.isfinite(means).any():
+            failed = ~np.isfinite(means)
+            if self._learns_failures and failed.all():
                 self._engine.tell(query, None)
                 continue
-            means[~np.isfinite(means)] = worst
+            if failed.any():
+                means[failed] = stand_in(finite)
             self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
 
     def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
@@ -626,7 +766,7 @@ class Scores:
         """Posterior mean of every setting, NaN where it failed or nothing is believed."""
         finite = np.isfinite(self._mean)
         expected = np.full(self.n_settings, np.nan)
-        if self.learns and self._told:
+        if self.learns and finite.any():
             expected[finite] = self._engine.predict(in_coordinates(self._points)[finite])
         return expected
 

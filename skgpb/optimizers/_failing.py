@@ -17,8 +17,18 @@ MOST_OUTCOMES = 400
 LIKELY, SUREST, LATELY = 0.75, 0.95, 10
 # While others are left none is asked whose chance is less than this share of the rate of success.
 HOPELESS = 0.5
+# What stands in for a failure is at least this share of the largest reward below the worst.
+STAND_IN = 0.01
 # No chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3
+
+
+def stand_in(rewards: np.ndarray) -> float:
+    """Return what is told of a failure to a search that does not learn where evaluations fail.
+
+    It is worse than all rewards so far, by their standard deviation, even if they are all equal.
+    """
+    return float(rewards.min() - max(rewards.std(), STAND_IN * np.abs(rewards).max()))
 
 
 class Chances:
