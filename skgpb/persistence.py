@@ -90,8 +90,9 @@ def register_kernel(cls: type[Kernel]) -> type[Kernel]:
 
 def _register_known_kernels() -> None:
     import skgpb.kernels  # here, because kernels are below this module only in this one place
+    from skgpb.kernels import _settings
 
-    for module in (sklearn_kernels, skgpb.kernels):
+    for module in (sklearn_kernels, skgpb.kernels, _settings):
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Kernel) and value is not Kernel:
                 _KERNELS.setdefault(value.__name__, value)
@@ -135,7 +136,7 @@ class Writer:
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
         if hasattr(value, "arguments"):
-            return self._by_arguments(value)
+            return self._by_arguments(value, where)
         if hasattr(value, "ask") and hasattr(value, "get_params"):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
@@ -179,12 +180,12 @@ class Writer:
         if query in self._numbers:
             return {"query": self._numbers[query]}
         self._numbers[query] = len(self._numbers)
-        return self._by_arguments(query)
+        return self._by_arguments(query, "query")
 
-    def _by_arguments(self, query: Any) -> dict[str, Any]:
-        """Encode a query by the arguments from which its class rebuilds it."""
-        arguments = [getattr(query, name) for name in query.arguments]
-        return {"query": type(query).__name__, "arguments": self.encode(arguments, "query")}
+    def _by_arguments(self, value: Any, where: str) -> dict[str, Any]:
+        """Encode a query, or what bounds hold, by the arguments that its class rebuilds it from."""
+        arguments = [getattr(value, name) for name in value.arguments]
+        return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
 
 
 class Reader:

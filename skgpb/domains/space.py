@@ -21,7 +21,7 @@ from copy import copy
 from functools import cached_property
 from itertools import product
 from pickle import PicklingError
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import hash as joblib_hash
@@ -576,6 +576,8 @@ class ParameterSpace:
     param_distributions : dict or list of dicts
         As in RandomizedSearchCV. With several dicts the first axis chooses among them, and a
         parameter that has the same distribution in two of them shares an axis.
+    as_cube, asked_once : bool, default=False
+        As :meth:`searched` sets them.
 
     Attributes
     ----------
@@ -587,7 +589,14 @@ class ParameterSpace:
         Number of different settings, infinite where a distribution is continuous.
     """
 
-    def __init__(self, param_distributions: Any) -> None:
+    #: Arguments that a file holds of it.
+    arguments: ClassVar[tuple[str, ...]] = ("param_distributions", "as_cube", "asked_once")
+
+    def __init__(
+        self, param_distributions: Any, as_cube: bool = False, asked_once: bool = False
+    ) -> None:
+        self.param_distributions: Any = param_distributions
+        self.as_cube, self.asked_once = as_cube, asked_once
         several = isinstance(param_distributions, (list, tuple))
         spaces = list(param_distributions) if several else [param_distributions]
         if not spaces or not all(isinstance(space, Mapping) for space in spaces):
@@ -627,7 +636,7 @@ class ParameterSpace:
         return space
 
     #: Whether all points of the cube are searched as if each were another setting.
-    _is_cube: bool = False
+    as_cube: bool = False
     #: Whether another answer to the same setting would be the same number again.
     asked_once: bool = False
 
@@ -641,7 +650,7 @@ class ParameterSpace:
             kernel knows which points are one setting.
         """
         out = copy(self)
-        out._is_cube, out.asked_once = as_cube, not as_cube
+        out.as_cube, out.asked_once = as_cube, not as_cube
         return out
 
     #: Possible settings, if constraints exclude some; None if all of the box are possible.
@@ -724,7 +733,7 @@ class ParameterSpace:
     @property
     def column_bounds(self) -> np.ndarray:
         """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
-        if self._is_cube:
+        if self.as_cube:
             return self.bounds
         return np.sort(self.columns(self.bounds.T), axis=0).T
 
@@ -741,7 +750,7 @@ class ParameterSpace:
     @property
     def discrete(self) -> bool:
         """True if several points may stand for one setting, and a search has to mind it."""
-        return not self._is_cube and any(axis.discrete for _, axis in self.axes)
+        return not self.as_cube and any(axis.discrete for _, axis in self.axes)
 
     @property
     def ordered(self) -> bool:
@@ -922,7 +931,7 @@ class ParameterSpace:
     @property
     def has_settings(self) -> bool:
         """True if some points are infeasible, so that candidates are drawn from the others."""
-        stepped = not self._is_cube and any(axis.stepped for _, axis in self.axes)
+        stepped = not self.as_cube and any(axis.stepped for _, axis in self.axes)
         return self.discrete or self.feasible is not None or stepped
 
     def beside(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -949,7 +958,7 @@ class ParameterSpace:
 
     def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
-        if self._is_cube:
+        if self.as_cube:
             return points
         return self._with_unused(
             np.column_stack(

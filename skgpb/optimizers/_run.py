@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from sys import maxsize
 from threading import Lock
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ ANSWERED = ("tell", "fail", "rows")
 MOST_VERBOSE = 100
 
 
-def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any) -> None:
+def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any, timeout: Any) -> None:
     """Raise where these cannot be arguments of ``run``, before anything begins."""
     if not callable(objective):
         raise TypeError(f"objective must be callable, got {objective!r}")
@@ -43,6 +43,9 @@ def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any) -> Non
     if on_error not in ("record", "raise"):
         raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
     check_size(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0, MOST_VERBOSE)
+    number = isinstance(timeout, Real) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and timeout > 0):
+        raise ValueError(f"timeout must be a number of seconds > 0 or None, got {timeout!r}")
 
 
 def check_budget(budget: Any) -> int:
@@ -163,7 +166,7 @@ class EvaluationLoop:
         It asks, and is told.
     workers : Batches or Arrivals
         They evaluate.
-    callback, checkpoint, stop
+    callback, checkpoint, stop, timeout
         As in ``run``.
     """
 
@@ -174,7 +177,9 @@ class EvaluationLoop:
         callback: Callable[[Any], Any] | None,
         checkpoint: str | os.PathLike[str] | None,
         stop: Stop | Callable[[Any], Any] | None,
+        timeout: float | None,
     ) -> None:
+        self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
         self._optimizer, self._workers = optimizer, workers
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
         self._mine = Evaluated()
@@ -373,6 +378,8 @@ class EvaluationLoop:
         """Return the reason to end the run after an answer, or nothing."""
         if self._callback is not None and self._callback(self._optimizer) is True:
             return "stopped by the callback"
+        if monotonic() >= self._end:
+            return f"{self._timeout:g} seconds have passed"
         return self._why_stopped()
 
     def _why_stopped(self) -> str:

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, inf, log, pi, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -115,6 +115,8 @@ class Prior:
         Means and standard deviations; an infinite one for no prior.
     """
 
+    #: Arguments that a file holds of it.
+    arguments: ClassVar[tuple[str, ...]] = ("center", "spread")
     center: np.ndarray
     spread: np.ndarray
 

@@ -54,12 +54,12 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
 def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
     """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
     if kernel is not None:
-        return OnSettings(kernel, space.columns)
+        return OnSettings(kernel, space)
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
     spread = [SPREAD_VARIANCE, *[SPREAD_LENGTH] * n]
     if main_effects and n > 1:
         spread = [SPREAD_VARIANCE, *[LENGTH_SPREAD] * n, MAIN_EFFECTS_SPREAD]
-    return OnSettings(kernel, space.columns, Prior(kernel.theta, np.array(spread)))
+    return OnSettings(kernel, space, Prior(kernel.theta, np.array(spread)))
 
 
 def kernel_of_cells(space: Any) -> Kernel:
@@ -75,6 +75,6 @@ def kernel_of_cells(space: Any) -> Kernel:
     for i, (name, axis) in enumerate(space.axes):
         part = RBF(float(scales[i]), tuple(limits[i]))
         if axis.discrete:
-            part = OnSettings(part, type(space).from_axes({name: axis}).columns)
+            part = OnSettings(part, type(space).from_axes({name: axis}))
         product = product * Columns(part, [i])
     return product

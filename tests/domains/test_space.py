@@ -199,7 +199,7 @@ def test_axis_matern_shares_length_scales_among_columns():
 
 def test_the_kernel_on_settings_is_a_kernel():
     space = ParameterSpace(MIXED)
-    kernel = OnSettings(default_kernel(space), space.columns)
+    kernel = OnSettings(default_kernel(space), space)
     X = RNG.uniform(size=(40, 6))
     K = kernel(X)
     assert_allclose(K, K.T)
@@ -210,7 +210,7 @@ def test_the_kernel_on_settings_is_a_kernel():
     shifted = kernel.clone_with_theta(kernel.theta + 0.3)
     assert_allclose(shifted.theta, kernel.theta + 0.3)
     assert shifted != kernel and clone(kernel) == kernel
-    assert copy.deepcopy(kernel).columns.__self__ is space
+    assert copy.deepcopy(kernel).space is space
     assert_allclose(pickle.loads(pickle.dumps(kernel))(X), K)
 
 
