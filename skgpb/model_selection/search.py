@@ -395,6 +395,13 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
         """Return the row of the best setting: by the model, unless the user says otherwise."""
         expected = self.expected_scores_
+        if self.refit and not callable(refit) and np.isnan(expected).all():
+            means = results[f"mean_test_{refit_metric}"]
+            if not np.isfinite(means).any():
+                raise ValueError(
+                    f"no setting has a finite {refit_metric!r}, by which refit chooses: "
+                    f"mean_test_{refit_metric} is {means}"
+                )
         if callable(refit) or self.select == "observed" or np.isnan(expected).all():
             return super()._select_best_index(refit, refit_metric, results)
         return argmax_first(np.where(np.isnan(expected), -np.inf, expected))

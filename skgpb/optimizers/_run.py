@@ -307,6 +307,8 @@ class EvaluationLoop:
                         break
                     self._evaluate()
                 self._tell_answers()
+                if not self._ended and monotonic() >= self._end:
+                    self._ended = f"{self._timeout:g} seconds have passed"
                 if self._in_a_row >= MOST_FAILURES and self._failed == self._done:
                     raise RuntimeError(
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
@@ -378,8 +380,6 @@ class EvaluationLoop:
         """Return the reason to end the run after an answer, or nothing."""
         if self._callback is not None and self._callback(self._optimizer) is True:
             return "stopped by the callback"
-        if monotonic() >= self._end:
-            return f"{self._timeout:g} seconds have passed"
         return self._why_stopped()
 
     def _why_stopped(self) -> str:

@@ -16,7 +16,9 @@ from skgpb.surrogate.likelihood import (
     MAIN_EFFECTS_LIMITS,
     MAIN_EFFECTS_SPREAD,
     Prior,
+    default_prior,
 )
+from skgpb.surrogate.likelihood import default_kernel as box_kernel
 
 # Expected length scale, in units of a side; and how sure this is, as standard
 # deviations of logarithms.
@@ -51,15 +53,27 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     return amplitude * shape(scales, limits, groups=space.groups)
 
 
-def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
-    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
-    if kernel is not None:
-        return OnSettings(kernel, space)
+def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]:
+    """Return the kernel that is learned over columns of settings, and its prior.
+
+    Without lists and integers it is the one of a box of numbers.
+    """
+    if not any(axis.discrete for _, axis in space.axes):
+        bounds = space.bounds
+        return box_kernel(bounds, main_effects=main_effects), default_prior(bounds, main_effects)
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
     spread = [SPREAD_VARIANCE, *[SPREAD_LENGTH] * n]
     if main_effects and n > 1:
         spread = [SPREAD_VARIANCE, *[LENGTH_SPREAD] * n, MAIN_EFFECTS_SPREAD]
-    return OnSettings(kernel, space, Prior(kernel.theta, np.array(spread)))
+    return kernel, Prior(kernel.theta, np.array(spread))
+
+
+def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
+    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
+    if kernel is not None:
+        return OnSettings(kernel, space)
+    kernel, prior = default_model(space, main_effects)
+    return OnSettings(kernel, space, prior)
 
 
 def kernel_of_cells(space: Any) -> Kernel:
