@@ -44,9 +44,7 @@ class Checkpoint:
     seed: int | None
     n_iter: int
 
-    def __init__(
-        self, path: str | os.PathLike[str], resume: bool, search: dict[str, Any]
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], resume: bool, search: dict[str, Any]) -> None:
         self._path, self._search = path, {name: described(each) for name, each in search.items()}
         self._fits: dict[str, list[dict[str, Any]]] = {}
         self._asked: set[str] = set()

@@ -69,6 +69,7 @@ TYPICAL = 4
 # The default engine's bonus is two standard deviations: of the tested rules it suffers least if the
 # folds differ more than the best settings.
 BETA = 4.0
+TAIL, OF_TAIL = 2.0, 0.3
 # Scores between two updates of the default engine's hyperparameters.
 RELEARN = 3
 # Parameters that may be others where a search goes on.
@@ -761,12 +762,17 @@ class Scores:
 
     def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
         """Return the mean noise variance over settings, None for a single fold."""
+        settings, counts = np.unique(rows, return_counts=True)
         if self._noise is None:
             return None
         size = float(np.abs(finite).max()) or 1.0
         least = (LEAST_NOISE * max(float(finite.std()), LEAST_NOISE * size)) ** 2
-        settings, counts = np.unique(rows, return_counts=True)
         noise = np.maximum(self._noise[settings], least)
+        # Scores far below the good ones need not be followed: twice as far below their median as
+        # the best is above it.
+        middle, best = float(np.median(finite)), float(finite.max())
+        below = np.nan_to_num(middle - self._mean[settings], nan=0.0) - TAIL * (best - middle)
+        noise = noise + (OF_TAIL * np.maximum(below, 0.0)) ** 2
         return float((counts / len(rows)) ** 2 @ noise)
 
     def expected(self) -> np.ndarray:
