@@ -277,9 +277,13 @@ class Reader:
 
 
 def _distribution(name: Any) -> Any:
-    """Return the distribution of ``scipy.stats`` with a name, or None."""
+    """Return the distribution of ``scipy.stats``, or ours, with a name; or None."""
     from scipy import stats  # here, because importing it takes long and few runs need it
 
+    from skgpb.domains.integers import LOG_RANDINT
+
+    if name == LOG_RANDINT.name:
+        return LOG_RANDINT
     found = getattr(stats, name, None) if isinstance(name, str) else None
     return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
 

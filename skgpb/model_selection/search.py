@@ -69,7 +69,7 @@ TYPICAL = 4
 # The default engine's bonus is two standard deviations: of the tested rules it suffers least if the
 # folds differ more than the best settings.
 BETA = 4.0
-TAIL, OF_TAIL = 2.0, 0.3
+TAIL, OF_TAIL = 2.0, 0.5
 # Scores between two updates of the default engine's hyperparameters.
 RELEARN = 3
 # Parameters that may be others where a search goes on.
@@ -462,6 +462,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         except KeyboardInterrupt:
             if not scores.any_finite:
                 raise
+            scores.tell_waiting()
             warn(
                 f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; the "
                 "search ends with these",

@@ -295,6 +295,20 @@ def test_metrics_whose_names_end_alike_are_told_apart():
     assert several == told("accuracy", True)
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_only_the_metric_that_decides_has_to_be_finite():
+    def scoring(estimator, X, y):
+        return {"hit": estimator.score(X, y), "never": np.nan}
+
+    space = {"C": loguniform(1e-4, 1e4)}
+    fitted = search(LogisticRegression(), space, scoring=scoring, refit="hit").fit(X, Y)
+    assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_hit"])
+    assert not len(fitted.optimizer_.failed_)
+    assert np.isnan(fitted.cv_results_["mean_test_never"]).all()
+    with pytest.raises(ValueError, match="no setting has a finite 'never', by which refit choo"):
+        search(LogisticRegression(), space, scoring=scoring, refit="never").fit(X, Y)
+
+
 def test_refit_may_be_a_callable():
     def second(results):
         return int(np.flatnonzero(results["rank_test_score"] > 1)[0])
@@ -506,6 +520,64 @@ def test_it_finds_the_maximum_of_a_mixed_conditional_space():
             )
     assert max(gaps[BanditSearchCV]) < 0.02
     assert np.mean(gaps[BanditSearchCV]) < 0.2 * np.mean(gaps[RandomizedSearchCV])
+
+
+def of_branches(n_iter, seed):
+    """Settings of two branches; three in five of a are better than all of b."""
+
+    class Branch(Quadratic):
+        def value(self):
+            if self.kind == "a":
+                return -2.0 * (self.x - 0.8) ** 2
+            return -0.3 - 0.05 * (self.y - 0.5) ** 2
+
+    spaces = [{"kind": ["a"], "x": uniform(0, 1)}, {"kind": ["b"], "y": uniform(0, 1)}]
+    parameters = {"n_iter": n_iter, "random_state": seed, "refit": False}
+    return search(Branch(), spaces, **parameters).fit(X, Y).cv_results_["params"]
+
+
+def test_the_better_branch_gets_most_settings():
+    tried = [of_branches(25, seed) for seed in range(5)]
+    assert all(sum(each["kind"] == "a" for each in settings) >= 15 for settings in tried)
+    for settings in tried:
+        # The first design goes into both.
+        assert {each["kind"] for each in settings[:4]} == {"a", "b"}
+
+
+def test_a_plateau_with_a_cliff_is_no_contradiction():
+    class Cliff(Quadratic):
+        def value(self):
+            return 0.97 + 0.01 * np.sin(9 * self.x) if self.x > 0.15 else 0.4 + self.x
+
+    for seed in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = search(Cliff(), {"x": uniform(0, 1)}, n_iter=20, random_state=seed).fit(X, Y)
+        assert found.best_params_["x"] > 0.15
+
+
+@pytest.mark.parametrize(
+    "space",
+    [SPACE, [{"kernel": ["linear"], "C": SPACE["C"]}, {"kernel": ["rbf", "sigmoid"], **SPACE}]],
+    ids=["one dict", "two dicts"],
+)
+@pytest.mark.parametrize("engine", [None, GPOOOptimizer()], ids=["UCB", "GPOO"])
+def test_the_engine_is_saved(tmp_path, space, engine):
+    found = search(space=space, optimizer=engine).fit(X, Y)
+    found.optimizer_.save(tmp_path / "engine")
+    back = type(found.optimizer_).load(tmp_path / "engine")
+    assert back.recommend() == found.optimizer_.recommend()
+    assert back.ask().params == found.optimizer_.ask().params
+
+
+def test_a_space_of_estimators_is_left_out_of_a_file(tmp_path):
+    space = {"scale": [StandardScaler(), "passthrough"], "svc__C": SPACE["C"]}
+    found = search(Pipeline([("scale", None), ("svc", SVC())]), space).fit(X, Y)
+    with pytest.raises(TypeError, match=r"bounds is .*StandardScaler.*pass omit=\['bounds'\] to s"):
+        found.optimizer_.save(tmp_path / "engine")
+    found.optimizer_.save(tmp_path / "engine", omit=["bounds"])
+    back = GPUCBOptimizer.load(tmp_path / "engine", bounds=found.space_)
+    assert back.ask().params == found.optimizer_.ask().params
 
 
 @pytest.mark.parametrize(
