@@ -173,10 +173,10 @@ CHOOSING = {
         200,
         with_scaled_target(SVR()),
         [
-            {"regressor__svr__kernel": ["linear"], "regressor__svr__C": loguniform(1e-3, 1e3)},
+            {"regressor__svr__kernel": ["linear"], "regressor__svr__C": loguniform(1e-3, 1e1)},
             {
-                "regressor__svr__kernel": ["rbf", "poly"],
-                "regressor__svr__C": loguniform(1e-3, 1e3),
+                "regressor__svr__kernel": ["rbf", "sigmoid"],
+                "regressor__svr__C": loguniform(1e-3, 1e2),
                 "regressor__svr__gamma": loguniform(1e-5, 1e1),
             },
         ],

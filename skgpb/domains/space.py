@@ -919,6 +919,8 @@ class ParameterSpace:
 
     def _in_use(self, points: np.ndarray) -> np.ndarray:
         """Return which axes the settings of points (n, d) have, shape (n, d)."""
+        if len(self._active) == 1:
+            return np.ones((len(points), self.n_axes), dtype=bool)
         used = np.zeros((len(self._active), self.n_axes), dtype=bool)
         for number, active in enumerate(self._active):
             used[number, [0, *active.values()]] = True
@@ -1009,6 +1011,14 @@ class ParameterSpace:
                 numbers = (axis.run(each[i], each[i])[0] for each in (lower, upper))
                 lower[i], upper[i] = axis.ends_of_run(*numbers)
         return np.concatenate([lower, upper])
+
+    def n_at_ends(self, points: np.ndarray) -> np.ndarray:
+        """Return how many numbers of each setting are at an end of their range, shape (n,)."""
+        used, count = self._in_use(points), np.zeros(len(points), dtype=np.intp)
+        for i, (_, axis) in enumerate(self.axes):
+            if axis.ordered:
+                count += used[:, i] & np.isin(axis.numbers(points[:, i]), axis.limits)
+        return count
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""

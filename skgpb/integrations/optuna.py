@@ -26,6 +26,7 @@ from skgpb.optimizers.ei import EIOptimizer
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.likelihood import last_learning
 from skgpb.surrogate.settings import default_model
+from skgpb.surrogate.warp import Warp
 from skgpb.utils import Integral
 
 __all__ = ["GPBanditSampler"]
@@ -145,7 +146,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     -----
     *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised
     an exception or returned NaN have failed, and teach where trials do: see *Failures* of
-    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one. Values
+    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one, and
+    of values far worse than most it only counts that they are. Values
     of trials that run elsewhere are assumed to come out as expected, so that workers try different
     things.
 
@@ -310,6 +312,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         X = cube.columns(points)
         y = _finite([other.value for other in known])
         y = y if study.direction == StudyDirection.MAXIMIZE else -y
+        y = Warp(y[: last_learning("growing", len(y), first=1)])(y)
         key = (study._study_id, repr(cube.names), *[other.number for other in known])
         kernel, alpha, center, scale = self._learn(key, cube, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])

@@ -38,6 +38,7 @@ from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.settings import kernel_on_settings
+from skgpb.surrogate.warp import Warp
 from skgpb.utils import (
     LARGEST_REWARD,
     MOST_POINTS,
@@ -57,6 +58,8 @@ __all__ = ["BanditSearchCV"]
 
 # Lower bound of the noise of a score, as a fraction of the standard deviation of all scores.
 LEAST_NOISE = 1e-3
+# Number of settings, at least, that fill the space first, if n_iter is three times as large.
+LEAST_INITIAL = 5
 # After this many successive queries without a new setting, a new one is drawn at random,
 MOST_REPEATS = 20
 # in at most this many attempts.
@@ -69,7 +72,6 @@ TYPICAL = 4
 # The default engine's bonus is two standard deviations: of the tested rules it suffers least if the
 # folds differ more than the best settings.
 BETA = 4.0
-TAIL, OF_TAIL = 2.0, 0.5
 # Scores between two updates of the default engine's hyperparameters.
 RELEARN = 3
 # Parameters that may be others where a search goes on.
@@ -116,8 +118,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Number of settings evaluated.
     n_initial : int, default=None
         Number of settings that fill the space evenly before the engine decides. None stands for
-        two for every parameter but at most a third of ``n_iter``, and 0 for an optimizer without
-        a Gaussian process.
+        two for every parameter, and at least five, but at most a third of ``n_iter``; and for 0
+        with an optimizer without a Gaussian process.
     batch_size : int, default=None
         Number of settings chosen at a time, to be evaluated in parallel. None stands for as many as
         it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
@@ -405,7 +407,22 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                 )
         if callable(refit) or self.select == "observed" or np.isnan(expected).all():
             return super()._select_best_index(refit, refit_metric, results)
-        return argmax_first(np.where(np.isnan(expected), -np.inf, expected))
+        return self._innermost(results["params"], np.where(np.isnan(expected), -np.inf, expected))
+
+    def _innermost(self, settings: list[dict[str, Any]], expected: np.ndarray) -> int:
+        """Return the row of the best setting; of those as good, within their error, an inner one.
+
+        What is at an end of its range was hardly ever meant to be there.
+        """
+        best = argmax_first(expected)
+        points = self.space_.points(settings)
+        mean, cov = self.optimizer_.predict(points, return_cov=True)
+        var = cov.diagonal()
+        error = np.sqrt(np.maximum(var + var[best] - 2.0 * cov[best], 0.0))
+        equal = np.flatnonzero(np.isfinite(expected) & (mean >= mean[best] - error))
+        at_ends = self.space_.n_at_ends(np.asarray(points))[equal]
+        inner = equal[at_ends == at_ends.min()]
+        return int(inner[argmax_first(expected[inner])])
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
@@ -448,7 +465,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         """Number of settings that fill the space before the engine decides."""
         if self.n_initial is not None:
             return min(self.n_initial, self.n_iter)
-        return min(2 * space.n_axes, ceil(self._n_planned / 3)) if learns else 0
+        return min(max(LEAST_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3)) if learns else 0
 
     def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         """Search until the end or an interrupt, with a bar if there is to be one."""
@@ -593,6 +610,8 @@ class Scores:
         self.learns: bool = "kernel" in engine.get_params(deep=False)
         #: Whether it learns from failures where settings fail; others are told a bad score.
         self._learns_failures = isinstance(engine, Search)
+        #: Whether it is told bad scores as less bad than they are.
+        self._warps: bool = isinstance(engine, Search)
         #: Shows how many settings there are, None where nothing does.
         self.bar: Any = None
         #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
@@ -749,6 +768,8 @@ class Scores:
         finite = self._mean[np.isfinite(self._mean)]
         if not (len(finite) or self._learns_failures):
             return
+        if len(finite):
+            self._warp = Warp(finite)
         waiting, self._waiting = self._waiting, []
         for query, keys in waiting:
             rows = [self._row[key] for key in keys]
@@ -759,21 +780,21 @@ class Scores:
                 continue
             if failed.any():
                 means[failed] = stand_in(finite)
-            self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
+            noise, reward = self._noise_of(rows, finite), float(means.mean())
+            if self._warps:
+                if noise is not None:
+                    noise = float(self._warp.noise(reward, noise))
+                reward = float(self._warp(reward))
+            self._engine.tell(query, reward, alpha=noise)
 
     def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
         """Return the mean noise variance over settings, None for a single fold."""
-        settings, counts = np.unique(rows, return_counts=True)
         if self._noise is None:
             return None
+        settings, counts = np.unique(rows, return_counts=True)
         size = float(np.abs(finite).max()) or 1.0
         least = (LEAST_NOISE * max(float(finite.std()), LEAST_NOISE * size)) ** 2
         noise = np.maximum(self._noise[settings], least)
-        # Scores far below the good ones need not be followed: twice as far below their median as
-        # the best is above it.
-        middle, best = float(np.median(finite)), float(finite.max())
-        below = np.nan_to_num(middle - self._mean[settings], nan=0.0) - TAIL * (best - middle)
-        noise = noise + (OF_TAIL * np.maximum(below, 0.0)) ** 2
         return float((counts / len(rows)) ** 2 @ noise)
 
     def expected(self) -> np.ndarray:
@@ -782,6 +803,8 @@ class Scores:
         expected = np.full(self.n_settings, np.nan)
         if self.learns and finite.any():
             expected[finite] = self._engine.predict(in_coordinates(self._points)[finite])
+            if self._warps:
+                expected = self._warp.inverse(expected)
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
