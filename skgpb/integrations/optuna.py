@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.tree import DecisionTreeClassifier
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._install import install_command
 from skgpb.domains.candidates import spread_points
@@ -47,12 +48,10 @@ except ImportError as _error:
         f"{install_command('optuna')}"
     ) from _error
 
-# Number of search spaces for which learned hyperparameters are kept.
+# Memory: number of search spaces for which learned hyperparameters are kept.
 REMEMBERED = 16
-# Lower bound of the noise variance, in units of the variance of the values.
+# Rounding: lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
-# Candidates that fill the cube, candidates around the best trials, and number of these trials.
-N_EVERYWHERE, N_NEAR, N_CENTERS = 400, 200, 5
 # States of trials that have failed.
 FAILED = (TrialState.FAIL, TrialState.PRUNED)
 # System attribute of a trial with the values chosen for it, which other workers read.
@@ -316,7 +315,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         key = (study._study_id, repr(cube.names), *[other.number for other in known])
         kernel, alpha, center, scale = self._learn(key, cube, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
-        best = points[np.argsort(-y, kind="stable")[:N_CENTERS]]
+        best = points[np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]]
         candidates = cube.candidates(best, np.random.default_rng(sequence))
         for name, value in (fixed or {}).items():
             candidates[:, cube.names.index(name)] = cube.coordinate(name, value)
@@ -438,10 +437,11 @@ class Cube:
     def candidates(self, best: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Points (n, d) everywhere and beside the best, nothing being absent."""
         bounds, n_axes = self.space.bounds, len(self.names)
-        everywhere = spread_points(bounds, N_EVERYWHERE, rng.uniform(size=n_axes))
-        centers = best[np.arange(N_NEAR) % len(best)]
+        everywhere = spread_points(bounds, defaults.OPTUNA_EVERYWHERE, rng.uniform(size=n_axes))
+        n_near = defaults.OPTUNA_NEAR
+        centers = best[np.arange(n_near) % len(best)]
         centers = np.where(np.isnan(centers), rng.uniform(size=centers.shape), centers)
-        near = self.space.beside(centers, N_NEAR, rng)
+        near = self.space.beside(centers, n_near, rng)
         return np.concatenate([everywhere, near])
 
     def with_absent(self, points: np.ndarray, known: np.ndarray) -> np.ndarray:

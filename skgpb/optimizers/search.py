@@ -34,12 +34,12 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds, Costs, Points, RecommendMethod
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
@@ -47,6 +47,7 @@ from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import CostAwareOptimizer, Q, checked_scores
 from skgpb.optimizers._best import (
+    Possible,
     best_expected,
     best_known,
     best_observed,
@@ -72,8 +73,6 @@ from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.likelihood import Prior
-from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
-from skgpb.surrogate.tasks import NOISE_SPREAD
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -85,7 +84,8 @@ from skgpb.utils import (
 
 __all__ = ["Search"]
 
-# Above the best that is known by less than this, in units of the prior, a score is worth nothing.
+# Rounding: above the best that is known by less than this, in units of the prior, a score is worth
+# nothing.
 MIN_ACQUISITION = 1e-300
 # Rules that recommend one of the queries that were answered.
 ANSWERED = {"best_observed": best_observed, "shrinkage": best_shrunken}
@@ -106,8 +106,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     ``_targets_are_queries``, and what queries are worth in :meth:`acquisition`.
     """
 
-    _taught: dict[tuple[int, int], Chances]
-
     _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
@@ -124,8 +122,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     _is_log_acquisition: ClassVar[bool] = False
     #: Whether the rule is to find the best, whatever the answers on the way are worth.
     _finds_best: ClassVar[bool] = False
-    #: Whether rows of queries say where evaluations fail.
-    _learns_failures: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -220,19 +216,32 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Return the number of the round, and what makes its random generator."""
         return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _values(self, round: Round, settings: np.ndarray | None = None) -> np.ndarray:
+        """Return the score of each query per unit cost, -inf if it hardly ever has an answer.
+
+        ``settings`` are rows that distinguish the queries, by default those of ``_settings``.
+        """
+        values, chances = self._scores(round), self._chances()
+        if chances is None:
+            return values
+        rows = self._settings if settings is None else settings
+        return np.where(self._ruled_out(chances, rows), -inf, values)
+
+    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
+        """Return which queries are asked only if no others are left, shape (n,)."""
+        return chances.hopeless(settings)
+
+    def _scores(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
         values = checked_scores(
             self.acquisition(round),
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        chances = self._chances()
-        if chances is not None:
-            values = np.where(chances.hopeless(self.domain_.rows), -inf, values)
-        if self._cost_model is None and (chances is None or not self._is_log_in_round(round)):
+        is_log = self._is_log_in_round(round)
+        if self._cost_model is None and (self._chances() is None or not is_log):
             return values
-        if not self._is_log_in_round(round):
+        if not is_log:
             if self._cost_model is None or not self._cost_model.differ:
                 return values
             values = self._log_acquisition(values, round)
@@ -251,6 +260,15 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         round, chances = self.posterior(), self._chances()
         if chances is None:
             return round
+        return self._given_chances(round, chances)
+
+    @property
+    def _settings(self) -> np.ndarray:
+        """Rows that distinguish the queries of a round, shape (n_queries, n_columns)."""
+        return self.domain_.rows
+
+    def _given_chances(self, round: Round, chances: Chances) -> Round:
+        """Return the round of queries that may have no answer."""
         rows, low = (self.domain_.rows, self.targets_.rows), self._gp.posterior.targets().min()
         return with_failures(round, chances, rows, float(low))
 
@@ -262,23 +280,16 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _outcomes(self, n_failures: int | None = None) -> Chances | None:
         """Return what some first failures have taught, or all; None without any, or answers."""
         record = self._record
-        n = len(record.failures) if n_failures is None else n_failures
-        if not n or not record.n_known or not self._learns_failures:
+        if not record.failures:
             return None
-        when = record.n_told, n
-        if when not in self._taught:
-            left, fitted = n, self._gp.observed.rows[: record.n_fitted]
-            asked, succeeded = [*fitted], [1.0] * len(fitted)
-            for kind, *rest in record.events:
-                if kind == "tell" or (kind == "fail" and left > 0):
-                    asked.append(self.domain_.block_of(rest[0]).mean(axis=0))
-                    succeeded.append(float(kind == "tell"))
-                    left -= kind == "fail"
-            corners = self.domain_.layout.rows_of(self.bounds_.T)
-            chances = Chances(np.array(asked), np.array(succeeded), corners, self._gp.kernel)
-            # Those of all failures, and those before the last answer, by which candidates move.
-            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
-        return self._taught[when]
+        return record.failed.outcomes(
+            record,
+            self._gp.observed.rows[: record.n_fitted],
+            lambda query: self.domain_.block_of(query).mean(axis=0),
+            self.domain_.layout.rows_of(self.bounds_.T),
+            self._gp.kernel,
+            n_failures,
+        )
 
     def _best_by_rule(self) -> Any:
         round = self._expected_round()
@@ -440,7 +451,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return N_INITIAL if self._own.kernel is None else 0
+        return defaults.N_INITIAL if self._own.kernel is None else 0
 
     def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -485,13 +496,18 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     def _best(self) -> Any:
         self._refresh()
-        outcomes = self._outcomes()
-        if outcomes is not None and outcomes.known and self._is_observable:
+        if self._is_observable and self._chances() is not None:
             known = best_expected(self.domain_, self._model)
             if known is not None:
                 return known
-        possible = None if outcomes is None else outcomes.possible
-        return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
+        moments = self._cache.moments_of_targets
+        return best_target(self.targets_, *moments, self._gp, self._possible)
+
+    @property
+    def _possible(self) -> Possible | None:
+        """Which rows of targets may be recommended; None where nothing has failed."""
+        outcomes = self._outcomes()
+        return None if outcomes is None else outcomes.possible
 
     @property
     def _is_observable(self) -> bool:
@@ -512,10 +528,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        means, outcomes = (mean - offset) / scale, self._outcomes()
-        means, possible = means_of_possible(
-            targets, means, None if outcomes is None else outcomes.possible
-        )
+        means, possible = means_of_possible(targets, (mean - offset) / scale, self._possible)
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -613,8 +626,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _track(self, tracked: PosteriorCache) -> None:
         """Begin with these queries and targets."""
         self._spent = 0.0
-        # What failures have taught, by the numbers of answers and failures.
-        self._taught = {}
         self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
@@ -900,8 +911,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_candidates: int = 500
     n_initial: int | None = None
 
-    _learns_failures = True
-
     _parameter_constraints = {
         "arms": "no_validation",
         "queries": "no_validation",
@@ -996,7 +1005,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._feedback.default_prior()
 
     def _usual_noise(self) -> tuple[float, float]:
-        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
+        return (
+            (defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD)
+            if self._feedback.n_tasks
+            else super()._usual_noise()
+        )
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.

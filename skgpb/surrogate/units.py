@@ -13,11 +13,11 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 
-# Units outside these limits are not used: their squares underflow or overflow.
+# Rounding: units outside these limits are not used: their squares underflow or overflow.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-153, 1e153
-# A standard deviation below this fraction of the largest answer is only rounding,
+# Rounding: a standard deviation below this fraction of the largest answer is only rounding,
 ROUNDING = 4.0 * np.finfo(np.float64).eps
-# and one below this share has fewer than four digits.
+# Rounding: and one below this share has fewer than four digits.
 FOUR_DIGITS = 1e4 * np.finfo(np.float64).eps
 
 

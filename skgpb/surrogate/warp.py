@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-# Scores are as they are down to so many times the distance from the median to the best below it.
-STRAIGHT = 2.0
-# How closely lower ones are followed: with a standard deviation of this share of their distance
-# from the median, on the new scale.
-LOOSE = 0.4
-# That distance is at least this share of the standard deviation of all scores.
+from skgpb import defaults
+
+# Rounding: the distance from the median to the best is at least this share of the standard deviation
+# of all scores.
 LEAST_WIDTH = 1e-3
 
 
@@ -47,7 +45,7 @@ class Warp:
     def __init__(self, scores: np.ndarray) -> None:
         middle = float(np.median(scores))
         self._width = max(float(scores.max()) - middle, LEAST_WIDTH * float(scores.std()))
-        self._middle, self._edge = middle, middle - STRAIGHT * self._width
+        self._middle, self._edge = middle, middle - defaults.SCORE_STRAIGHT * self._width
         self._worst = float(scores.min())
 
     def _below(self, scores: np.ndarray) -> np.ndarray:
@@ -64,7 +62,7 @@ class Warp:
     def noise(self, scores: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Return noise variances on the new scale, and those with which bad scores are followed."""
         below = self._below(scores)
-        loose = np.where(below > 0.0, LOOSE * (self._middle - self(scores)), 0.0)
+        loose = np.where(below > 0.0, defaults.SCORE_LOOSE * (self._middle - self(scores)), 0.0)
         return noise / (1.0 + below) ** 2 + loose**2
 
     def inverse(self, values: np.ndarray) -> np.ndarray:

@@ -112,10 +112,10 @@ def test_another_search_is_not_continued(tmp_path, changed, named):
     path = tmp_path / "search.json"
     counted(path, n_iter=4).fit(X, Y)
     before = path.read_bytes()
+    other, data = counted(path, n_iter=4, resume=True), changed.pop("X", X)
+    other.set_params(**changed)
     with pytest.raises(ValueError, match=f"holds a search with another {named}: continue it"):
-        other = counted(path, n_iter=4, resume=True)
-        data = changed.pop("X", X)
-        other.set_params(**changed).fit(data, Y)
+        other.fit(data, Y)
     assert path.read_bytes() == before and Counted.fits == 0
 
 

@@ -1,7 +1,6 @@
 """Derivatives of the likelihood, contracted part by part, against those of scikit-learn."""
 
 import tracemalloc
-
 from types import SimpleNamespace
 
 import numpy as np
