@@ -384,11 +384,8 @@ FOLDS_FREEDOM = 4
 SCORE_FAILURE = 0.01
 # Settings, at least, that fill the space first, if n_iter is three times as large.
 SCORE_INITIAL = 5
-# Scores that are below the median by more than so many times the distance from there to the best
-# count by the logarithm of what is more.
+# Scores count as they are down to so many times the distance from the best to the median below it.
 SCORE_STRAIGHT = 2.0
-# Standard deviation with which these are followed, in their distance from the median.
-SCORE_LOOSE = 0.4
 # beta of the default engine: it suffers least if folds differ more than the best settings.
 SCORE_BETA = 4.0
 # Scores between two times of learning of the default engine.

@@ -982,7 +982,7 @@ class ParameterSpace:
         listed = [axis.middles() for _, axis in self.axes if isinstance(axis, ListedAxis)]
         if len(self._active) == 1:
             return np.array(list(product(*listed)))
-        points = []
+        points: list[Any] = []
         for number, active in enumerate(self._active):
             sides = [np.array([NEUTRAL])] * self.n_axes
             sides[0] = listed[0][number : number + 1]

@@ -17,7 +17,7 @@ from skgpb._warnings import warn
 from skgpb.exceptions import LoadError
 from skgpb.persistence import Reader, Writer, replace_file
 
-# Name and version of the format.
+# Format: its name and version.
 FORMAT, VERSION = "skgpb-search-cv", 1
 
 

@@ -215,7 +215,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     best_index_: int
     best_score_: float
     cv_results_: dict[str, Any]
-    optimizer_: BaseBanditOptimizer[Any]
+    optimizer_: Any
     space_: ParameterSpace
 
     _parameter_constraints: dict[str, Any] = {
@@ -308,11 +308,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         self : BanditSearchCV
         """
         if self.checkpoint is not None:
-            self._data = joblib_hash((X, y, params))
+            self._data: str | None = joblib_hash((X, y, params))
         try:
             return super().fit(X, y, **params)
         finally:
-            vars(self).pop("_data", None)
+            self.__dict__.pop("_data", None)
 
     def _opened(self) -> Checkpoint | None:
         """Return the file of fits, if there is to be one."""
@@ -330,9 +330,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if kept is None:
             return rng
         if kept.seed is None:
-            fixed = isinstance(self.random_state, Integral)
-            seed = int(self.random_state if fixed else rng.randint(np.iinfo(np.int32).max))
-            kept.begin(seed, self.n_iter)
+            most, seed = np.iinfo(np.int32).max, self.random_state
+            kept.begin(int(seed if isinstance(seed, Integral) else rng.randint(most)), self.n_iter)
         return np.random.RandomState(kept.seed)
 
     def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
@@ -434,7 +433,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         settings: dict[str, Any] = {}
         if isinstance(engine, Search):
             settings["bounds"] = self.space_ = space.searched()
-            if engine.n_initial is None:
+            if engine.n_initial is None or self.n_initial is not None:
                 settings["n_initial"] = self._n_initial(space, learns=True)
         else:
             settings["bounds"] = space.searched(as_cube=True)
@@ -452,11 +451,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         """Number of settings that fill the space before the engine decides."""
         if self.n_initial is not None:
             return min(self.n_initial, self.n_iter)
-        return (
-            min(max(defaults.SCORE_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3))
-            if learns
-            else 0
-        )
+        if not learns:
+            return 0
+        return min(max(defaults.SCORE_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3))
 
     def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         """Search until the end or an interrupt, with a bar if there is to be one."""
@@ -484,7 +481,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     ) -> list[list[Any]]:
         """Return settings that fill the space, as many at a time as are evaluated together."""
         if isinstance(engine, Search):
-            n = min(int(engine.n_initial), scores.n_iter)
+            n = min(int(engine.n_initial or 0), scores.n_iter)
             first: list[Any] = engine.ask(n) if n else []
         else:
             space = self.space_
@@ -776,7 +773,7 @@ class Scores:
             noise, reward = self._noise_of(rows, finite), float(means.mean())
             if self._warps:
                 if noise is not None:
-                    noise = float(self._warp.noise(reward, noise))
+                    noise *= float(self._warp.slope(reward)) ** 2
                 reward = float(self._warp(reward))
             self._engine.tell(query, reward, alpha=noise)
 
