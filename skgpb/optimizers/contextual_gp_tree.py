@@ -69,7 +69,7 @@ from skgpb.utils import (
 
 __all__ = ["ContextualGPTreeOptimizer"]
 
-# Taken off values in units of the prior, so that these come after all others.
+# Mathematics: taken off values in units of the prior, so that these come after all others.
 LAST = 1e6
 
 
