@@ -83,8 +83,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Cloned and fitted for every setting and fold.
     param_distributions : dict or list of dicts
         Names of parameters, each with a frozen distribution of ``scipy.stats`` or a list of
-        values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one and
-        ``randint`` an integer one; any other distribution with ``ppf`` and ``cdf`` is searched
+        values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one, ``randint`` an
+        integer one and :func:`~skgpb.domains.log_randint` a logarithmic one of integers; any other distribution with ``ppf`` and ``cdf`` is searched
         on the scale of its quantiles. A list of numbers is ordered by size; any other list holds
         categories. In a list of dicts each dict is a space of its own: this is how a parameter
         depends on another, ``[{"kernel": ["linear"], "C": c}, {"kernel": ["rbf"], "C": c,
@@ -92,10 +92,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         dicts is shared.
     optimizer : BaseBanditOptimizer, default=None
         The engine: any optimizer of skgpb that takes ``bounds``, which become the parameters.
-        Its kernel, if it has one, is applied to settings and not
-        to the cube, so that integers and categories are known for what they are; where
-        ``kernel`` is None a Matérn-5/2 kernel with a length scale for every parameter is learned
-        from the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
+        Its kernel, if it has one, compares settings, so that integers and categories are known for
+        what they are; where ``kernel`` is None the one of every space of settings is learned from
+        the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
         If a query of a tree method averages over several representatives, all their
         settings are evaluated and the cell is told the average of their folds;
         ``n_representatives=None`` stands for 1 here.
@@ -103,8 +102,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Number of settings evaluated.
     n_initial : int, default=None
         Number of settings that fill the space evenly before the engine decides. None stands for
-        two for every parameter, and at least five, but at most a third of ``n_iter``; and for 0
-        with an optimizer without a Gaussian process.
+        two for every parameter, and at least five, but at most a third of ``n_iter``; with an
+        optimizer without a Gaussian process for 0.
     batch_size : int, default=None
         Number of settings chosen at a time, to be evaluated in parallel. None stands for as many as
         it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
@@ -118,9 +117,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     select : {"posterior", "observed"}, default="posterior"
         Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
         with the largest posterior mean of the engine's model, given all scores and their noise: a
-        score far above those of similar settings owes this to its folds. "observed" takes
-        the largest mean score, as RandomizedSearchCV does, and so does an engine without a
-        Gaussian process.
+        score far above those of similar settings owes this to its folds. Of settings that are as
+        good, within the error of the model, it takes one with fewer numbers at an end of their
+        range. "observed" takes the largest mean score, as RandomizedSearchCV does, and so does an
+        engine without a Gaussian process.
     scoring : str, callable, list, tuple or dict, default=None
         As in RandomizedSearchCV. Of several metrics the engine maximises the one that ``refit``
         names, else the first.
@@ -183,18 +183,26 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     the mean variance of the better half, as if that came from four degrees of freedom
     [Smyth2004]_. With a single fold the noise is that of the engine.
 
+    *Bad scores.* Settings that fail to learn anything have scores far below all others, off a cliff
+    that no smooth function has. How far is of no interest: scores that are below the median by more
+    than twice the distance from there to the best are moved near to the others before the engine is
+    told of them [Song2024]_. ``cv_results_`` and ``expected_scores_`` are in your units,
+    ``optimizer_.history_`` has what was told. A tree method is told scores as they are.
+
     *Interrupting.* A KeyboardInterrupt (Ctrl-C) ends the search: with a warning, ``fit`` goes
     on with the settings evaluated so far as if ``n_iter`` had been their number. Before the
     first is finished, and during the final refit, it is raised.
 
-    *Repeats.* A setting is never fitted twice. When there is nothing new left, which lists and
-    integers allow, the search ends early with a warning.
+    *Repeats.* A setting is never fitted twice: it would have the same scores again. When there is
+    nothing new left, which lists and integers allow, the search ends early with a warning.
 
     References
     ----------
     .. [Smyth2004] G. K. Smyth, "Linear models and empirical Bayes methods for assessing
        differential expression in microarray experiments", Statistical Applications in Genetics
        and Molecular Biology 3, 2004. Variances moderated by those of others.
+    .. [Song2024] X. Song et al., "The Vizier Gaussian Process Bandit Algorithm", arXiv:2408.11527,
+       2024. Warping of outputs.
 
     Examples
     --------
@@ -215,7 +223,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     best_index_: int
     best_score_: float
     cv_results_: dict[str, Any]
-    optimizer_: Any
+    optimizer_: BaseBanditOptimizer[Any]
     space_: ParameterSpace
 
     _parameter_constraints: dict[str, Any] = {
@@ -398,9 +406,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
         What is at an end of its range was hardly ever meant to be there.
         """
-        best = argmax_first(expected)
+        best, engine = argmax_first(expected), vars(self)["optimizer_"]
         points = self.space_.points(settings)
-        mean, cov = self.optimizer_.predict(points, return_cov=True)
+        mean, cov = engine.predict(points, return_cov=True)
         var = cov.diagonal()
         error = np.sqrt(np.maximum(var + var[best] - 2.0 * cov[best], 0.0))
         equal = np.flatnonzero(np.isfinite(expected) & (mean >= mean[best] - error))
