@@ -84,12 +84,12 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     param_distributions : dict or list of dicts
         Names of parameters, each with a frozen distribution of ``scipy.stats`` or a list of
         values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one, ``randint`` an
-        integer one and :func:`~skgpb.domains.log_randint` a logarithmic one of integers; any other distribution with ``ppf`` and ``cdf`` is searched
-        on the scale of its quantiles. A list of numbers is ordered by size; any other list holds
-        categories. In a list of dicts each dict is a space of its own: this is how a parameter
-        depends on another, ``[{"kernel": ["linear"], "C": c}, {"kernel": ["rbf"], "C": c,
-        "gamma": g}]``. What is learned about a parameter of the same distribution in two
-        dicts is shared.
+        integer one and :func:`~skgpb.domains.log_randint` a logarithmic one of integers; any other
+        distribution with ``ppf`` and ``cdf`` is searched on the scale of its quantiles. A list of
+        numbers is ordered by size; any other list holds categories. In a list of dicts each dict is
+        a space of its own: this is how a parameter depends on another, ``[{"kernel": ["linear"],
+        "C": c}, {"kernel": ["rbf"], "C": c, "gamma": g}]``. What is learned about a parameter of
+        the same distribution in two dicts is shared.
     optimizer : BaseBanditOptimizer, default=None
         The engine: any optimizer of skgpb that takes ``bounds``, which become the parameters.
         Its kernel, if it has one, compares settings, so that integers and categories are known for

@@ -385,6 +385,8 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
+            if self._asks_once:
+                raise AllPendingError(f"all {n_queries} settings were asked, each of them once")
             raise AllPendingError(
                 f"all {n_queries} {'arms' if self._targets_are_queries else 'queries'} are "
                 "pending: tell some of them before asking for more"

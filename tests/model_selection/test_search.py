@@ -35,6 +35,7 @@ from skgpb import (
     Stop,
     defaults,
 )
+from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV
 from skgpb.plotting import PosteriorDisplay
 
@@ -679,6 +680,8 @@ def test_a_setting_is_fitted_once():
         fitted = search(Quadratic(), space, n_iter=30).fit(X, Y)
     settings = {tuple(sorted(s.items())) for s in fitted.cv_results_["params"]}
     assert len(settings) == len(fitted.cv_results_["params"]) == 8
+    with pytest.raises(AllPendingError, match="all 8 settings were asked, each of them once"):
+        fitted.optimizer_.ask()
     assert fitted.best_params_ == {"n": 7, "kind": "b"}
 
 
