@@ -373,7 +373,7 @@ NEGLIGIBLE_WEIGHT = 0.01
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
 # Least noise of a score, in the standard deviation of all scores.
-SCORE_LEAST_NOISE = 1e-3
+SCORE_LEAST_NOISE = 1e-2
 # Successive queries without a new setting after which one is drawn at random.
 SCORE_REPEATS = 20
 # Settings from which on the common part of folds is estimated.

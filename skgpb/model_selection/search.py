@@ -64,6 +64,8 @@ FREE = (
     *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
     *("checkpoint", "resume", "verbose", "progress"),
 )
+# Rounding: digits of scores that are not looked at.
+DIGITS = 1e-6
 # Rounding: the default engine scales scores by their standard deviation, however small.
 DEFAULT_ALPHA = 1e-8
 
@@ -608,6 +610,8 @@ class Scores:
         self._learns_failures = isinstance(engine, Search)
         #: Whether it is told bad scores as less bad than they are.
         self._warps: bool = isinstance(engine, Search)
+        #: How the score of each row was told.
+        self._told_by: dict[int, Warp] = {}
         #: Shows how many settings there are, None where nothing does.
         self.bar: Any = None
         #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
@@ -780,6 +784,7 @@ class Scores:
                 means[failed] = stand_in(finite)
             noise, reward = self._noise_of(rows, finite), float(means.mean())
             if self._warps:
+                self._told_by |= dict.fromkeys(rows, self._warp)
                 if noise is not None:
                     noise *= float(self._warp.slope(reward)) ** 2
                 reward = float(self._warp(reward))
@@ -790,10 +795,9 @@ class Scores:
         if self._noise is None:
             return None
         settings, counts = np.unique(rows, return_counts=True)
-        size = float(np.abs(finite).max()) or 1.0
-        least = (
-            defaults.SCORE_LEAST_NOISE * max(float(finite.std()), defaults.SCORE_LEAST_NOISE * size)
-        ) ** 2
+        values = self._warp(finite) if self._warps else finite
+        size = float(np.abs(values).max()) or 1.0
+        least = max(defaults.SCORE_LEAST_NOISE * float(values.std()), DIGITS * size) ** 2
         noise = np.maximum(self._noise[settings], least)
         return float((counts / len(rows)) ** 2 @ noise)
 
@@ -803,8 +807,8 @@ class Scores:
         expected = np.full(self.n_settings, np.nan)
         if self.learns and finite.any():
             expected[finite] = self._engine.predict(in_coordinates(self._points)[finite])
-            if self._warps:
-                expected = self._warp.inverse(expected)
+            for row, warp in self._told_by.items():
+                expected[row] = warp.inverse(expected[row])
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:

@@ -17,8 +17,10 @@ import numpy as np
 
 from skgpb import defaults
 
-# Rounding: the distance from the best to the median is at least this share of the deviation of all.
+# Rounding: the distance from the best to the median is at least this share of the typical distance.
 LEAST_WIDTH = 1e-3
+# Mathematics: shares of all scores, of which the first that are not all equal say what is typical.
+SHARES = (0.5, 0.75, 0.9, 1.0)
 
 
 class Warp:
@@ -43,7 +45,10 @@ class Warp:
 
     def __init__(self, scores: np.ndarray) -> None:
         middle = float(np.median(scores))
-        self._width = max(float(scores.max()) - middle, LEAST_WIDTH * float(scores.std()))
+        # A single disaster, as a model that diverges, must not set the scale.
+        typical = np.quantile(np.abs(scores - middle), SHARES)
+        least = LEAST_WIDTH * float(typical[np.argmax(typical > 0.0)])
+        self._width = max(float(scores.max()) - middle, least)
         self._edge = middle - defaults.SCORE_STRAIGHT * self._width
         self._worst = float(scores.min())
 
@@ -62,7 +67,7 @@ class Warp:
         """Return the derivative at scores."""
         return 1.0 / (1.0 + self._below(scores)) ** 2
 
-    def inverse(self, values: np.ndarray) -> np.ndarray:
+    def inverse(self, values: np.ndarray | float) -> np.ndarray:
         """Return the scores of values on the new scale; none is below the worst that is known."""
         most = self._below(self._worst)
         below = self._below(values)

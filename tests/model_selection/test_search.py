@@ -573,6 +573,23 @@ def test_a_plateau_with_a_cliff_is_no_contradiction(estimator, space, data):
         assert far.any() and (found.expected_scores_[far] < found.best_score_ - 0.1).all()
 
 
+def test_a_disaster_does_not_set_the_scale():
+    """A model may diverge: that is no reason to take all others for equal."""
+
+    class Diverging(Quadratic):
+        def value(self):
+            return -1e6 * self.y if self.y > 0.7 else super().value()
+
+    space = {"x": uniform(0, 1), "y": uniform(0, 1)}
+    for seed in range(2):
+        found = search(Diverging(n=7), space, n_iter=30, random_state=seed).fit(X, Y)
+        scores = found.cv_results_["mean_test_score"]
+        assert scores.min() < -1e5
+        good = scores > -10.0
+        assert_allclose(found.expected_scores_[good], scores[good], atol=0.1)
+        assert Diverging(n=7, **found.best_params_).value() > -0.02
+
+
 def test_of_settings_as_good_an_inner_one_is_chosen():
     class Even(Quadratic):
         def value(self):
