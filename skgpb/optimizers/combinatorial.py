@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import isnan
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -33,7 +33,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import AllocationPosterior
-from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
 from skgpb.optimizers._feedback import is_free
@@ -57,7 +57,7 @@ __all__ = ["CombinatorialBandit", "knapsack"]
 
 
 @dataclass(eq=False, repr=False)
-class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
+class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
 
     >>> import numpy as np
@@ -141,6 +141,11 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     _query_type = Allocation
 
+    if TYPE_CHECKING:
+
+        def recommend(self, method: Any = None, *, context: Any = None) -> Allocation:
+            """Return the best allocation found so far."""
+
     optimizers: Sequence[Any]
     budget: float
     costs: Any = None
@@ -200,9 +205,6 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         names = [name for name, _ in named]
         self.named_optimizers_: dict[str, Any] = dict(zip(names, optimizers, strict=True))
         super()._start(X)
-
-    def _make_space(self) -> None:
-        return None  # campaigns search arms
 
     def _domain(self) -> np.ndarray:
         return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])
@@ -316,7 +318,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     # -- the round ----------------------------------------------------------------------------
 
-    def _choose(self) -> Allocation:
+    def _propose(self, context: np.ndarray | None) -> Allocation:
         first = self._first_allocation()
         return self._best_allocation() if first is None else first
 
@@ -403,7 +405,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         scores = self.optimizers_[0].acquisition(allocations.round())
         return allocations.choices[free[first_maximum(scores[free])]]
 
-    def _best(self) -> Allocation:
+    def _best(self, context: np.ndarray | None = None) -> Allocation:
         means = [
             optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
             for optimizer in self.optimizers_
@@ -444,11 +446,11 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         """
         return self._tell(query, reward, alpha)
 
-    def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
+    def _take(self, query: Any, value: Any, noise: Any) -> None:
         asked = query in self._record.pending
         if value is not None:
             self._tell_campaigns(query, value, noise)
-        super()._take(query, target, value, noise)
+        super()._take(query, value, noise)
         cost = self.domain_.cost_of(query)
         if not asked and cost > self._table().limit:
             warn(
@@ -483,7 +485,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
             query = self._as_query(query)
-        return query, self._resolve(query), rewards, alphas
+        return self._resolve(query), rewards, alphas
 
     def _as_query(self, points: Any) -> Allocation | PointsQuery:
         query = super()._as_query(points)
@@ -491,7 +493,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
 
-    def _update(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
+    def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         told = np.array([each is not None for each in reward])
         self._record.add((query.box, self.domain_.slots_of(query), told))
         self._played.append(query.points)
