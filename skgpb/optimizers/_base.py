@@ -124,6 +124,8 @@ class BaseBanditOptimizer(
 
     # The box of contexts, of an optimizer that may have some.
     _contexts: Contexts
+    #: Whether there are always contexts, whatever the parameters are.
+    _needs_contexts: ClassVar[bool] = False
 
     #: The model of f, of an optimizer that has one.
     _model: Model | None = None
@@ -221,7 +223,8 @@ class BaseBanditOptimizer(
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
         if y is None:
             return validate_data(self, X, dtype=np.float64), None
-        return validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        several = self._reward_ndim > 0
+        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
 
     def _domain(self) -> np.ndarray | None:
         """Return bounds (d, 2) from the parameters, or None without a domain."""
@@ -375,6 +378,9 @@ class BaseBanditOptimizer(
 
     def _check_parameters(self) -> None:
         validate_params(self)
+        guarantee = getattr(self, "guarantee", None)
+        if guarantee is not None:
+            validate_params(guarantee)
 
     def _notice(self, named: Collection[str] = ()) -> None:
         """Take notice of parameters that were set since the run last looked.
@@ -385,7 +391,12 @@ class BaseBanditOptimizer(
         if not hasattr(self, "bounds_"):
             return
         seen = self._seen
-        names = [n for n in seen if getattr(self, n) is not seen[n] or n in named]
+        lists = () if seen.keys() >= set(named) else (list, tuple)  # names are those of members
+        names = [
+            name
+            for name, value in seen.items()
+            if getattr(self, name) is not value or name in named or isinstance(value, lists)
+        ]
         if not names:
             return
         with unchanged_by_errors(self):
@@ -502,7 +513,7 @@ class BaseBanditOptimizer(
     @property
     def _in_contexts(self) -> bool:
         """Whether queries are chosen in contexts."""
-        return self._own.context_bounds is not None
+        return self._needs_contexts or self._own.context_bounds is not None
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -956,10 +967,6 @@ class BaseBanditOptimizer(
         own = [] if self._own is self else list(vars(self._own).values())
         return super()._unwritten() + own
 
-    def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
-        """Repeat ``fit`` with the data of a log."""
-        self.fit(in_coordinates(X), y)
-
     def _look_at_round(self) -> bool:
         """Do all that choosing a query changes but the choice; whether that can be done."""
         return False
@@ -1058,7 +1065,7 @@ class BaseBanditOptimizer(
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of the recommendation."""
         optimizer: Any = self
-        return float(optimizer.predict_query([query])[0])
+        return float(np.sum(optimizer.predict_query([query])))
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
@@ -1084,10 +1091,13 @@ class BaseBanditOptimizer(
 
     # -- how far it is from the best ----------------------------------------------------------
 
+    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
+    _compares: bool = False
+
     @property
     def _has_rivals(self) -> bool:
         """True if the recommendation can be compared with its alternatives."""
-        return False
+        return self._compares and not self._in_contexts
 
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.

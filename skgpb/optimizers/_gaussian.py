@@ -41,7 +41,6 @@ from skgpb.utils import (
     StrOptions,
     check_reached,
     unchanged_by_errors,
-    validate_params,
 )
 
 __all__ = ["ModelParameters"]
@@ -137,6 +136,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     guarantee: Guarantee | None
     surrogate_: Any
 
+    _compares = True
+
     _model: Model
     _gp: GaussianProcess
     #: When the model is learned and compared with the answers.
@@ -163,11 +164,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             given = params.get("guarantee", self.guarantee)
             params = params | {"guarantee": clone(given or DEFAULT_GUARANTEE)}
         super()._set_params(params)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.guarantee is not None:
-            validate_params(self.guarantee)
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Points (n, d) as ``surrogate_`` takes them."""

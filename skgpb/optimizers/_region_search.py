@@ -218,10 +218,6 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
     # -- how far it is from the best ----------------------------------------------------------
 
-    @property
-    def _has_rivals(self) -> bool:
-        return True
-
     def _compared(self, best: Any) -> Refined:
         return Refined(
             self._gp.copy(), self.domain_.copy(), self._finest, self.domain_.block_of(best)

@@ -38,7 +38,8 @@ class Replayable(Protocol):
     def _record(self) -> Record: ...
     @property
     def _query_type(self) -> type[Query]: ...
-    def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None: ...
+    @property
+    def fit(self) -> Any: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
     def _named(self, query: Any) -> Any: ...
     def _resolve(self, query: Any) -> Any: ...
@@ -165,7 +166,7 @@ class Replay:
         n_mismatches = 0
         for kind, *rest in self._events:
             if kind == "fit":
-                optimizer._refit(*rest)
+                _fit_again(optimizer, *rest)
             elif kind == "set":
                 optimizer.set_params(**rest[0])
             elif kind == "ask":
@@ -178,7 +179,7 @@ class Replay:
         """Begin as the run did, and take its state over."""
         if self._fitted:
             _, X, _, *rest = self._events[0]
-            optimizer._refit(X, None, *rest)
+            _fit_again(optimizer, X, None, *rest)
         else:
             optimizer.start()
         for event in self._events:
@@ -296,6 +297,12 @@ def is_derived(name: str) -> bool:
     """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
     ours = name.startswith("_") or name.endswith("_")
     return ours and not name.startswith("_metadata_request")
+
+
+def _fit_again(optimizer: Replayable, X: Any, y: Any, queries: Any = None) -> None:
+    """Repeat ``fit`` with the data of a log."""
+    pairs = {} if queries is None else {"queries": in_coordinates(queries)}
+    optimizer.fit(in_coordinates(X), y, **pairs)
 
 
 def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:

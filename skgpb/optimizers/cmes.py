@@ -226,7 +226,7 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
 
     @property
     def _has_rivals(self) -> bool:
-        return not self._seeks_cells
+        return super()._has_rivals and not self._seeks_cells
 
     def _best(self, context: np.ndarray | None = None) -> Any:
         """Return the best x, or the cell of the highest average, of the best of each size."""

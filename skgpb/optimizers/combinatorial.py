@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -182,14 +182,6 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """
         return super().fit(X, y)
 
-    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        if y is None:
-            return super()._checked_data(X, y)
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        if len(self._own.optimizers) == 1:
-            y = column_or_1d(y, warn=True)
-        return X, y.reshape(len(X), -1)
-
     def _start(self, X: np.ndarray | None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
@@ -217,16 +209,14 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
-    def _notice(self, named: Collection[str] = ()) -> None:
-        # Other names are those of campaigns, whose optimizers are cloned at the start.
-        own = vars(self._own)
-        super()._notice({name if name in own else "optimizers" for name in named})
-
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
         return CostTable(self.domain_.costs, self.budget)
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        if len(self.optimizers_) == 1:
+            y = column_or_1d(y, warn=True)
+        y = y.reshape(len(X), -1)
         if y.shape[1] != len(self.optimizers_):
             raise ValueError(
                 f"y must hold one reward for each of {len(self.optimizers_)} campaigns, got shape "
@@ -411,9 +401,6 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             for optimizer in self.optimizers_
         ]
         return self.domain_.allocation(self._table().best(np.concatenate(means)[np.newaxis])[0])
-
-    def _value_of(self, query: Allocation) -> float:
-        return float(self.predict_query([query]).sum())
 
     # -- what is told -------------------------------------------------------------------------
 

@@ -195,6 +195,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     beta: Beta = "theory"
 
     _query_type = ContextCell
+    _needs_contexts = True
     _sides = "any"
     # The paper plays and does not recommend.
     _methods = ("posterior",)
@@ -208,10 +209,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     }
 
     # -- the loop ---------------------------------------------------------------------------
-
-    @property
-    def _in_contexts(self) -> bool:
-        return True
 
     @overload
     def recommend(

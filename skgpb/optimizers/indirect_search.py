@@ -273,12 +273,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
                 self._observe_initial(X[known], self._signed(y[known]))
         return self
 
-    def _refit(
-        self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None = None
-    ) -> None:
-        A = None if queries is None else in_coordinates(queries)
-        self.fit(in_coordinates(X), y, queries=A)
-
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
         check_unmasked(y, "y")
         if y is None:

@@ -744,10 +744,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- how far it is from the best ----------------------------------------------------------
 
-    @property
-    def _has_rivals(self) -> bool:
-        return self._own.context_bounds is None
-
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
