@@ -365,10 +365,16 @@ ROUGHEST_WEIGHT = 2.0
 LEAST_DEVIATION = 2.0
 # Standard deviation of the logarithm of the variance of f there (D-H44).
 STOP_AMPLITUDE_SPREAD = 0.5
-# Limits of the deviations of hyperparameters around a mode (D-H44).
-MODE_DEVIATIONS = (0.05, 1.0)
-# Models with less than this share of the weight are left out (D-H44).
+# Smoothnesses and length scales with less than this share of the weight are left out (D-H44).
 NEGLIGIBLE_WEIGHT = 0.01
+# About so many models stand for all that fit the answers.
+N_MODELS = 16
+# What is read is averaged over them up to so many distinct queries.
+MOST_AVERAGED = 400
+# Median of the noise variance of these models, in that of the model that is asked.
+READ_NOISE = 6.0
+# Standard deviation of its logarithm.
+READ_NOISE_SPREAD = 1.5
 
 # -- tuning of hyperparameters ----------------------------------------------------------------
 

@@ -184,8 +184,11 @@ OTHER: dict[str, Any] = {
     "ROUGHEST_WEIGHT": 1.0,
     "LEAST_DEVIATION": 0.01,
     "STOP_AMPLITUDE_SPREAD": 1.0,
-    "MODE_DEVIATIONS": (0.01, 3.0),
-    "NEGLIGIBLE_WEIGHT": 0.0,
+    "NEGLIGIBLE_WEIGHT": 0.05,
+    "N_MODELS": 1,
+    "MOST_AVERAGED": 0,
+    "READ_NOISE": 1.0,
+    "READ_NOISE_SPREAD": 0.5,
     # tuning of hyperparameters
     "SCORE_LEAST_NOISE": 0.1,
     "SCORE_REPEATS": 3,

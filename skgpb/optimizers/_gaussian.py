@@ -420,6 +420,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of f at points.
 
+        Where the kernel is learned it is the average over models of several smoothnesses, length
+        scales and variances, weighted by how well they fit the answers
+        (:mod:`skgpb.surrogate.models`); ``surrogate_`` has the most probable one.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
@@ -435,8 +439,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
         """
         check_is_fitted(self, "bounds_")
-        rows = self._rows_of(self._checked_points_of(X))
-        moments = self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+        X = self._checked_points_of(X)
+        models = self._model.averaged
+        if models is None or (return_std and return_cov):
+            moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                moments = models.moments(self._functionals_at(X), return_std, return_cov)
+            check_reached(moments, X)
         return self._signed_moments(moments)
 
     @locked
@@ -486,6 +496,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
+        As that of :meth:`predict` it is an average over models where the kernel is learned.
+
         Parameters
         ----------
         queries : query or list of queries
@@ -506,7 +518,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         blocks = self._blocks_of(queries)
         if not interval:
-            return self._signed_moments(self._gp.moments(blocks, std=return_std))
+            read = self._model.averaged or self._gp
+            return self._signed_moments(read.moments(blocks, std=return_std))
         return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
 
     def _blocks_of(self, queries: Any) -> Any:
