@@ -9,7 +9,7 @@ a hundred answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ FEW = 10
 ENOUGH, TIMES = 5, 2.0
 # By what to multiply what was typed for what was meant, and how often that happens. Where next to
 # nothing is known of the answer none of them is more probable than that it is right.
+# What was meant is at most FAR standard deviations from what was expected.
+FAR = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
 
 
@@ -147,9 +149,13 @@ def slip(mean: float, std: float, answer: float) -> float | None:
         return -2.0 * log(1.0 + ((value - mean) / std) ** 2 / 3.0)
 
     # The density of what was typed: the slip has stretched that of what was meant.
-    slips = {c: log(p * abs(c)) + log_density(c * answer) for c, p in SLIPS.items()}
-    likely = max(slips, key=lambda c: slips[c])
-    if slips[likely] <= log_density(answer):
+    slips = {
+        c: log(p * abs(c)) + log_density(c * answer)
+        for c, p in SLIPS.items()
+        if abs(c * answer - mean) <= FAR * std
+    }
+    likely = max(slips, key=lambda c: slips[c], default=1.0)
+    if slips.get(likely, -inf) <= log_density(answer):
         return None
     return float(f"{likely * answer:.12g}")
 
