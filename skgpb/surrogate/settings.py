@@ -27,11 +27,8 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
         ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS),
     )
     if main_effects and n > 1:
-        each = np.where(
-            [axis.ordered for _, axis in space.axes],
-            defaults.ORDERED_LENGTH_SCALE,
-            defaults.LIST_LENGTH_SCALE,
-        )
+        ordered = [axis.ordered for _, axis in space.axes]
+        each = np.where(ordered, defaults.ORDERED_LENGTH_SCALE, defaults.LIST_LENGTH_SCALE)
         return amplitude * AdditiveMatern(
             each * sqrt(n) * side,
             np.outer(side, defaults.ORDERED_LENGTH_LIMITS),
