@@ -10,7 +10,7 @@ contribute equally, without randomness.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from contextlib import suppress
 from copy import copy
 from itertools import pairwise
@@ -242,10 +242,15 @@ class Partition(ABC):
         parent = self.tree.parent[1:]
         return parent[np.flatnonzero(np.diff(parent, prepend=-1))]
 
-    @property
-    def deepest_expanded(self) -> np.ndarray:
-        """Split nodes at the deepest depth that has any, by index, or the root (D-A5)."""
+    def deepest_expanded(self, left_out: Set[bytes] = frozenset()) -> np.ndarray:
+        """Split nodes at the deepest depth that has any, by index, or the root (D-A5).
+
+        ``left_out`` are boxes [lower, upper], as bytes, of nodes that do not count.
+        """
         nodes = self.expanded
+        if left_out:
+            boxes = np.hstack([self.tree.lower[nodes], self.tree.upper[nodes]]) + 0.0
+            nodes = nodes[[box.tobytes() not in left_out for box in boxes]]
         if not len(nodes):
             return np.zeros(1, dtype=np.intp)
         depth = self.tree.depth[nodes]

@@ -35,6 +35,7 @@ from skgpb.exceptions import (
 )
 from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._failing import FailedEvaluations
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
@@ -94,6 +95,8 @@ class Record:
         Queries being evaluated (None); failed ones, with the time when they may be asked again.
     failures : list of tuples
         Of each failure the number of answers before it, the query and the reason.
+    failed : FailedEvaluations
+        What these have taught, if a search asks for it.
     times : list of float
         When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
     asked : list of queries
@@ -117,6 +120,7 @@ class Record:
         self.n_told = self.n_fitted = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
+        self.failed = FailedEvaluations()
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from skgpb.domains.partition import (
 )
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
+from skgpb.optimizers._failing import Chances
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
@@ -176,6 +177,68 @@ def best_divisible(partition: Partition, best_leaf: Callable[[np.ndarray], int])
             "them before asking for more, or increase max_depth"
         )
     return node
+
+
+def leaf_to_ask(
+    partition: Partition,
+    pending: Collection[Any],
+    chances: Chances | None,
+    best_leaf: Callable[[np.ndarray | None], int],
+    split: Callable[[int], Any],
+) -> int:
+    """Return the best leaf that is not being evaluated; where all are, one is split early.
+
+    Where it depends on the cell whether an evaluation fails, cells that have failed give way to
+    their children, and those that hardly ever have an answer are asked only if no others are left.
+
+    Parameters
+    ----------
+    partition : Partition
+        The cells.
+    pending : collection of queries
+        What is being evaluated, or failed lately.
+    chances : Chances or None
+        Where evaluations fail; None while nothing is known of that.
+    best_leaf : callable
+        Takes a mask (n_nodes,) of what is excluded, or None, and returns the best leaf, or -1.
+    split : callable
+        Splits a leaf.
+    """
+    node = -1
+    if chances is not None:
+        for leaf in vain_leaves(partition, chances):
+            split(leaf)
+        node = best_leaf(without_unlikely(partition, partition.asked(pending), chances))
+    if node < 0:
+        node = best_leaf(partition.asked(pending))
+    while node < 0:
+        split(best_divisible(partition, best_leaf))
+        node = best_leaf(partition.asked(pending))
+    return node
+
+
+def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
+    """Boxes [lower, upper] of nodes, shape (n, 2 d)."""
+    tree = partition.tree
+    return np.hstack([tree.lower[nodes], tree.upper[nodes]])
+
+
+def vain_leaves(partition: Partition, chances: Chances) -> list[int]:
+    """Return the leaves that have failed, were never answered, and can be split."""
+    leaves = partition.tree.leaves
+    failed = leaves[chances.among(chances.vain, boxes_of(partition, leaves))]
+    return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
+
+
+def without_unlikely(
+    partition: Partition, excluded: np.ndarray | None, chances: Chances
+) -> np.ndarray:
+    """Exclude the leaves that hardly ever have an answer as well."""
+    tree = partition.tree
+    leaves = tree.leaves
+    marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
+    marked[leaves[chances.unlikely(boxes_of(partition, leaves))]] = 1
+    return marked
 
 
 def tree_arrays(tree: Tree, signed: Callable[[Any], Any]) -> Bunch:

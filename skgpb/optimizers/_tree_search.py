@@ -28,11 +28,12 @@ from skgpb.locks import locked
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
-    best_divisible,
     check_diameter,
     given_diameter,
+    leaf_to_ask,
     tree_arrays,
 )
+from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
@@ -146,13 +147,10 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Return the leaf of largest index that is not excluded, -1 if there is none."""
 
     def _leaf_to_ask(self) -> int:
-        """Return the best leaf that is not being evaluated; where all are, one is split early."""
-        pending = self._record.pending
-        node = self._best_leaf(self.domain_.asked(pending) if pending else None)
-        while node < 0:
-            self._expand(best_divisible(self.domain_, self._best_leaf))
-            node = self._best_leaf(self.domain_.asked(pending))
-        return node
+        """Return the best leaf that is not being evaluated and is likely to have an answer."""
+        record = self._record
+        chances = chances_of_regions(record, self.bounds_)
+        return leaf_to_ask(self.domain_, record.pending, chances, self._best_leaf, self._expand)
 
     def _expand(self, node: int) -> int:
         """Split a leaf; the number of its first child."""
@@ -218,7 +216,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _best(self) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
-        nodes = self.domain_.deepest_expanded
+        outcomes = outcomes_of_regions(self._record, self.bounds_)
+        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))

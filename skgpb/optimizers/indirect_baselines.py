@@ -315,7 +315,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
             beta = check_callable_value(beta, posterior.t, "beta")
         return posterior.mean + sqrt(beta) * posterior.std
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _scores(self, round: Round) -> np.ndarray:
         return self.acquisition(round)
 
 
@@ -364,5 +364,5 @@ class IndirectMESOptimizer(IndirectBaseline):
         mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
         return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _scores(self, round: Round) -> np.ndarray:
         return self.acquisition(round) / round.cost

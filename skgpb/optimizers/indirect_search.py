@@ -36,6 +36,7 @@ from skgpb.domains.space import in_coordinates
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
+from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import check_unnamed, query_at
@@ -412,6 +413,29 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         blocks = [self.domain_.block_of(query) for query in pending]
         return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
 
+    @property
+    def _settings(self) -> np.ndarray:
+        return self.domain_.A
+
+    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
+        record, A = self._record, self.domain_.A
+        return record.failed.outcomes(
+            record, A[:0], lambda query: query.a, A, n_failures=n_failures
+        )
+
+    def _given_chances(self, round: Round, chances: Chances) -> Round:
+        # On average an answer takes 1 / p evaluations. A target cannot fail.
+        cost = round.cost / chances.of(self._settings)
+        return Round(round._known, round.query_noise, cost, round.t, round._make_rng)
+
+    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
+        # Scores do not know of the chances.
+        return chances.unlikely(settings)
+
+    @property
+    def _possible(self) -> None:
+        return None
+
     # -- telling ----------------------------------------------------------------------------
 
     def _as_query(self, points: Any) -> IndirectQuery:
@@ -593,11 +617,16 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             return queries.arm(slot)
 
         usual, differ = self._noises_of([queries.arm(slot)]), callable(self._own.alpha)
+        lowest = values[np.isfinite(values)].min()
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
-            return self._values(round.at(gp, rows, noises, queries.costs_of(A)))
+            chances, costs = self._chances(), queries.costs_of(A)
+            if chances is None:
+                return self._values(round.at(gp, rows, noises, costs))
+            found = self._values(round.at(gp, rows, noises, costs / chances.of(A)), A)
+            return np.where(np.isfinite(found), found, lowest)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]

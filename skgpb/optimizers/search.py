@@ -47,6 +47,7 @@ from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import CostAwareOptimizer, Q, checked_scores
 from skgpb.optimizers._best import (
+    Possible,
     best_expected,
     best_known,
     best_observed,
@@ -105,8 +106,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     ``_targets_are_queries``, and what queries are worth in :meth:`acquisition`.
     """
 
-    _taught: dict[tuple[int, int], Chances]
-
     _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
@@ -123,8 +122,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     _is_log_acquisition: ClassVar[bool] = False
     #: Whether the rule is to find the best, whatever the answers on the way are worth.
     _finds_best: ClassVar[bool] = False
-    #: Whether rows of queries say where evaluations fail.
-    _learns_failures: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -212,19 +209,32 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Return the number of the round, and what makes its random generator."""
         return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _values(self, round: Round, settings: np.ndarray | None = None) -> np.ndarray:
+        """Return the score of each query per unit cost, -inf if it hardly ever has an answer.
+
+        ``settings`` are rows that distinguish the queries, by default those of ``_settings``.
+        """
+        values, chances = self._scores(round), self._chances()
+        if chances is None:
+            return values
+        rows = self._settings if settings is None else settings
+        return np.where(self._ruled_out(chances, rows), -inf, values)
+
+    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
+        """Return which queries are asked only if no others are left, shape (n,)."""
+        return chances.hopeless(settings)
+
+    def _scores(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
         values = checked_scores(
             self.acquisition(round),
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        chances = self._chances()
-        if chances is not None:
-            values = np.where(chances.hopeless(self.domain_.rows), -inf, values)
-        if self._cost_model is None and (chances is None or not self._is_log_in_round(round)):
+        is_log = self._is_log_in_round(round)
+        if self._cost_model is None and (self._chances() is None or not is_log):
             return values
-        if not self._is_log_in_round(round):
+        if not is_log:
             if self._cost_model is None or not self._cost_model.differ:
                 return values
             values = self._log_acquisition(values, round)
@@ -243,6 +253,15 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         round, chances = self.posterior(), self._chances()
         if chances is None:
             return round
+        return self._given_chances(round, chances)
+
+    @property
+    def _settings(self) -> np.ndarray:
+        """Rows that distinguish the queries of a round, shape (n_queries, n_columns)."""
+        return self.domain_.rows
+
+    def _given_chances(self, round: Round, chances: Chances) -> Round:
+        """Return the round of queries that may have no answer."""
         rows, low = (self.domain_.rows, self.targets_.rows), self._gp.posterior.targets().min()
         return with_failures(round, chances, rows, float(low))
 
@@ -254,23 +273,16 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _outcomes(self, n_failures: int | None = None) -> Chances | None:
         """Return what some first failures have taught, or all; None without any, or answers."""
         record = self._record
-        n = len(record.failures) if n_failures is None else n_failures
-        if not n or not record.n_known or not self._learns_failures:
+        if not record.failures:
             return None
-        when = record.n_told, n
-        if when not in self._taught:
-            left, fitted = n, self._gp.observed.rows[: record.n_fitted]
-            asked, succeeded = [*fitted], [1.0] * len(fitted)
-            for kind, *rest in record.events:
-                if kind == "tell" or (kind == "fail" and left > 0):
-                    asked.append(self.domain_.block_of(rest[0]).mean(axis=0))
-                    succeeded.append(float(kind == "tell"))
-                    left -= kind == "fail"
-            corners = self.domain_.layout.rows_of(self.bounds_.T)
-            chances = Chances(np.array(asked), np.array(succeeded), corners, self._gp.kernel)
-            # Those of all failures, and those before the last answer, by which candidates move.
-            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
-        return self._taught[when]
+        return record.failed.outcomes(
+            record,
+            self._gp.observed.rows[: record.n_fitted],
+            lambda query: self.domain_.block_of(query).mean(axis=0),
+            self.domain_.layout.rows_of(self.bounds_.T),
+            self._gp.kernel,
+            n_failures,
+        )
 
     def _best_by_rule(self) -> Any:
         round = self._expected_round()
@@ -474,13 +486,18 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     def _best(self) -> Any:
         self._refresh()
-        outcomes = self._outcomes()
-        if outcomes is not None and outcomes.known and self._is_observable:
+        if self._is_observable and self._chances() is not None:
             known = best_expected(self.domain_, self._model)
             if known is not None:
                 return known
-        possible = None if outcomes is None else outcomes.possible
-        return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
+        moments = self._cache.moments_of_targets
+        return best_target(self.targets_, *moments, self._gp, self._possible)
+
+    @property
+    def _possible(self) -> Possible | None:
+        """Which rows of targets may be recommended; None where nothing has failed."""
+        outcomes = self._outcomes()
+        return None if outcomes is None else outcomes.possible
 
     @property
     def _is_observable(self) -> bool:
@@ -501,10 +518,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        means, outcomes = (mean - offset) / scale, self._outcomes()
-        means, possible = means_of_possible(
-            targets, means, None if outcomes is None else outcomes.possible
-        )
+        means, possible = means_of_possible(targets, (mean - offset) / scale, self._possible)
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -602,8 +616,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _track(self, tracked: PosteriorCache) -> None:
         """Begin with these queries and targets."""
         self._spent = 0.0
-        # What failures have taught, by the numbers of answers and failures.
-        self._taught = {}
         self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
@@ -888,8 +900,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     cost: Costs | None = None
     n_candidates: int = 500
     n_initial: int | None = None
-
-    _learns_failures = True
 
     _parameter_constraints = {
         "arms": "no_validation",
