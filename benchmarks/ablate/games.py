@@ -27,7 +27,7 @@ from benchmarks.suite.functions import Function, function, names
 from benchmarks.suite.methods import METHODS
 from skgpb import CombinatorialBandit, EIOptimizer, GPUCBOptimizer, KGOptimizer, Stop
 from skgpb.domains import Box, Fidelities, Steps
-from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.kernels import ConditionalMean, Tasks, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
@@ -413,6 +413,25 @@ def warned(seed: int) -> tuple[float, float]:
     return float(said), log_of(-100.0 * float(problem.value(best.points).mean()))
 
 
+def independent(n: int, seed: int) -> tuple[float, float]:
+    """Choose one of some arms of which none says anything of another, often asked again."""
+    rng = np.random.default_rng([seed, 19])
+    arms, values = np.linspace(0.0, 1.0, 12)[:, None], rng.standard_normal(12)
+    optimizer = GPUCBOptimizer(arms=arms, regret="simple", random_state=seed)
+    regrets = []
+    for _ in range(n):
+        query = optimizer.ask()
+        regrets.append(float(values.max() - values[query.index]))
+        optimizer.tell(query, float(values[query.index]) + 0.3 * rng.standard_normal())
+    return two_of(regrets, float(values.max() - values[optimizer.recommend().index]))
+
+
+def with_tasks(seed: int) -> tuple[float, float]:
+    """Search two functions whose kernel is given, but not how much they have in common."""
+    make = partial(KGOptimizer, kernel=Tasks(RBF(0.2), n_tasks=2), alpha=1e-4)
+    return of_fidelities(make, PAIRS[0], seed)
+
+
 class Made(BaseEstimator):
     """An estimator whose score is a function of its parameters, and of the fold."""
 
@@ -615,6 +634,8 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
             "stop, cells": partial(stop_in_a_box, GPOOOptimizer),
             "gap": gap_behind_a_blur,
             "warned": warned,
+            "independent arms": partial(independent, 2 * n),
+            "tasks": with_tasks,
         },
         "tuning": {f"noise {noise:g}": partial(of_tuning, noise) for noise in (0.05, 0.5)},
     }
