@@ -103,7 +103,7 @@ def standard_scores(
         answer = problem.average(np.atleast_2d(np.asarray(query)))
         optimizer.tell(query, answer + problem.noise * rng.normal())
     # The schedule has stopped short of the last answers.
-    optimizer._learn()
+    optimizer._fit_model()
     scores = []
     for _ in range(N_HELD_OUT):
         if feedback == "cells":

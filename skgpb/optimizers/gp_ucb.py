@@ -18,7 +18,6 @@ from scipy.spatial.distance import cdist
 from skgpb import defaults
 from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -131,7 +130,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return beta
 
     @property
-    def _is_for_best(self) -> bool:
+    def _finds_best(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
     def _beyond_known(self, beta: float, posterior: Round) -> float:
@@ -179,7 +178,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        delta = self._guarantee.failure_probability
         if self.domain_.is_discretization:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5

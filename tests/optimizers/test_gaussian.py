@@ -205,7 +205,7 @@ def test_the_second_start_finds_what_the_first_cannot(settings):
     kernel = optimizer.surrogate_.process_.kernel
     kernel.theta = kernel.bounds[:, 0]
     optimizer.surrogate_.process_.evaluate_afresh()
-    optimizer._learn()
+    optimizer._fit_model()
     assert optimizer.alpha_ < 0.05 * optimizer.surrogate_.process_.scale**2
     assert_allclose(optimizer.predict(ARMS[1::2]), values[1::2], atol=0.1)
 
