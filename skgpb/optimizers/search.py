@@ -988,11 +988,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._feedback.default_prior()
 
     def _usual_noise(self) -> tuple[float, float]:
-        return (
-            (defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD)
-            if self._feedback.n_tasks
-            else super()._usual_noise()
-        )
+        if self._feedback.n_tasks:
+            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
+        return super()._usual_noise()
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.
