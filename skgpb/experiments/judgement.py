@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
 
 from skgpb.experiments.entries import Entry, jsonable
+from skgpb.experiments.limits import Limits, written
+from skgpb.optimizers._limits import probability_between
 from skgpb.optimizers._stop import first_where_learned
 
 # Standard deviations on either side of the mean.
@@ -35,6 +37,24 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
         "possible": not violated,
         "violates": violated,
     }
+
+
+def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return what is expected at a setting of all that has a limit, and whether limits hold."""
+    outcomes = []
+    for (name, (low, high)), limit in zip(limits.items(), written(limits), strict=True):
+        each: dict[str, Any] = {"name": name, "limit": limit}
+        each |= dict.fromkeys(("mean", "std", "probability"))
+        if optimizer._model_of(name).n_answers:
+            mean, std = optimizer.predict_outcome(name, [setting], return_std=True)
+            ends = -inf if low is None else low, inf if high is None else high
+            probability = probability_between(*ends, mean, std)
+            numbers = (float(x[0]) for x in (mean, std, probability))
+            each |= zip(("mean", "std", "probability"), numbers, strict=True)
+        outcomes.append(each)
+    known = [each["probability"] for each in outcomes]
+    within = prod(known) if known and None not in known else None
+    return {"outcomes": outcomes, "within_limits": within}
 
 
 def surprise(answers: Sequence[float], belief: dict[str, Any], answer: float) -> list[float] | None:

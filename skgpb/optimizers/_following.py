@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import Incumbents
 from skgpb.optimizers._best import polished
-from skgpb.optimizers._failing import Chances
 from skgpb.surrogate.gaussian_process import GaussianProcess
+
+#: What rows of descriptors are worth, of means there, if they were answered or may fail.
+Worth: TypeAlias = Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
 
 # Number of the best targets that the cells of a box follow; standard deviations that are added to
 # the mean to decide which targets may be the best.
@@ -41,8 +44,9 @@ class PosteriorIncumbents(Incumbents):
         Whether targets are to lie apart. After hyperparameters were learned, all tracked
         functionals are evaluated afresh in any case, and candidates have followed the best of
         other hyperparameters (D-H32).
-    chances : Chances or None
-        Where evaluations fail: candidates do not follow targets there.
+    worth : callable or None
+        Takes rows of descriptors, means there, and whether they were answered; returns what these
+        are worth where evaluations fail or limits may not hold, and candidates do not follow them.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class PosteriorIncumbents(Incumbents):
         *,
         optimistic: bool,
         apart: bool,
-        chances: Chances | None,
+        worth: Worth | None,
     ) -> None:
         self._targets, self._gp, self._apart = targets, gp, apart
         self.most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
@@ -60,22 +64,24 @@ class PosteriorIncumbents(Incumbents):
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
         self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
-        if chances is not None:
-            low = float(posterior.targets().min())
-            self._means = chances.worth(self._means, targets.rows, low)
+        self._worth = worth
+        if worth is not None:
+            self._means = worth(targets.rows, self._means, False)
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Return points (n, d), observed ones and candidates, and the posterior of f there."""
         observed, posterior = self._gp.observed, self._gp.posterior
         d = self._targets.layout.n_sides
-        points = observed.rows[:, :d]
+        rows = observed.rows
         # Mean of f at the observations: the answers less the noise in them.
         told = posterior.targets() - posterior.noises() * posterior.weights()
         if observed.offsets is not None:
             single = np.diff(observed.offsets) == 1
-            points, told = points[observed.offsets[:-1][single]], told[single]
-        points = np.concatenate([points, self._targets.rows[:, :d]])
+            rows, told = rows[observed.offsets[:-1][single]], told[single]
+        if self._worth is not None:
+            told = self._worth(rows, told, True)
+        points = np.concatenate([rows[:, :d], self._targets.rows[:, :d]])
         return points, np.concatenate([told, self._means])
 
     def places(self) -> np.ndarray:

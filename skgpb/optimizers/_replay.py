@@ -15,7 +15,7 @@ from skgpb.locks import StateLock
 from skgpb.optimizers._run import Event, RunRecord
 
 # Kinds of events that are about a query.
-OF_QUERIES = ("ask", "tell", "fail", "rows")
+OF_QUERIES = ("ask", "tell", "fail", "rows", "outcomes")
 
 
 class Replayable(Protocol):
