@@ -81,7 +81,7 @@ def row_of(entry: dict[str, Any]) -> Row:
         text = f"{shown(answer)}"
         if entry["noise"] is not None:
             text += f" ± {shown(entry['noise'])}"
-        if not entry["within_limits"]:
+        if entry["within_limits"] is False:
             text += ", beyond a limit"
     settings = [(name, shown(value)) for name, value in entry["params"].items()]
     parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]

@@ -42,8 +42,9 @@ class Entry:
         Row among the answers of the past, -1 for others.
     record : Record
         Notes on the query.
-    within_limits : bool
-        Whether nothing that was measured is beyond its limit.
+    within_limits : bool or None
+        Whether all that has a limit was measured within it; None if some of it was not measured,
+        and the rest is.
     """
 
     number: int
@@ -56,7 +57,7 @@ class Entry:
     ended: int = -1
     row: int = -1
     record: Record = field(default_factory=Record)
-    within_limits: bool = True
+    within_limits: bool | None = True
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""

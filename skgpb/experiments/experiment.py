@@ -789,10 +789,10 @@ class Experiment(KeptRun):
             a pair [low, high] or a list of values; ``status``, one of "pending", "answered",
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
             None; ``noise``, the standard deviation told with it or None; ``reason``, why it
-            failed, or None; ``within_limits``, whether nothing that was measured is beyond its
-            limit; ``note``, ``operator`` and ``date``, texts; ``measured``, a dict of what else was
-            measured; ``measurements``, those that the answer is the mean of, a list, empty for a
-            single one.
+            failed, or None; ``within_limits``, whether all that has a limit was measured within it,
+            None if some of it was not measured; ``note``, ``operator`` and ``date``, texts;
+            ``measured``, a dict of what else was measured; ``measurements``, those that the answer
+            is the mean of, a list, empty for a single one.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
@@ -816,8 +816,8 @@ class Experiment(KeptRun):
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
             answer there without its noise; ``interval_95``, a pair; ``noise``, the standard
             deviation of the noise in an answer, known or learned; ``n_answers``; ``best_answer``,
-            the entry of the history with the best answer, if possible of those whose measurements
-            are within all limits; ``outcomes``, a list with what is expected of each that has a
+            the entry of the history with the best answer, if possible of those that were measured
+            within all limits; ``outcomes``, a list with what is expected of each that has a
             limit, see :meth:`expect`; and ``within_limits``, the probability that all limits hold.
         """
         with self._reading():
@@ -999,7 +999,9 @@ class Experiment(KeptRun):
         sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
         answered = [(sign * e.answer, e) for e in self._entries if e.answer is not None]
         limits = outcome_limits(optimizer)
-        kept = [pair for pair in answered if pair[1].within_limits]
+        kept = [pair for pair in answered if pair[1].within_limits] or [
+            pair for pair in answered if pair[1].within_limits is None
+        ]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
             "mean": mean,

@@ -99,12 +99,13 @@ def outcomes_of(record: Record, limits: Limits, query: int | None = None) -> dic
     }
 
 
-def are_kept(measured: Mapping[str, float | str], limits: Limits) -> bool:
-    """Return whether no measurement is beyond its limit."""
+def are_kept(measured: Mapping[str, float | str], limits: Limits) -> bool | None:
+    """Return whether all measurements are within their limits; None if some are missing."""
+    known: bool | None = True
     for name, (low, high) in limits.items():
         value = measured.get(name)
-        if isinstance(value, float) and not (
-            (low is None or low <= value) and (high is None or value <= high)
-        ):
+        if not isinstance(value, float):
+            known = None
+        elif (low is not None and value < low) or (high is not None and value > high):
             return False
-    return True
+    return known

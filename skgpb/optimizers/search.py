@@ -20,6 +20,8 @@ References
    Exploration-Exploitation Tradeoffs in Gaussian Process Bandit Optimization", JMLR 15, 2014.
 .. [Krause2011] A. Krause and C. S. Ong, "Contextual Gaussian process bandit optimization",
    NIPS 2011.
+.. [Gardner2014] J. R. Gardner, M. J. Kusner, Z. Xu, K. Q. Weinberger and J. P. Cunningham,
+   "Bayesian Optimization with Inequality Constraints", ICML 2014. Section 3.1.
 """
 
 from __future__ import annotations
@@ -957,11 +959,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
     reduces the standard deviations [Desautels2014]_; a batch has no query twice.
-
-    References
-    ----------
-    .. [Gardner2014] J. R. Gardner, M. J. Kusner, Z. Xu, K. Q. Weinberger and J. P. Cunningham,
-       "Bayesian Optimization with Inequality Constraints", ICML 2014. Equation 4.
     """
 
     arms: Points | None = None
