@@ -90,6 +90,7 @@ from skgpb.utils import (
     check_bounds,
     check_numbers,
     check_one_each,
+    is_sequence,
 )
 
 __all__ = ["Search"]
@@ -270,12 +271,10 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         if chances is None and limits is None:
             return None
         low = self._worst
-        base = None if limits is None else limits.base(self._gp)
 
         def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
-                kept = low if base is None else base
-                means = kept + limits.of(rows) * (means - kept)
+                means = low + limits.of(rows) * (means - low)
             if chances is not None and not answered:
                 means = low + chances.of(rows) * (means - low)
             return means
@@ -1112,12 +1111,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             If the answer was taken, but learning hyperparameters from it failed: those in use
             are kept until learning is due again.
         """
-        if isinstance(outcomes, Mapping):
-            reward = Measured(reward, outcomes)
+        if outcomes is not None and is_sequence(reward):
+            outcomes = check_one_each(outcomes, len(reward), "outcomes", "rewards")
+            reward = [Measured(*each) for each in zip(reward, outcomes, strict=True)]
         elif outcomes is not None:
-            n = len(outcomes)
-            rewards = check_one_each(reward, n, "reward", "outcomes")
-            reward = [Measured(*each) for each in zip(rewards, outcomes, strict=True)]
+            reward = Measured(reward, outcomes)
         return self._tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
