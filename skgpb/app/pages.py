@@ -559,7 +559,7 @@ class Pages:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
             form.typed = {f"side{i}": value for i, (_, value) in enumerate(run.best.settings)}
-        values["said"] = [] if found is None else limits_in_sentences(found)
+        values["of_limits"] = [] if found is None else limits_in_sentences(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:

@@ -271,7 +271,8 @@ class PosteriorDisplay:
             ax.contourf(*self.grid, self.within.T, **beyond)
             border = {"levels": [0.5], "colors": ["white"], "linestyles": "dotted"}
             ax.contour(*self.grid, self.within.T, **border)
-            legend.append(Patch(color="black", alpha=0.45, label="probably beyond a limit"))
+            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": ink_of(ax)}
+            legend.append(Patch(label="probably beyond a limit", **shade))
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
             here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
@@ -281,7 +282,8 @@ class PosteriorDisplay:
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))
             if not here.all():
                 other = {"marker": "X", "alpha": 0.75, "label": "queried in other categories"}
-                legend.append(ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
+                # The longest labels are one below the other.
+                legend.insert(1, ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
         if self.recommended is not None:
             low, high = self.recommended
             marked = False
