@@ -125,7 +125,7 @@ PROBLEMS = {
     "Gardner": Problem([(0, 6), (0, 6)], 0.253236, _gardner, 50),
     "Gramacy": Problem([(0, 1), (0, 1)], 0.599788, _gramacy, 50),
     "Townsend": Problem([(-2.25, 2.25), (-2.5, 1.75)], -2.0239884, _townsend, 60),
-    "spring": Problem([(0.05, 2), (0.25, 1.3), (2, 15)], log(0.0126652), _spring, 80, True),
+    "spring": Problem([(0.05, 0.2), (0.25, 1.3), (2, 15)], log(0.0126652), _spring, 80, True),
     "beam": Problem([(0.1, 2), (0.1, 10), (0.1, 10), (0.1, 2)], log(1.724852), _beam, 100, True),
 }
 
