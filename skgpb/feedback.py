@@ -20,7 +20,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -31,7 +30,7 @@ from scipy.special import ndtri
 
 from skgpb.utils import check_reward, check_unmasked
 
-__all__ = ["Measured", "RowAverage", "from_counts", "from_rate", "to_proportion", "to_rate"]
+__all__ = ["RowAverage", "from_counts", "from_rate", "to_proportion", "to_rate"]
 
 
 class Answer(NamedTuple):
@@ -84,61 +83,6 @@ class RowAverage(float):
 
     def __repr__(self) -> str:
         return f"RowAverage({float(self)!r}, count={self.count})"
-
-
-class Measured(float):
-    """A reward, and what else was measured; a float otherwise.
-
-    It is what ``tell(query, reward, outcomes=...)`` stands for, and what an objective returns to
-    ``run`` if there are ``limits`` on other outcomes.
-
-    Parameters
-    ----------
-    reward : float
-        The reward.
-    outcomes : dict
-        Numbers by their names; None for what was not measured.
-
-    Examples
-    --------
-    >>> from skgpb.feedback import Measured
-    >>> Measured(2.5, {"temperature": 71.0})
-    Measured(2.5, {'temperature': 71.0})
-    """
-
-    outcomes: dict[str, float]
-
-    def __new__(cls, reward: Any, outcomes: Any) -> Self:
-        """Check the outcomes."""
-        if reward is None:
-            raise ValueError(
-                f"an evaluation that failed has no outcomes, got reward=None and {outcomes!r}"
-            )
-        measured = super().__new__(cls, check_reward(reward))
-        measured.outcomes = checked_outcomes(outcomes)
-        return measured
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (float(self), self.outcomes)
-
-    def __repr__(self) -> str:
-        return f"Measured({float(self)!r}, {self.outcomes!r})"
-
-
-def checked_outcomes(outcomes: Any) -> dict[str, float]:
-    """Return the outcomes that were measured, or raise ValueError; None stands for missing."""
-    if not isinstance(outcomes, Mapping):
-        raise ValueError(f"outcomes must be a dict of numbers by their names, got {outcomes!r}")
-    out = {}
-    for name, value in outcomes.items():
-        finite = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value)
-        if not isinstance(name, str) or not (finite or value is None):
-            raise ValueError(
-                f"outcomes must be finite numbers by their names, or None; got {name!r}: {value!r}"
-            )
-        if value is not None:
-            out[name] = float(value)
-    return out
 
 
 class Estimate(NamedTuple):

@@ -33,7 +33,6 @@ from skgpb.experiments.records import Record, today
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
-from skgpb.feedback import Measured
 from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
@@ -1048,8 +1047,8 @@ class Experiment(KeptRun):
                 asked = {"params": entry.as_dict()["params"]}
                 more = [self._withdraw(entry)]
         n = len(self._optimizer._events)
-        reward = Measured(value, outcomes) if outcomes and value is not None else value
-        self._optimizer.tell(target, reward, alpha)
+        more_told = {"outcomes": outcomes} if outcomes and value is not None else {}
+        self._optimizer.tell(target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
         before = self._records.get(number)

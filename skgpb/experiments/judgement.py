@@ -46,7 +46,7 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
         each: dict[str, Any] = {"name": name, "limit": limit}
         each |= dict.fromkeys(("mean", "std", "probability"))
         if optimizer._model_of(name).n_answers:
-            mean, std = optimizer.predict_outcome(name, [setting], return_std=True)
+            mean, std = optimizer._predict_outcome(name, [setting])
             ends = -inf if low is None else low, inf if high is None else high
             probability = probability_between(*ends, mean, std)
             numbers = (float(x[0]) for x in (mean, std, probability))

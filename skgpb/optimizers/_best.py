@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
 
 #: Which rows of descriptors, or blocks of rows, may be recommended.
-Possible: TypeAlias = Callable[[np.ndarray], np.ndarray]
-PossibleBlocks: TypeAlias = Callable[[list[np.ndarray]], np.ndarray]
+Possible: TypeAlias = Callable[[Any], np.ndarray]
 
 
 def best_known(means: np.ndarray, variances: np.ndarray) -> int:
@@ -102,17 +101,17 @@ def best_target(
     return polished(targets, best_known(means, variances), means, gp, possible)
 
 
-def best_observed(arms: ArmSet, model: Model, possible: PossibleBlocks | None = None) -> Arm | None:
+def best_observed(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
     """Return the query of the best answer that is no outlier; None if there is none to name."""
     return _best_answered(arms, model, model.process.posterior.targets(), possible)
 
 
-def best_shrunken(arms: ArmSet, model: Model, possible: PossibleBlocks | None = None) -> Arm | None:
+def best_shrunken(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
     """Return the query whose own answers are best; None if it cannot be recommended."""
     return _best_answered(arms, model, model.shrinkage_means(), possible)
 
 
-def best_expected(arms: ArmSet, model: Model, possible: PossibleBlocks | None = None) -> Arm | None:
+def best_expected(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
     """Return the query of an answer whose posterior mean is largest; None if there is none."""
     posterior = model.process.posterior
     means = posterior.targets() - posterior.noises() * posterior.weights()
@@ -120,7 +119,7 @@ def best_expected(arms: ArmSet, model: Model, possible: PossibleBlocks | None = 
 
 
 def _best_answered(
-    arms: ArmSet, model: Model, values: np.ndarray, possible: PossibleBlocks | None
+    arms: ArmSet, model: Model, values: np.ndarray, possible: Possible | None
 ) -> Arm | None:
     """Return the query of the best value that may be recommended."""
     observed, outlying = model.process.observed, model.diagnosis.outlying

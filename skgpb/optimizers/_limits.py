@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
-from typing import Any
+from math import inf, isfinite
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr
 
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import Real
+from skgpb.utils import Real, check_reward
 
 #: Descriptor rows, or blocks of them, as a process takes them.
 Blocks = np.ndarray | list[np.ndarray]
@@ -29,15 +29,69 @@ def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
     for name, ends in (limits or {}).items():
         pair = tuple(ends) if isinstance(ends, Sequence) and not isinstance(ends, str) else ()
         known = [end for end in pair if end is not None]
-        numbers = all(isinstance(end, Real) and np.isfinite(end) for end in known)
-        low, high = (*pair, None, None)[:2]
-        low, high = -inf if low is None else low, inf if high is None else high
-        if not (isinstance(name, str) and len(pair) == 2 and known and numbers and low < high):
+        fine = isinstance(name, str) and len(pair) == 2 and len(known) > 0
+        if fine := fine and all(map(_is_finite, known)):
+            low, high = -inf if pair[0] is None else pair[0], inf if pair[1] is None else pair[1]
+        if not (fine and low < high):
             raise ValueError(
                 "limits must have a pair (low, high) for each name, None for an end that is open; "
                 f"got {name!r}: {ends!r}"
             )
         out[name] = float(low), float(high)
+    return out
+
+
+class Measured(float):
+    """A reward, and what else was measured; a float otherwise.
+
+    It is what ``tell(query, reward, outcomes=...)`` stands for, and the pair of both that an
+    objective returns to ``run``.
+
+    Parameters
+    ----------
+    reward : float
+        The reward.
+    outcomes : dict
+        Numbers by their names; None for what was not measured.
+
+    Examples
+    --------
+    >>> from skgpb.optimizers._limits import Measured
+    >>> Measured(2.5, {"temperature": 71.0})
+    Measured(2.5, {'temperature': 71.0})
+    """
+
+    outcomes: dict[str, float]
+
+    def __new__(cls, reward: Any, outcomes: Any) -> Self:
+        """Check the outcomes."""
+        if reward is None:
+            raise ValueError(
+                f"an evaluation that failed has no outcomes, got reward=None and {outcomes!r}"
+            )
+        measured = super().__new__(cls, check_reward(reward))
+        measured.outcomes = checked_outcomes(outcomes)
+        return measured
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.outcomes)
+
+    def __repr__(self) -> str:
+        return f"Measured({float(self)!r}, {self.outcomes!r})"
+
+
+def checked_outcomes(outcomes: Any) -> dict[str, float]:
+    """Return the outcomes that were measured, or raise ValueError; None stands for missing."""
+    if not isinstance(outcomes, Mapping):
+        raise ValueError(f"outcomes must be a dict of numbers by their names, got {outcomes!r}")
+    out = {}
+    for name, value in outcomes.items():
+        if not isinstance(name, str) or not (value is None or _is_finite(value)):
+            raise ValueError(
+                f"outcomes must be finite numbers by their names, or None; got {name!r}: {value!r}"
+            )
+        if value is not None:
+            out[name] = float(value)
     return out
 
 
@@ -100,3 +154,7 @@ def probability_between(low: float, high: float, mean: np.ndarray, std: np.ndarr
         known = np.where(room >= 0.0, inf, -inf)
         out += ndtr(np.divide(room, std, out=known, where=std > 0.0))
     return np.maximum(out, 0.0)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)

@@ -45,7 +45,6 @@ from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.feedback import Measured, checked_outcomes
 from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import CostAwareOptimizer, Q, checked_scores
@@ -72,7 +71,7 @@ from skgpb.optimizers._following import Worth
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._limits import Limits, checked_limits
+from skgpb.optimizers._limits import Limits, Measured, checked_limits, checked_outcomes
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posterior_cache import PosteriorCache
@@ -257,10 +256,9 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         if limits is not None:
             round = with_limits(round, limits, rows, self._gp)
         if chances is not None:
-            round = with_failures(round, chances, rows, self._worst)
+            round = with_failures(round, chances, rows, self._worst())
         return round
 
-    @property
     def _worst(self) -> float:
         """The worst answer so far, in units of the process."""
         return float(self._gp.posterior.targets().min())
@@ -270,7 +268,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         chances, limits = self._chances(n_failures), self._limits()
         if chances is None and limits is None:
             return None
-        low = self._worst
+        low = self._worst()
 
         def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
@@ -523,21 +521,19 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         limits = self._limits()
         weighed = limits is not None or self._chances() is not None
         if weighed and self._is_observable:
-            known = best_expected(self.domain_, self._model, self._kept)
+            known = best_expected(self.domain_, self._model, self._kept())
             if known is not None:
                 return known
-        rows, possible = self.targets_.rows, self._possible
+        rows, possible = self.targets_.rows, self._possible()
         if limits is not None and not (possible is None or possible(rows).any()):
             return self.targets_.arm(argmax_first(limits.hold(rows)))
         return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
 
-    @property
     def _kept(self) -> Possible | None:
         """Which blocks of rows keep all limits, as far as is known; None without limits."""
         limits = self._limits()
         return None if limits is None else limits.possible
 
-    @property
     def _possible(self) -> Possible | None:
         """Which rows may be recommended; None stands for all."""
         outcomes, limits = self._outcomes(), self._limits()
@@ -555,7 +551,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
             return "posterior"
         method = self._model.diagnosis.method
         answered = ANSWERED.get(method)
-        possible = answered is None or answered(self.domain_, self._model, self._kept) is not None
+        possible = answered is None or answered(self.domain_, self._model, self._kept()) is not None
         return method if possible else "posterior"
 
     def _best_in(self, context: np.ndarray) -> Any:
@@ -564,7 +560,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
         means = (mean - offset) / scale
-        means, possible = means_of_possible(targets, means, self._possible)
+        means, possible = means_of_possible(targets, means, self._possible())
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -634,7 +630,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
                     f"method={method!r} is for queries that are what is to be found, without side "
                     "or contexts"
                 )
-            answered = ANSWERED[method](self.domain_, self._model, self._kept)
+            answered = ANSWERED[method](self.domain_, self._model, self._kept())
             if answered is None:
                 raise ValueError(f"method={method!r} needs an answer that can be recommended")
             return answered
@@ -875,15 +871,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_candidates : int, default=500
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
-    limits : dict, default=None
-        Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
-        that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes
-        that were measured. Each has a model of its own, see Notes.
     n_initial : int, default=None
         Size of the initial design: distinct queries, spread evenly, that are asked before the
         acquisition function is used. Earlier answers near a query of the design replace it. Cells
         have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
         asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
+    limits : dict, default=None
+        Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
+        that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes
+        that were measured. Each has a model of its own, see Notes.
 
     Attributes
     ----------
@@ -1092,7 +1088,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, default=None
             What else was measured, for ``limits``: numbers by their names, None for what was not.
-            An objective of :meth:`run` returns a :class:`~skgpb.feedback.Measured`.
+            An objective of :meth:`run` returns a pair, the reward and this dict.
 
         Returns
         -------
@@ -1112,13 +1108,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             are kept until learning is due again.
         """
         if outcomes is not None and is_sequence(reward):
-            outcomes = check_one_each(outcomes, len(reward), "outcomes", "rewards")
-            reward = [Measured(*each) for each in zip(reward, outcomes, strict=True)]
+            rewards: Any = reward
+            outcomes = check_one_each(outcomes, len(rewards), "outcomes", "rewards")
+            reward = [Measured(*each) for each in zip(rewards, outcomes, strict=True)]
         elif outcomes is not None:
             reward = Measured(reward, outcomes)
         return self._tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
+            reward = Measured(*reward)
         query, target, value, noise = super()._checked(query, reward, alpha)
         if isinstance(reward, Measured):
             value = Measured(value, reward.outcomes)
@@ -1170,7 +1169,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         """Return the model of an outcome, which follows the log."""
         events = self._record.events
         # It is put back at the end: after an interruption it begins anew.
-        model, n_seen = self._outcome_models.pop(name, None) or (self._make_outcome_model(), 0)
+        known = self._outcome_models.pop(name) if name in self._outcome_models else None
+        model, n_seen = known or (self._make_outcome_model(), 0)
         for kind, *rest in events[n_seen:]:
             if kind == "outcomes" and name in rest[1]:
                 model.observe(self.domain_.block_of(rest[0]), rest[1][name])
@@ -1180,30 +1180,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return model
 
     @locked
-    def predict_outcome(
-        self, name: str, X: Any, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of another outcome at points.
-
-        Parameters
-        ----------
-        name : str
-            One that has a limit.
-        X : array-like of shape (n_samples, d)
-            Points, as for :meth:`predict`.
-        return_std : bool, default=False
-            Whether to return standard deviations as well.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,), only if ``return_std``
-        """
-        check_is_fitted(self, "bounds_")
-        if name not in (self._own.limits or {}):
-            raise ValueError(f"name must be one of {list(self._own.limits or {})}, got {name!r}")
+    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior mean and standard deviation of an outcome at points, in its unit."""
         rows = self._rows_of(self._checked_points_of(X))
-        return self._model_of(name).process.moments(rows, std=return_std)
+        return self._model_of(name).process.moments(rows, std=True)
 
     @locked
     def predict_within_limits(self, X: Any) -> np.ndarray:

@@ -185,7 +185,8 @@ class SliceDisplay:
                 mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
             means.append(mean)
             stds.append(std)
-            within.append(within_limits(optimizer, X))
+            if (hold := within_limits(optimizer, X)) is not None:
+                within.append(hold)
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
@@ -204,7 +205,7 @@ class SliceDisplay:
             value_name=value_name,
             title=f"slices through {through}" if d > 1 else None,
             sides=None if sides is None else [sides[i] for i in drawn],
-            within=None if any(each is None for each in within) else within,
+            within=within or None,
         )
         return display.plot(ax)
 

@@ -23,8 +23,7 @@ from skgpb import (
     PIOptimizer,
 )
 from skgpb.domains import Box
-from skgpb.feedback import Measured
-from skgpb.optimizers._limits import SURE, probability_between
+from skgpb.optimizers._limits import SURE, Measured, probability_between
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
 ARMS = np.random.default_rng(0).random((60, 2))
@@ -274,13 +273,15 @@ def test_it_follows_from_the_record(tmp_path):
     assert_array_equal(plain.recommend().points, again.recommend().points)
 
 
+def measure(query):
+    return value(point(query)), outcomes(point(query))
+
+
 def test_an_objective_returns_what_it_measured():
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = optimizer.run(
-            lambda query: Measured(value(point(query)), outcomes(point(query))), 25
-        )
+        result = optimizer.run(measure, 25, verbose=2)
     assert keeps(point(result.x)) and result.nfail == 0
     assert optimizer._model_of("heat").n_answers == 25
     assert pickle.loads(pickle.dumps(Measured(1.0, {"a": 2}))).outcomes == {"a": 2.0}
