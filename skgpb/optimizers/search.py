@@ -71,7 +71,7 @@ from skgpb.optimizers._following import Worth
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._limits import Limits, Measured, checked_limits, checked_outcomes
+from skgpb.optimizers._limits import HOPELESS, Limits, Measured, checked_limits, checked_outcomes
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posterior_cache import PosteriorCache
@@ -269,10 +269,14 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         if chances is None and limits is None:
             return None
         low = self._worst()
+        best = None if limits is None else limits.base(self._gp)
 
         def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
-                means = low + limits.of(rows) * (means - low)
+                hold = limits.of(rows)
+                above = (hold >= HOPELESS) & (means > (inf if best is None else best))
+                base = np.where(above, best or 0.0, low)
+                means = base + hold * (means - base)
             if chances is not None and not answered:
                 means = low + chances.of(rows) * (means - low)
             return means
