@@ -22,8 +22,7 @@ import numpy as np
 from benchmarks._common import argument_parser, estimate, format_table, mean_and_error, write_csv
 from benchmarks.exact_answers import FUNCTIONS, LEAST
 from benchmarks.suite.functions import in_range
-from skgpb import EIOptimizer, GPUCBOptimizer
-from skgpb.surrogate import success
+from skgpb import EIOptimizer, GPUCBOptimizer, defaults
 
 NAMES = list(FUNCTIONS)
 #: The model was chosen on the first functions, and is reported on the second.
@@ -70,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     seeds, rows, table = range(options.seed, options.seed + options.runs), [], []
-    names, usual = options.names or HALVES[options.functions], success.ENOUGH
+    names, usual = options.names or HALVES[options.functions], defaults.SUCCESS_EVIDENCE
     for engine, make in ENGINES.items():
         for kind, rate in KINDS.items():
             pairs = []
@@ -79,9 +78,9 @@ def main(arguments: list[str] | None = None) -> None:
                 for seed in seeds:
                     found = []
                     for enough in (usual, np.inf):
-                        success.ENOUGH = enough
+                        defaults.SUCCESS_EVIDENCE = enough
                         found.append(play(make, value, rate, options.budget, seed))
-                    success.ENOUGH = usual
+                    defaults.SUCCESS_EVIDENCE = usual
                     pairs.append(found)
                     rows.append((engine, kind, name, seed, *found[0], *found[1][:2]))
             runs = np.array(pairs, dtype=np.float64)  # (runs, with or without, 3)

@@ -39,7 +39,16 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
 # What any floor may use: single modules, and data that nothing depends on.
 CELLAR = [
     *("utils", "exceptions", "locks", "file_lock", "progress", "roots", "persistence", "guarantee"),
-    *("feedback", "objectives", "metrics", "inspection", "datasets", "tables", "testing"),
+    *(
+        "defaults",
+        "feedback",
+        "objectives",
+        "metrics",
+        "inspection",
+        "datasets",
+        "tables",
+        "testing",
+    ),
     *(
         "__main__",
         "_documentation",

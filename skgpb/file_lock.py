@@ -12,9 +12,10 @@ from threading import local
 from typing import Self
 from weakref import WeakValueDictionary
 
-# Seconds for which a lock is waited for: many times what a long run needs to be read and written.
+# Limit: seconds for which a lock is waited for: many times what a long run needs to be read and
+# written.
 PATIENCE = 60.0
-# Seconds between two attempts.
+# Speed: seconds between two attempts.
 PAUSE = 0.02
 
 

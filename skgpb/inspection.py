@@ -15,7 +15,7 @@ from skgpb.utils import check_size
 
 __all__ = ["feature_effects"]
 
-# Pairs of points are compared; more would fill the memory with their covariances.
+# Memory: pairs of points are compared; more would fill the memory with their covariances.
 MOST_PAIRS = 2_000
 
 

@@ -41,18 +41,19 @@ from skgpb.guarantee import Guarantee
 
 __all__ = ["read_notes", "register_kernel"]
 
+# Format: what a file says it is, and which one.
 FORMAT, VERSION = "skgpb run", 1
 # Kinds of ValueError whose messages name bytes and places in them.
 BYTES_TOLD = (UnicodeError, json.JSONDecodeError)
-# Arrays of at most this many numbers are written into the JSON itself.
+# Format: arrays of at most this many numbers are written into the JSON itself.
 SMALL = 16
 # Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
 KINDS = "biufUS"
-# Bytes of run.json and the events, and values in them: a round takes about 360 and 50.
+# Limit: bytes of run.json and the events, and values in them: a round takes about 360 and 50.
 LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
-# Characters of an event, number of events, and values of run.json or of the snapshot.
+# Limit: characters of an event, number of events, and values of run.json or of the snapshot.
 LARGEST_EVENT, MOST_EVENTS, LARGEST_REST = 2**20, 2**20, 2**21
-# Bytes of all arrays together.
+# Limit: bytes of all arrays together.
 LARGEST_ARRAYS = 2**30
 
 

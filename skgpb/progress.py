@@ -24,7 +24,7 @@ logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.
 logger.addHandler(logging.NullHandler())
 
-# Number of lines of a run with verbose=1.
+# Format: number of lines of a run with verbose=1.
 LINES = 10
 
 

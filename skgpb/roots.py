@@ -20,11 +20,12 @@ from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 from skgpb.utils import MOST_DRAWN, check_draws
 
-# Variances within this share of the largest count as equal.
+# Rounding: variances within this share of the largest count as equal.
 _EQUAL = 1e-3
-# Prior variance, as a share of the largest, that a root by pivots may leave out, and its rank.
+# Accuracy: prior variance, as a share of the largest, that a root by pivots may leave out, and its
+# rank.
 _UNRESOLVED, _MAX_PIVOTS = 1e-8, 1500
-# A variance is rounding down to minus this share of the largest prior variance.
+# Rounding: a variance is rounding down to minus this share of the largest prior variance.
 _NEGATIVE = 1e-6
 
 

@@ -22,23 +22,23 @@ from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.validation import check_array
 from sklearn.utils.validation import validate_data as _validate_data
 
-# Searches take steps of a hundred thousandth of a side.
+# Rounding: searches take steps of a hundred thousandth of a side.
 LEAST_RESOLUTION = 10**6
-# Sums of two coordinates, and one over the length of a side, are finite.
+# Limit: sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
-# What texts of truth values stand for in tables, in lower case.
+# Format: what texts of truth values stand for in tables, in lower case.
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 YES_OR_NO = {"yes": 1.0, "no": 0.0}
-# Numbers of an array, and characters of anything else, that messages repeat.
+# Format: numbers of an array, and characters of anything else, that messages repeat.
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
-# Coordinates that differ by less than this share of a side are one.
+# Rounding: coordinates that differ by less than this share of a side are one.
 SAME = 1e-9
-# Squares of MOST_ROUNDS numbers of this size add up to a number.
+# Limit: squares of MOST_ROUNDS numbers of this size add up to a number.
 LARGEST_REWARD = 1e150
 
-# Larger sizes are mistakes: they would fill the memory or never end, so they are refused before
-# anything is allocated. MOST_POINTS is for candidates and points: there are arrays of that size
-# times some hundreds. MOST_DRAWN is for what is drawn at once, draws times points.
+# Limit: larger sizes are mistakes: they would fill the memory or never end, so they are refused
+# before anything is allocated. MOST_POINTS is for candidates and points: there are arrays of that
+# size times some hundreds. MOST_DRAWN is for what is drawn at once, draws times points.
 MOST_CHILDREN, MOST_RESTARTS, MOST_POINTS, MOST_QUERIES = 1_000, 1_000, 100_000, 10_000
 MOST_DRAWN = 100_000_000
 MOST_LEAVES, MOST_ROUNDS, MOST_JOBS = 1_000_000, 10_000_000, 1_000

@@ -97,6 +97,27 @@ def test_regret_is_that_of_the_metrics(kind):
     assert display.figure_ is display.ax_.figure
 
 
+@pytest.mark.parametrize("kind", ["cumulative", "best"])
+def test_runs_with_several_seeds_have_a_mean_and_its_error(kind):
+    runs = [GPUCBOptimizer(bounds=[(0, 1)], random_state=seed) for seed in range(3)]
+    for seed, opt in enumerate(runs):
+        opt.run(lambda query: -float((query.points[0, 0] - 0.3) ** 2), budget=12 + seed)
+    display = RegretDisplay.from_optimizers(runs, optimum=0.0, kind=kind)
+    rewards = np.array([opt.history_["reward"][:12] for opt in runs])
+    curves = np.maximum.accumulate(rewards, 1) if kind == "best" else np.cumsum(-rewards, 1)
+    assert_allclose(display.regret, curves.mean(axis=0))
+    assert_allclose(display.error, curves.std(axis=0, ddof=1) / np.sqrt(3))
+    (band,) = display.ax_.collections
+    ends = band.get_paths()[0].vertices[:, 1]
+    assert_allclose(ends.max(), (display.regret + display.error).max())
+    assert_allclose(ends.min(), (display.regret - display.error).min())
+    assert display.name == "GPUCBOptimizer"
+    with pytest.raises(ValueError, match="optimizers must be at least two runs, got 1"):
+        RegretDisplay.from_optimizers(runs[:1])
+    with pytest.raises(ValueError, match="values must be given for 3 runs, got 2"):
+        RegretDisplay.from_optimizers(runs, values=[rewards[0], rewards[1]])
+
+
 def test_runs_are_compared_on_the_same_axes():
     one = RegretDisplay.from_optimizer(tree_search(), optimum=1.0)
     RegretDisplay.from_optimizer(arms_search(), one.ax_, optimum=1.0, name="arms", color="k")

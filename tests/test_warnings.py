@@ -254,7 +254,7 @@ CASES = [
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_a_warning_names_the_line_that_led_to_it(case, tmp_path, monkeypatch):
-    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 15)
+    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 15)
     steps = case(tmp_path)
     category = next(steps)
     with warnings.catch_warnings(record=True) as seen:

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._arms import maximum_cdf
 from skgpb._core._entropy import information
 from skgpb._core._ties import first_of_rows
 
-# Probabilities at which a Gumbel law meets the distribution of the maximum.
-LOWER, MEDIAN, UPPER = 0.25, 0.5, 0.75
-# Standard deviations of an answer up to this one carry no information (decision D-C3).
+# Rounding: standard deviations of an answer up to this one carry no information (decision D-C3).
 STD_TOL = 1e-9
-# Largest share of a variance that an answer explains, also where it has no noise.
+# Rounding: largest share of a variance that an answer explains, also where it has no noise.
 LARGEST_SHARE = 1.0 - 1e-9
 
 
@@ -134,9 +133,10 @@ def gumbel_max_values(
     max_values : ndarray of shape (n_draws,)
         Floored at the largest mean.
     """
-    y_lower, y_median, y_upper = (_quantile(mean, std, p) for p in (LOWER, MEDIAN, UPPER))
-    b = (y_upper - y_lower) / (np.log(-np.log(LOWER)) - np.log(-np.log(UPPER)))
-    a = y_median + b * np.log(-np.log(MEDIAN))
+    lower, median, upper = defaults.GUMBEL_PROBABILITIES
+    y_lower, y_median, y_upper = (_quantile(mean, std, p) for p in (lower, median, upper))
+    b = (y_upper - y_lower) / (np.log(-np.log(lower)) - np.log(-np.log(upper)))
+    a = y_median + b * np.log(-np.log(median))
     draws = a - b * np.log(-np.log(rng.random(n_draws)))
     return np.maximum(draws, mean.max())
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, ndtr
 
-# Below this z the two terms of the improvement cancel; below FAR so do those of its tail.
+# Rounding: below this z the two terms of the improvement cancel; below FAR so do those of its tail.
 NEAR, FAR = -1.0, -1e6
 
 
-# Share of the largest value by which rounding may keep a known value and a threshold apart.
+# Rounding: share of the largest value by which rounding may keep a known value and a threshold
+# apart.
 EQUAL = 1e-12
 
 

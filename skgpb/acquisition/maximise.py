@@ -6,41 +6,47 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, size_of
 from skgpb._core._tree import first_maximum, tie_tolerance
 
-# Starts of a search, calls of the function that it makes at most, its differencing step in sides.
-N_STARTS, N_CALLS, STEP = 4, 100, 1e-4
-# A start is left where its next step promises no more than this share of the largest value or
-# slope at the first look; in the same unit the least bend that steps go by.
+# Accuracy: calls of the function that a search makes at most, and its differencing step in sides.
+N_CALLS, STEP = 100, 1e-4
+# Accuracy: a start is left where its next step promises no more than this share of the largest
+# value or slope at the first look; in the same unit the least bend that steps go by.
 PROMISE, BEND = 1e-10, 1e-3
-# Differences by which a sharp maximum is found, in sides, steps that this takes at most, the
-# longest of them, and the least bend in units of the value; grids that places are rounded to, in
-# sides.
+# Accuracy: differences by which a sharp maximum is found, in sides, steps that this takes at most,
+# the longest of them, and the least bend in units of the value; grids that places are rounded to,
+# in sides.
 WIDE, N_POLISHES, FAR, SHARP = 1e-3, 6, 1e-2, 1e-4
 GRID, COARSE = 2.0**-24, (2.0**-14, 2.0**-18, 2.0**-22)
-# From values at five nodes to the coefficients of the quartic through them; corners of a square.
+# Mathematics: from values at five nodes to the coefficients of the quartic through them; corners of
+# a square.
 NODES = np.arange(-2.0, 3.0)
 QUARTIC = np.linalg.inv(NODES[:, np.newaxis] ** np.arange(5)).T
 CORNERS = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
 
 
 def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Return the indices of at most N_STARTS best points, more than a tenth of a side apart.
+    """Return the indices of a few of the best points, of which no two are close to each other.
 
     Tied points keep their order.
     """
     side = box[:, 1] - box[:, 0]
     left = np.flatnonzero(~np.isnan(values))
-    most = 64 * N_STARTS
+    most = 64 * defaults.N_STARTS
     if len(left) > most:
         # Points that tie with the last of the best ones are as good as that one.
         level = float(np.partition(values[left], -most)[-most])
         left = left[values[left] >= level - tie_tolerance(level, size_of(values))]
     chosen: list[int] = []
-    while len(left) and len(chosen) < N_STARTS:
+    while len(left) and len(chosen) < defaults.N_STARTS:
         chosen.append(int(left[argmax_first(values[left])]))
-        left = left[(np.abs((points[left] - points[chosen[-1]]) / side) > 0.1).any(axis=1)]
+        left = left[
+            (np.abs((points[left] - points[chosen[-1]]) / side) > defaults.START_DISTANCE).any(
+                axis=1
+            )
+        ]
     return np.array(chosen, dtype=np.intp)
 
 

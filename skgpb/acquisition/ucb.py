@@ -16,14 +16,10 @@ from math import log, pi
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import first_of_rows
 
-# Exploration of GP-UCB for each regret that is to be small: beta if the horizon is not known, and
-# the square root of beta in the first round if it is. They were chosen on one half of
-# ``benchmarks.suite`` (decision D-D9).
-WITHOUT_HORIZON = {"cumulative": 2.0, "simple": 4.0}
-AT_FIRST = {"cumulative": 3.0, "simple": 4.0}
-# Numbers drawn at once: 32 MB.
+# Memory: numbers drawn at once: 32 MB.
 DRAWN_AT_ONCE = 2**22
 
 
@@ -74,8 +70,8 @@ def scheduled_beta(t: int, regret: str, horizon: int | None) -> float:
     [16.0, 9.0, 4.0, 1.0, 4.0]
     """
     if horizon is None or t > horizon:
-        return WITHOUT_HORIZON[regret]
-    return (AT_FIRST[regret] * (horizon + 1 - t) / horizon) ** 2
+        return defaults.BETA[regret]
+    return (defaults.FIRST_ROOT_OF_BETA[regret] * (horizon + 1 - t) / horizon) ** 2
 
 
 def own_reduction(std: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.experiments.answers import read_answer
+from skgpb.experiments.judgement import expectation
 from skgpb.experiments.records import Record
-from skgpb.experiments.sides import Side, exact, list_of, number, shown, values_in
+from skgpb.experiments.sides import Side, exact, list_of, number, values_in
 from skgpb.experiments.texts import cleaned, quoted_name, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
@@ -170,14 +171,12 @@ def _date(text: str) -> None:
     Record().write(date=text)
 
 
-def check_surprise(form: Form, expected: list[float] | None) -> None:
-    """Ask once whether an answer far outside the expected range is right."""
-    if expected is None or form.text("sure") == form.text("value"):
+def check_surprise(form: Form, found: dict[str, Any] | None) -> None:
+    """Ask once whether an answer that is probably a slip is right."""
+    if found is None or form.text("sure") == form.text("value"):
         return
-    low, high = (shown(value, 3) for value in expected)
     form.errors["value"] = (
-        f"{form.text('value')}? The expected range is {low} to {high}. If it is right, press the "
-        "button again."
+        f"{form.text('value')}? {expectation(found)} If it is right, press the button again."
     )
     form.typed["sure"] = form.text("value")
     raise Mistyped

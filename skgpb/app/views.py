@@ -14,6 +14,7 @@ from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
+from skgpb.experiments.judgement import expectation
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.sides import Side, in_percent, rounded, shown
@@ -210,6 +211,11 @@ class RunView:
         self.left_out: list[str] = experiment.left_out()
         #: What was corrected or taken back: rows of texts.
         self.changes: list[list[str]] = [in_words(each) for each in experiment.changes()]
+        #: Answers that are probably slips: the number, and what is said.
+        self.questionable: list[tuple[int, str]] = [
+            (each["query"], f"{shown(each['answer'])} is unusual. {expectation(each)}")
+            for each in experiment.questionable()
+        ]
         #: Settings that were measured several times.
         self.replicates: list[Replicates] = [_replicates(each) for each in experiment.replicates()]
         self.pictures: list[Picture] = []

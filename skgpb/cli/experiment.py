@@ -24,6 +24,7 @@ from skgpb.cli.words import count
 from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
+from skgpb.experiments.judgement import expectation
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.sides import in_percent, rounded, shown
@@ -360,19 +361,18 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.failed:
         told = [experiment.fail(arguments.query, at=at, **record)]
     else:
-        expected = None
+        found = None
         with suppress(ValueError):  # the call of tell reports what is wrong
-            expected = experiment.surprise(arguments.answer, arguments.query, at=at)
+            found = experiment.surprise(arguments.answer, arguments.query, at=at)
         told = [
             experiment.tell(
                 arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
             )
         ]
-        if expected is not None:
-            low, high = (shown(value, 3) for value in expected)
+        if found is not None:
             warnings.warn(
-                f"{arguments.answer} is unusual. The expected range is {low} to {high}. The answer "
-                "is saved; `undo` removes it",
+                f"{arguments.answer} is unusual. {expectation(found)} The answer is saved; `undo` "
+                "removes it, `tell --correct` changes it",
                 UserWarning,
                 stacklevel=2,
             )
@@ -530,6 +530,9 @@ def _listed(experiment: Experiment) -> list[str]:
             f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
             f"standard deviation of {shown(each['spread'], 3)}"
         )
+    for each in experiment.questionable():
+        said = f"query {each['query']}: {shown(each['answer'])} is unusual"
+        lines.append(f"{said}. {expectation(each)}")
     return lines
 
 

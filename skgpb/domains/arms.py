@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.domains.candidates import Incumbents, Room, spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
@@ -22,10 +23,6 @@ from skgpb.domains.value_ranges import representatives_within
 from skgpb.utils import check_inside
 
 __all__ = ["Arm"]
-
-# Smallest number of contexts that represent all of them; there are more as long as the rows are at
-# most MOST_ROWS in all.
-N_CONTEXTS, MOST_ROWS = 10, 2_000
 
 
 class Arm(Query):
@@ -489,7 +486,7 @@ class ArmSet:
         n = self.layout.n_context
         if not n:
             return self.rows
-        each = max(N_CONTEXTS, MOST_ROWS // len(self.plain))
+        each = max(defaults.N_CONTEXTS, defaults.MOST_CONTEXT_ROWS // len(self.plain))
         contexts = spread_points(self.context_bounds, each, np.full(n, 0.5))
         return np.concatenate([self.layout.beside(each, self.plain) for each in contexts])
 

@@ -14,13 +14,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import largest_first
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import (
-    GRID_DIMENSIONS,
-    LOCAL_SHARE,
-    N_CENTERS,
-    N_SPREAD,
     Incumbents,
     clipped,
     even_grid,
@@ -34,10 +31,8 @@ from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.utils import check_inside
 
-# One in this number of candidates follows the posterior where settings are separate (D-H49).
-LOCAL_SHARE_OF_SETTINGS = 2
-# Assumption 1 with a = 1; number of points at which the slope is probed, and the step.
-N_PROBES, PROBE_STEP = 16, 1e-4
+# Accuracy: step by which the slope of Assumption 1 with a = 1 is probed, in sides.
+PROBE_STEP = 1e-4
 
 
 class BoxCandidates(ArmSet):
@@ -152,7 +147,7 @@ class BoxCandidates(ArmSet):
         """Return the candidates, and where they move points that fill the box."""
         if not self.adaptive:
             return self.rows.copy()
-        points = self._filling(N_SPREAD, np.full(len(self.bounds), 0.5))
+        points = self._filling(defaults.N_SPREAD, np.full(len(self.bounds), 0.5))
         return np.concatenate([self.rows, self._rows_at(points)])
 
     # -- where they lie ---------------------------------------------------------------------
@@ -238,7 +233,7 @@ class BoxCandidates(ArmSet):
         lower, upper = self.bounds.T
         side = upper - lower
         slopes = [0.0]
-        for x in spread_points(self.bounds, N_PROBES, np.full(len(side), 0.5)):
+        for x in spread_points(self.bounds, defaults.N_SLOPE_PROBES, np.full(len(side), 0.5)):
             for axis in range(len(side)):
                 step = np.zeros(len(side))
                 step[axis] = PROBE_STEP * (
@@ -253,9 +248,9 @@ class BoxCandidates(ArmSet):
         """Number of candidates that follow the posterior."""
         n = self.n_candidates
         if self.space is not None and self.space.discrete:
-            n //= LOCAL_SHARE_OF_SETTINGS
-        elif len(self.bounds) <= GRID_DIMENSIONS:
-            n //= LOCAL_SHARE
+            n //= defaults.LOCAL_SHARE_OF_SETTINGS
+        elif len(self.bounds) <= defaults.GRID_DIMENSIONS:
+            n //= defaults.LOCAL_SHARE
         return min(n, self.n_candidates - len(self._vertices))
 
     @property
@@ -264,7 +259,9 @@ class BoxCandidates(ArmSet):
         if self.space is None or self.space.feasible is None:
             return np.empty((0, len(self.bounds)))
         vertices = self.space.feasible.vertices
-        return vertices if len(vertices) <= self.n_candidates // LOCAL_SHARE else vertices[:0]
+        return (
+            vertices if len(vertices) <= self.n_candidates // defaults.LOCAL_SHARE else vertices[:0]
+        )
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let the local candidates follow the best points; return the rows that moved."""
@@ -285,12 +282,12 @@ class BoxCandidates(ArmSet):
         start = self._next or 0
         moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
         self._next = (start + n_moved) % n_local
-        order = largest_first(values, 2 * N_CENTERS)
+        order = largest_first(values, 2 * defaults.N_CENTERS)
         best = self._possible(clipped(points[order], self.bounds))
         distinct: dict[bytes, np.ndarray] = {}
         for point in best + 0.0:  # adding 0.0 turns -0.0 into 0.0
             distinct.setdefault(point.tobytes(), point)
-        new = centers = np.array(list(distinct.values())[: min(N_CENTERS, n_local)])
+        new = centers = np.array(list(distinct.values())[: min(defaults.N_CENTERS, n_local)])
         if n_moved < n_local:
             places = self.every_place()
             places[moved] = np.nan

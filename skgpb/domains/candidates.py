@@ -9,16 +9,7 @@ from math import ceil
 
 import numpy as np
 
-#: Boxes of up to this many dimensions are represented by a product grid, others by spread points.
-GRID_DIMENSIONS = 3
-#: Most points per axis of such a grid.
-PER_AXIS = 200
-#: Local candidates lie 10^-u sides from their centre, u uniform between these.
-NEAREST, FARTHEST = 3.5, 0.5
-#: One in this number of candidates in a box follows the posterior; number of centers.
-LOCAL_SHARE, N_CENTERS = 4, 5
-#: Regions, or points, that stand for all of a box at least, besides those of a search.
-N_SPREAD = 256
+from skgpb import defaults
 
 
 class Incumbents(ABC):
@@ -81,9 +72,9 @@ def spread_points(bounds: np.ndarray, n: int, shift: np.ndarray) -> np.ndarray:
 def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | None]:
     """About n points of a box, and the shape of their grid where they form one."""
     d = len(box)
-    if d > GRID_DIMENSIONS:
+    if d > defaults.GRID_DIMENSIONS:
         return spread_points(box, n, np.full(d, 0.5)), None
-    per_axis = min(PER_AXIS, max(1, ceil(n ** (1 / d) - 1e-9)))
+    per_axis = min(defaults.GRID_PER_AXIS, max(1, ceil(n ** (1 / d) - 1e-9)))
     if per_axis == 1:
         return box.mean(axis=1)[np.newaxis], (1,) * d
     return even_grid(box, per_axis), (per_axis,) * d
@@ -94,7 +85,7 @@ def points_near(
 ) -> np.ndarray:
     """N points around centers (k, d) in turn, at distances of every order of magnitude."""
     side = bounds[:, 1] - bounds[:, 0]
-    scale = 10.0 ** -rng.uniform(FARTHEST, NEAREST, size=(n, 1))
+    scale = 10.0 ** -rng.uniform(defaults.LOCAL_FARTHEST, defaults.LOCAL_NEAREST, size=(n, 1))
     points = centers[np.arange(n) % len(centers)]
     points = points + side * scale * rng.standard_normal((n, len(bounds)))
     return clipped(points, bounds)

@@ -11,9 +11,9 @@ from skgpb.domains.space import ParameterSpace, SeparateAxis
 
 __all__ = ["Cells"]
 
-# Sizes that differ by less than this share of the box are the same.
+# Rounding: sizes that differ by less than this share of the box are the same.
 SAME_SIZE = 1e-9
-# A size is frequent if at least FEWEST boxes have it; there are at most MOST_SIZES of them.
+# Speed: a size is frequent if at least FEWEST boxes have it; there are at most MOST_SIZES of them.
 FEWEST, MOST_SIZES = 8, 11
 
 

@@ -26,24 +26,26 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.spatial.distance import cdist
 
+from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
 
-# Rounding, in units of the terms of a constraint.
+# Rounding: in units of the terms of a constraint.
 TOLERANCE = 1e-9
-# Points are sieved if at least this share of them is possible; points that are tried at most for
-# each wanted one.
+# Speed: points are sieved if at least this share of them is possible; points that are tried at most
+# for each wanted one.
 FEWEST_SIEVED, MOST_LOOKS = 0.02, 200
-# Steps of hit-and-run for each dimension, chains that find out its shape.
+# Accuracy: steps of hit-and-run for each dimension, chains that find out its shape.
 STEPS_PER_DIMENSION, N_CHAINS = 20, 256
-# Attempts to round a point differently, projections onto violated constraints, whole searches.
+# Limit: attempts to round a point differently, projections onto violated constraints, whole
+# searches.
 N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
-# Up to this number settings are listed rather than searched; seconds for the search of one.
+# Speed: up to this number settings are listed rather than searched; seconds for the search of one.
 MOST_LISTED, SECONDS = 20_000, 10.0
-# Most vertices that are candidates, and most corners at which they are sought.
-MOST_VERTICES, MOST_CORNERS = 64, 20_000
-# Settings from which a first design is chosen; rounds of exchanges.
-N_POOL, N_EXCHANGES = 1024, 20
+# Limit: most corners at which vertices are sought.
+MOST_CORNERS = 20_000
+# Limit: rounds of exchanges by which a first design gets better, if it can.
+N_EXCHANGES = 20
 
 
 class FeasibleSet:
@@ -396,7 +398,7 @@ class FeasibleSet:
         z = z[(z @ G.T <= h + TOLERANCE).all(axis=1)]
         U = inside + z @ free.T
         U = U[np.unique(np.round(U, 7), axis=0, return_index=True)[1]]
-        if len(U) > MOST_VERTICES:
+        if len(U) > defaults.MOST_VERTICES:
             return none
         X, good = self._settled(low + U * (high - low), np.random.default_rng(0))
         X = X[good]
@@ -595,7 +597,7 @@ class FeasibleSet:
 
         rng = np.random.default_rng([seed, 0, 0, 3])
         bounds = self.space.bounds
-        pool = self.sample(N_POOL, rng.random(len(bounds)))
+        pool = self.sample(defaults.N_DESIGN_POOL, rng.random(len(bounds)))
         pool = np.unique(pool, axis=0)
         columns, groups = self.space.columns(pool), self.space.groups
         side = np.ptp(columns, axis=0)

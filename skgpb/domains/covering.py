@@ -23,12 +23,13 @@ import numpy as np
 
 from skgpb._core._covering import Subdivision, largest_cell, overlapping, subtract
 
-# Radii are diameter * 2**-k with k up to this, and centres are multiples of 2**-LEVELS: then
-# every face is a float64 without rounding, and touching faces coincide.
+# Rounding: radii are diameter * 2**-k with k up to this, and centres are multiples of 2**-LEVELS:
+# then every face is a float64 without rounding, and touching faces coincide.
 LEVELS = 40
-# Volumes are products of exact widths, each rounded once: equal ones agree within this factor.
+# Rounding: volumes are products of exact widths, each rounded once: equal ones agree within this
+# factor.
 VOLUME_TIE = 1e-12
-# Clearances from Euclidean balls closer than this are tied.
+# Rounding: clearances from Euclidean balls closer than this are tied.
 CLEARANCE_TIE = 1e-9
 
 

@@ -14,9 +14,7 @@ from scipy.stats import qmc
 
 from skgpb._core._tree import first_maximum
 
-#: Distinct queries that are asked first where nothing is known.
-N_INITIAL = 10
-# Distances in sides that differ by less are the same.
+# Rounding: distances in sides that differ by less are the same.
 SAME = 1e-9
 
 

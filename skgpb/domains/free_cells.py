@@ -6,26 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import (
-    GRID_DIMENSIONS,
-    LOCAL_SHARE,
-    N_CENTERS,
-    Incumbents,
-    Room,
-    points_near,
-    rows_like,
-    spread_points,
-)
+from skgpb.domains.candidates import Incumbents, Room, points_near, rows_like, spread_points
 from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
 from skgpb.domains.first_design import first_points
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.utils import check_inside
-
-# Number of cells that move in a round.
-N_MOVED = 16
 
 
 class FreeCells(ArmSet):
@@ -87,9 +76,9 @@ class FreeCells(ArmSet):
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
         self._rooms = [self._room_for(side) for side in sizes]
-        each = max(n // len(sizes), 2 * N_CENTERS)
-        fills = len(bounds) <= GRID_DIMENSIONS
-        self._n_local = each // (LOCAL_SHARE if fills else 2)
+        each = max(n // len(sizes), 2 * defaults.N_CENTERS)
+        fills = len(bounds) <= defaults.GRID_DIMENSIONS
+        self._n_local = each // (defaults.LOCAL_SHARE if fills else 2)
         self.size_of: np.ndarray = np.repeat(np.arange(len(sizes)), each)
         if space is not None and self._separate and not sizes.any() and space.n_settings <= each:
             # All settings stand for themselves, and none has to move.
@@ -209,12 +198,12 @@ class FreeCells(ArmSet):
     def _move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Let some cells lie at and around ``centers`` (k, d); which rows they are.
 
-        At first all that follow what is known move, and later N_MOVED at a time, in turn. Of the
+        At first all that follow what is known move, and later a few at a time, in turn. Of the
         centers those are taken where no cell of the size lies yet.
         """
         plain = self.plain.copy()
         moved = []
-        each = self._n_local if self._next < 0 else -(-N_MOVED // len(self.sizes))
+        each = self._n_local if self._next < 0 else -(-defaults.N_MOVED_CELLS // len(self.sizes))
         each = min(each, self._n_local)
         turn = (max(self._next, 0) + np.arange(each)) % self._n_local
         self._next = (max(self._next, 0) + each) % self._n_local

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-# Characters of a constraint, parentheses within each other, constraints of a box.
+# Limit: characters of a constraint, parentheses within each other, constraints of a box.
 LONGEST, DEEPEST, MOST_CONSTRAINTS = 1000, 20, 100
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _RELATION = re.compile(r"<=|>=|==|=<|=>|≤|≥|=|<|>")

@@ -12,7 +12,7 @@ from skgpb.domains.space import SAME, ParameterSpace
 from skgpb.domains.value_ranges import ValueRanges, reach
 from skgpb.kernels._boxes import boxes_from_points
 
-# Shapes of cells that agree in this many digits are equal.
+# Rounding: shapes of cells that agree in this many digits are equal.
 DIGITS = 9
 
 

@@ -10,7 +10,7 @@ contribute equally, without randomness.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from contextlib import suppress
 from copy import copy
 from itertools import pairwise
@@ -19,23 +19,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import SAME, ParameterSpace
-from skgpb.domains.value_ranges import DEFAULT_POINTS, capped, points_per_side
+from skgpb.domains.value_ranges import capped, points_per_side
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
 __all__ = ["Cell"]
 
-# Node indices are 64-bit: K^depth must stay below 2^62.
+# Format: node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
-PER_AXIS, IN_ALL = DEFAULT_POINTS
-# Cells that represent a level, in addition to the ones in the middle and in the corners.
-SPREAD_CELLS = 3
-# Largest number of members of a cell of a pool that are compared with its representatives.
-DEVIATION_POINTS = 256
 
 
 class Cell(Query):
@@ -246,10 +242,15 @@ class Partition(ABC):
         parent = self.tree.parent[1:]
         return parent[np.flatnonzero(np.diff(parent, prepend=-1))]
 
-    @property
-    def deepest_expanded(self) -> np.ndarray:
-        """Split nodes at the deepest depth that has any, by index, or the root (D-A5)."""
+    def deepest_expanded(self, left_out: Set[bytes] = frozenset()) -> np.ndarray:
+        """Split nodes at the deepest depth that has any, by index, or the root (D-A5).
+
+        ``left_out`` are boxes [lower, upper], as bytes, of nodes that do not count.
+        """
         nodes = self.expanded
+        if left_out:
+            boxes = np.hstack([self.tree.lower[nodes], self.tree.upper[nodes]]) + 0.0
+            nodes = nodes[[box.tobytes() not in left_out for box in boxes]]
         if not len(nodes):
             return np.zeros(1, dtype=np.intp)
         depth = self.tree.depth[nodes]
@@ -310,8 +311,8 @@ def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> 
             return points_per_side(space)
         return capped(space, points_per_axis(given, d))
     if given is None:
-        s = PER_AXIS
-        while s > 1 and s**d > IN_ALL:
+        s = defaults.CELL_POINTS_PER_AXIS
+        while s > 1 and s**d > defaults.CELL_POINTS:
             s -= 1
         return (s,) * d
     counts = (given,) * d if isinstance(given, Integral) else tuple(given)
@@ -351,7 +352,7 @@ def sample_places(d: int) -> np.ndarray:
     """Return points (n, d) of the unit cube: middle, ends of two diagonals, scattered ones."""
     middle, unit = np.full((1, d), 0.5), np.tile([0.0, 1.0], (d, 1))
     diagonals = np.stack([np.ones(d), np.arange(d) % 2.0])
-    spread = spread_points(unit, SPREAD_CELLS, middle[0])
+    spread = spread_points(unit, defaults.N_SPREAD_CELLS, middle[0])
     return np.concatenate([middle, diagonals, 1.0 - diagonals, spread])
 
 
@@ -622,7 +623,7 @@ class PoolPartition(Partition):
             except ValueError:
                 continue
             members = np.asarray(cell.members)
-            step = -(-len(members) // DEVIATION_POINTS)
+            step = -(-len(members) // defaults.N_DEVIATION_POINTS)
             sample.append((cell.points, self.pool[members[::step]]))
         return sample
 

@@ -26,23 +26,23 @@ from typing import Any
 import numpy as np
 from joblib import hash as joblib_hash
 
+from skgpb import defaults
 from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils import SAME as SAME
 from skgpb.utils import Real, check_bounds, check_unmasked, in_row, shortened
 
-# Infinite ends of a distribution are cut off at this quantile.
-TAIL = 1.0 / 1024
-# Coordinate of a parameter that is not in use.
+# Format: coordinate of a parameter that is not in use.
 NEUTRAL = 0.5
-# So far inside of the coordinates of a value lie those that are looked up; rare integers have few.
+# Rounding: so far inside of the coordinates of a value lie those that are looked up; rare integers
+# have few.
 WITHIN = 1e-12
-# Integers of a distribution, or of a range, that are tabled.
+# Memory: integers of a distribution, or of a range, that are tabled.
 MOST_TABLED = 10_000
-# Coordinates of more values are not told apart.
+# Limit: coordinates of more values are not told apart.
 MOST_VALUES = 2**50
-# Values of a list that messages show.
+# Format: values of a list that messages show.
 MOST_SHOWN = 20
 # What other libraries write as the third entry of a range.
 WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")
@@ -305,8 +305,8 @@ class Quantile(Axis):
         self.low, self.high = float(low), float(high)
 
     def _values(self, u: np.ndarray) -> np.ndarray:
-        smallest = 0.0 if np.isfinite(self.low) else TAIL
-        largest = 1.0 if np.isfinite(self.high) else 1.0 - TAIL
+        smallest = 0.0 if np.isfinite(self.low) else defaults.DISTRIBUTION_TAIL
+        largest = 1.0 if np.isfinite(self.high) else 1.0 - defaults.DISTRIBUTION_TAIL
         values = self.distribution.ppf(np.clip(u, smallest, largest))
         return np.clip(values, self.low, self.high)
 

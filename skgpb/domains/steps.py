@@ -7,15 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, within_rounding
 from skgpb.utils import check_bounds
 
 __all__ = ["Steps"]
 
-# Maximum number of steps; more are taken for a mistake.
+# Limit: maximum number of steps; more are taken for a mistake.
 MOST_STEPS = 10_000
-# Values on a decade of a logarithmic scale, each of three significant digits.
-PER_DECADE = 200
 
 
 class Steps(ListedAxis):
@@ -77,7 +76,7 @@ class Steps(ListedAxis):
 
     def _make_grid(self) -> np.ndarray:
         if self.log:
-            n = math.ceil(PER_DECADE * math.log10(self.high / self.low))
+            n = math.ceil(defaults.STEPS_PER_DECADE * math.log10(self.high / self.low))
             values = np.geomspace(self.low, self.high, min(max(n, 2), MOST_STEPS))
             return np.unique([self.low, *(float(f"{v:.3g}") for v in values[1:-1]), self.high])
         first, step = self.low, self.step

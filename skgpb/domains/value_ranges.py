@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.domains.space import SAME, Axis, ParameterSpace, SeparateAxis
 
-# Default number of points of a cell: per axis, and in all.
-DEFAULT_POINTS = 10, 100
-# Points along each continuous side by which cells of one size are compared.
-FEW = 4
-# Places in the order of multiples of this are spread evenly however many are taken.
+# Mathematics: places in the order of multiples of this are spread evenly however many are taken.
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -74,7 +71,7 @@ def points_per_side(space: ParameterSpace, values: Any = None) -> tuple[int, ...
     Continuous sides then have fewer points, but at least two. ``values`` are the numbers of values
     in the cell, infinite for continuous sides; None stands for the whole box.
     """
-    per_axis, in_all = DEFAULT_POINTS
+    per_axis, in_all = defaults.CELL_POINTS_PER_AXIS, defaults.CELL_POINTS
     for s, t in [
         *((s, in_all) for s in range(per_axis, 1, -1)),
         *((2, t) for t in range(in_all - 1, 1, -1)),
@@ -248,7 +245,8 @@ class Placed:
         in_cell = np.where(values > 0, sides, np.inf)
         self.counts = points_per_side(space, in_cell)
         self._few = tuple(
-            min(n, FEW) if i not in self._separate else n for i, n in enumerate(self.counts)
+            min(n, defaults.N_FEW_POINTS) if i not in self._separate else n
+            for i, n in enumerate(self.counts)
         )
 
     def corners(self, run: tuple[int, ...], place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,7 @@ from skgpb.experiments.judgement import (
     BAND,
     expected,
     outcomes_at,
+    questionable,
     replicates,
     surprise,
     verdict,
@@ -893,12 +894,12 @@ class Experiment(KeptRun):
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
-    ) -> list[float] | None:
-        """Return the range in which an answer was expected, if it is far beyond it.
+    ) -> dict[str, Any] | None:
+        """Return what was expected of an answer that is probably a slip of the pen.
 
-        A forgotten comma makes 645 of 64.5. The range covers all answers so far and the interval
-        that contains this one with 95 % probability. Far means more than twice its width away. None
-        before there are five answers.
+        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer is questioned
+        if it is more probable that one of these was meant, or the opposite sign, than that it is
+        right; and if it is far beyond all others. None before there are five answers.
 
         Parameters
         ----------
@@ -907,15 +908,36 @@ class Experiment(KeptRun):
 
         Returns
         -------
-        expected : [low, high] or None
+        surprise : dict or None
+            ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
+            None.
         """
-        value, *_ = read_answer(answer, None)
+        value, alpha, _ = read_answer(answer, None)
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
-            if not answers or self._has_regions:
+            if not answers or (self._has_regions and at is not None):
                 return None
-            setting = self._setting(at) if at is not None else self._entry_of(query).query.params
-            return surprise(answers, expected(self._optimizer, dict(setting)), value)
+            optimizer = self._optimizer
+            asked = self._entry_of(query).query if at is None else self._setting(at)
+            predict = optimizer.predict if isinstance(asked, dict) else optimizer.predict_query
+            mean, std = (float(x[0]) for x in predict([asked], return_std=True))
+            noise = optimizer.alpha_ if alpha is None else alpha
+            return surprise(answers, mean, sqrt(std**2 + noise), value)
+
+    def questionable(self) -> list[dict[str, Any]]:
+        """Return the answers that are probably slips of the pen, as all others say.
+
+        What is improbable when it is told is said by :meth:`surprise`; later answers may show more.
+        Correct it if it is wrong: it may have been taken for noise.
+
+        Returns
+        -------
+        questionable : list of dicts
+            ``query``, its number; ``answer``; ``expected``, a range [low, high], predicted from all
+            others; and ``meant``, the number that was probably meant, or None.
+        """
+        with self._reading():
+            return questionable(self._optimizer, self._entries)
 
     def _entry_of(self, query: int | None) -> Entry:
         """Return an entry; without a number, the pending one."""

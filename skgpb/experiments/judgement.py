@@ -1,25 +1,36 @@
-"""Assessment of an experiment: when to stop, implausible answers, replicates."""
+"""Assessment of an experiment: when to stop, implausible answers, replicates.
+
+An answer is questioned if a slip of the pen is more probable than that it is right. What is
+expected has Student's distribution around the prediction, whose tails allow for a model that is too
+sure of itself; a slip is a forgotten or displaced decimal point, or the wrong sign, three times in
+a hundred answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import inf, prod, sqrt
+from collections.abc import Mapping, Sequence
+from math import inf, log, prod, sqrt
 from typing import Any
 
 import numpy as np
 
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import Limits, written
+from skgpb.experiments.sides import shown
 from skgpb.optimizers._limits import probability_between
 from skgpb.optimizers._stop import first_where_learned
+from skgpb.surrogate.criticism import leave_one_out
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
 # With fewer answers intervals depend mostly on assumptions of the program.
 FEW = 10
 # Number of answers from which on implausible answers are questioned: those that are outside of the
-# expected range by more than TIMES its width.
+# expected range by more than TIMES its width, and probable slips.
 ENOUGH, TIMES = 5, 2.0
+# By what to multiply what was typed for what was meant, and how often that happens. Where next to
+# nothing is known of the answer none of them is more probable than that it is right.
+SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
 
 
 def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
@@ -57,19 +68,92 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     return {"outcomes": outcomes, "within_limits": within}
 
 
-def surprise(answers: Sequence[float], belief: dict[str, Any], answer: float) -> list[float] | None:
-    """Return the expected range of an answer that is far outside it; else None.
+def surprise(
+    answers: Sequence[float], mean: float, std: float, answer: float
+) -> dict[str, Any] | None:
+    """Return what was expected of an answer that is questioned; else None.
 
-    The range covers all answers so far and the interval that contains this one with 95 %
-    probability, its noise included. Far is more than twice its width away.
+    Parameters
+    ----------
+    answers : sequence of float
+        All others.
+    mean, std : float
+        Prediction of this one from them, noise included.
+    answer : float
+        What was typed.
+
+    Returns
+    -------
+    surprise : dict or None
+        ``expected``, a range [low, high], and ``meant``, what may have been meant, or None. Where a
+        slip is probable the range contains the answer with 95 % probability. Else it covers all
+        other answers as well, and this one is more than twice its width away.
     """
     if len(answers) < ENOUGH:
         return None
-    half = BAND * sqrt(belief["std"] ** 2 + belief["noise"] ** 2)
-    low = min(*answers, belief["mean"] - half)
-    high = max(*answers, belief["mean"] + half)
+    low, high = mean - BAND * std, mean + BAND * std
+    meant = slip(mean, std, answer)
+    if meant is not None:
+        return {"expected": [low, high], "meant": meant}
+    low, high = min(*answers, low), max(*answers, high)
     beyond = max(low - answer, answer - high)
-    return [low, high] if beyond > TIMES * (high - low) else None
+    return {"expected": [low, high], "meant": None} if beyond > TIMES * (high - low) else None
+
+
+def slip(mean: float, std: float, answer: float) -> float | None:
+    """Return what was probably meant by an answer, None if that is what was typed.
+
+    Examples
+    --------
+    >>> from skgpb.experiments.judgement import slip
+    >>> slip(70.0, 5.0, 7.37), slip(70.0, 5.0, 61.0)
+    (73.7, None)
+    """
+    if answer == 0.0 or not std > 0.0:
+        return None
+
+    def log_density(value: float) -> float:
+        """Return that of Student's distribution with three degrees of freedom, but for a factor."""
+        return -2.0 * log(1.0 + ((value - mean) / std) ** 2 / 3.0)
+
+    # The density of what was typed: the slip has stretched that of what was meant.
+    slips = {c: log(p * abs(c)) + log_density(c * answer) for c, p in SLIPS.items()}
+    likely = max(slips, key=lambda c: slips[c])
+    if slips[likely] <= log_density(answer):
+        return None
+    return float(f"{likely * answer:.12g}")
+
+
+def expectation(surprise: Mapping[str, Any]) -> str:
+    """Return what was expected of an answer that is questioned, in a sentence."""
+    low, high = (shown(value, 3) for value in surprise["expected"])
+    meant = surprise["meant"]
+    perhaps = "" if meant is None else f"; perhaps {shown(meant)} was meant"
+    return f"The expected range is {low} to {high}{perhaps}."
+
+
+def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the answers that all others make improbable, as ``Experiment.questionable`` does."""
+    told = sorted((e for e in entries if e.status == "answered"), key=lambda entry: entry.ended)
+    known = [*(entry for entry in entries if entry.status == "given"), *told]
+    answers = [float(entry.answer or 0.0) for entry in known]
+    process, functional = optimizer._gp, optimizer._model.samples.functional
+    if len(known) <= ENOUGH or len(known) != len(functional):
+        return []
+    errors, variances = leave_one_out(process)
+    posterior = process.posterior
+    means = posterior.targets() - errors
+    of_f = np.maximum(variances - posterior.noises(), 0.0) * process.scale**2
+    sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
+    found = []
+    for place, (entry, i) in enumerate(zip(known, functional, strict=True)):
+        noise = optimizer.alpha_ if entry.alpha is None else entry.alpha
+        mean = sign * float(process.offset + process.scale * means[i])
+        others, answer = [*answers[:place], *answers[place + 1 :]], answers[place]
+        said = surprise(others, mean, sqrt(of_f[i] + noise), answer)
+        if said is not None:
+            found.append({"query": entry.number, "answer": answer, **said})
+    return found
 
 
 def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:

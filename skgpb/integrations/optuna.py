@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._install import install_command
 from skgpb.domains.candidates import points_near, spread_points
@@ -44,12 +45,10 @@ except ImportError as _error:
         f"{install_command('optuna')}"
     ) from _error
 
-# Number of search spaces for which learned hyperparameters are kept.
+# Memory: number of search spaces for which learned hyperparameters are kept.
 REMEMBERED = 16
-# Lower bound of the noise variance, in units of the variance of the values.
+# Rounding: lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
-# Candidates that fill the cube, candidates around the best trials, and number of these trials.
-N_EVERYWHERE, N_NEAR, N_CENTERS = 400, 200, 5
 # System attribute of a trial with the values chosen for it, which other workers read.
 CHOSEN = "skgpb:params"
 
@@ -298,7 +297,9 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         key = (study._study_id, repr(search_space), *[other.number for other in known])
         kernel, alpha, center, scale = self._learn(key, space, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
-        arms = self._candidates(space, X[np.argsort(-y, kind="stable")[:N_CENTERS]], sequence)
+        arms = self._candidates(
+            space, X[np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]], sequence
+        )
         for i, name in enumerate(search_space):
             if name in fixed:
                 arms[2:, i] = space.coordinate(name, fixed[name])
@@ -349,8 +350,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     ) -> np.ndarray:
         """Two corners, which make the cube the domain, points everywhere and around centers."""
         rng, bounds = np.random.default_rng(sequence), space.bounds
-        everywhere = spread_points(bounds, N_EVERYWHERE, rng.uniform(size=len(bounds)))
-        near = points_near(bounds, centers, N_NEAR, rng)
+        everywhere = spread_points(
+            bounds, defaults.OPTUNA_EVERYWHERE, rng.uniform(size=len(bounds))
+        )
+        near = points_near(bounds, centers, defaults.OPTUNA_NEAR, rng)
         return np.concatenate([bounds.T, everywhere, near])
 
     @staticmethod

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-#: More points along an axis than this are a mistake: CellIntegral is the limit, at no such cost.
+#: Limit: more points along an axis than this are a mistake: CellIntegral is the limit, at no such
+#: cost.
 MAX_POINTS_PER_AXIS = 10_000
 
 

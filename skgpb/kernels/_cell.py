@@ -39,13 +39,13 @@ from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, PlainEvaluator
 from skgpb.kernels.low_rank import FeatureMap, LowRank
 
-#: Largest number of base evaluations that one covariance between two boxes may take.
+#: Limit: largest number of base evaluations that one covariance between two boxes may take.
 MAX_EVALUATIONS = 10**8
-#: Memory of one block of the generic path, in float64 numbers (64 MB).
+#: Memory: one block of the generic path, in float64 numbers (64 MB).
 BLOCK_SIZE = 2**23
-#: Arrays of the size of a block that base kernels typically hold at once.
+#: Memory: arrays of the size of a block that base kernels typically hold at once.
 BLOCK_COPIES = 4
-#: Points of boxes whose features are found at once.
+#: Memory: points of boxes whose features are found at once.
 FEATURE_POINTS = 2**16
 
 #: Forms of a base whose means over boxes are compiled.

@@ -30,7 +30,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb.kernels._settings import AxisMatern, AxisRBF, starts_of
 
-#: Expansions with more monomials than this are left to the generic path.
+#: Speed: expansions with more monomials than this are left to the generic path.
 MAX_TERMS = 64
 #: Kernels that Gaussian products are made of.
 GAUSSIAN_LEAVES = (RBF, AxisRBF, ConstantKernel, WhiteKernel)

@@ -26,9 +26,9 @@ from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel, Sum, WhiteK
 
 from skgpb.kernels._gaussian_products import GAUSSIAN_LEAVES, expand, log_leaf
 
-#: Coefficients below this share of the whole are left out.
+#: Accuracy: coefficients below this share of the whole are left out.
 LEAST = 1e-18
-#: Series of more terms are left to quadrature.
+#: Speed: series of more terms are left to quadrature.
 MAX_HARMONICS = 4096
 
 

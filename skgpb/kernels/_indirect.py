@@ -22,10 +22,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator
 
-#: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
+#: Accuracy: step of the five-point differences in the logarithm of a hyperparameter: truncation and
 #: rounding are both near 1e-12 of the covariance.
 STEP = 1e-3
-#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
+#: Accuracy: step of the central differences of the model noise in the logarithm of a
+#: hyperparameter.
 NOISE_STEP = 1e-4
 
 

@@ -37,34 +37,24 @@ from scipy.spatial import cKDTree
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
+from skgpb import defaults
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels.evaluator import near, origin_of, relative
 from skgpb.roots import pivoted_cholesky
 from skgpb.utils import box_around
 
-#: Up to this many pairs the operator is exact unless ``n_landmarks`` says otherwise.
-EXACT_PAIRS = 3000
-#: Landmarks for more pairs; fewer where they already reproduce the query kernel to rounding.
-LANDMARKS = 1000
-#: Pairs on which length scales are chosen; lambda always sees all pairs.
-SELECTION_PAIRS = 300
-#: Share of the trace at which a pivoted Cholesky factor stops.
+#: Accuracy: share of the trace at which a pivoted Cholesky factor stops.
 NEGLIGIBLE_TRACE = 1e-12
-#: Largest rank of the factor of the embedding kernel, which only the learning uses.
+#: Accuracy: largest rank of the factor of the embedding kernel, which only the learning uses.
 EMBEDDING_RANK = 500
-#: Share of the trace that this factor may miss.
+#: Accuracy: share of the trace that this factor may miss.
 EMBEDDING_TRACE = 1e-6
-#: A pair that decides its own prediction has 1 - leverage of this size.
+#: Rounding: a pair that decides its own prediction has 1 - leverage of this size.
 SMALLEST_LEVERAGE = 1e-12
-#: Number of remembered sets of coefficients, and size of the largest, in numbers (32 MB).
+#: Memory: number of remembered sets of coefficients, and size of the largest, in numbers (32 MB).
 REMEMBERED_SETS, REMEMBERED = 4, 2**22
-#: Up to this many pairs errors of the operator come from two fixed forms (N, N).
+#: Speed: up to this many pairs errors of the operator come from two fixed forms (N, N).
 FORM_PAIRS = 1500
-#: Bounds of log lambda, and where the search starts.
-LOG_LAMBDA = (np.log(1e-9), np.log(10.0))
-START_LAMBDA = 1e-3
-#: Bounds of the length scales, as multiples of the standard deviation of a column.
-SCALE_BOUNDS = (1e-2, 1e2)
 
 
 def cross(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -119,7 +109,7 @@ def default_query_kernel(A: np.ndarray) -> Kernel:
     spread[constant] = np.maximum(1.0, np.abs(A).max(axis=0))[constant]
     if constant.all():
         return RBF(spread, "fixed")
-    bounds = np.outer(spread, SCALE_BOUNDS)
+    bounds = np.outer(spread, defaults.OPERATOR_LENGTH_LIMITS)
     bounds[constant] = spread[constant, None] * np.array([0.999, 1.001])
     return RBF(0.5 * spread * (1 + constant), bounds)
 
@@ -138,7 +128,7 @@ class ConditionalMeanOperator:
     regularization : float or None
         lambda; None means learned.
     n_landmarks : int or None
-        Rank of the approximation; None means exact up to ``EXACT_PAIRS`` pairs.
+        Rank of the approximation; None means exact up to ``defaults.EXACT_PAIRS`` pairs.
     embedding_kernel : Kernel or None
         Kernel over points in whose norm the learning measures errors.
 
@@ -190,7 +180,7 @@ class ConditionalMeanOperator:
             )
         self.embedding_kernel: Kernel = embedding_kernel or default_embedding_kernel(X)
         self.regularization: float = (
-            START_LAMBDA if regularization is None else float(regularization)
+            defaults.REGULARIZATION if regularization is None else float(regularization)
         )
         if learn_kernel:
             self._learn_kernel(regularization is None)
@@ -215,10 +205,16 @@ class ConditionalMeanOperator:
 
     def _factorise(self, n_landmarks: int | None) -> None:
         N = len(self.X)
-        wanted = (N if N <= EXACT_PAIRS else LANDMARKS) if n_landmarks is None else n_landmarks
+        wanted = (
+            (N if N <= defaults.EXACT_PAIRS else defaults.LANDMARKS)
+            if n_landmarks is None
+            else n_landmarks
+        )
         self.exact: bool = wanted >= N
         self.features, self.pivots = pivoted_gram(
-            self.query_kernel, self.near_A, min(wanted, LANDMARKS) if self.exact else wanted
+            self.query_kernel,
+            self.near_A,
+            min(wanted, defaults.LANDMARKS) if self.exact else wanted,
         )
 
     def _prepare(self) -> None:
@@ -272,14 +268,19 @@ class ConditionalMeanOperator:
         """Minimise the leave-one-out loss over length scales and lambda, on a subset."""
         N = len(self.X)
         rng = np.random.RandomState(0)
-        rows = rng.permutation(N)[:SELECTION_PAIRS] if N > SELECTION_PAIRS else np.arange(N)
+        rows = (
+            rng.permutation(N)[: defaults.SELECTION_PAIRS]
+            if N > defaults.SELECTION_PAIRS
+            else np.arange(N)
+        )
         A, X = self.near_A[rows], near(self.embedding_kernel, self.X)[rows]
         K = cross(self.embedding_kernel, X, X)
         kernel = clone(self.query_kernel)
         bounds = kernel.bounds
         starts = [kernel.theta, np.clip(kernel.theta - np.log(4.0), *bounds.T)]
-        fixed = np.log(self.regularization) if self.regularization > 0 else LOG_LAMBDA[0]
-        extra = [LOG_LAMBDA] if learn_regularization else []
+        limits = limits_of_log_lambda()
+        fixed = np.log(self.regularization) if self.regularization > 0 else limits[0]
+        extra = [limits] if learn_regularization else []
 
         def objective(parameters: np.ndarray) -> tuple[float, np.ndarray]:
             kernel.theta = parameters[: len(bounds)]
@@ -319,7 +320,7 @@ class ConditionalMeanOperator:
             return float((self._residuals(E, UE, np.exp(log_lambda)) ** 2).sum() / N)
 
         if learn:
-            grid = np.linspace(*LOG_LAMBDA, 24)
+            grid = np.linspace(*limits_of_log_lambda(), 24)
             losses = [loss(point) for point in grid]
             i = int(np.argmin(losses))
             low, high = grid[max(0, i - 1)], grid[min(len(grid) - 1, i + 1)]
@@ -512,6 +513,12 @@ def products_slopes(
             squared = 2.0 * (rows @ (x * x) - x @ across[:, a])
             out -= 0.5 * squared * products.precisions_jacobian[k, a]
     return out
+
+
+def limits_of_log_lambda() -> tuple[float, float]:
+    """Return the bounds of the logarithm of the regularisation."""
+    low, high = defaults.REGULARIZATION_LIMITS
+    return float(np.log(low)), float(np.log(high))
 
 
 def golden_section(function: Any, low: float, high: float, n: int = 20) -> float:

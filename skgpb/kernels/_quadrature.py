@@ -15,9 +15,10 @@ import numpy as np
 from scipy.special import erfc
 from sklearn.gaussian_process.kernels import Kernel
 
-#: Standard deviations of a Gaussian that count; less than 1e-16 of the mass lies beyond.
+#: Accuracy: standard deviations of a Gaussian that count; less than 1e-16 of the mass lies beyond.
 REACH = 8.3
-#: Panels and nodes in each of the fine rule that a Gauss rule of a clipped window is made from.
+#: Accuracy: panels and nodes in each of the fine rule that a Gauss rule of a clipped window is made
+#: from.
 FINE_PANELS, FINE_NODES = 24, 12
 
 

@@ -37,7 +37,8 @@ RADIAL_LEAVES = (
     ConstantKernel,
     WhiteKernel,
 )
-#: Numbers of the kinds of functions; of Matern kernels by nu, any other being the general one.
+#: Format: numbers of the kinds of functions; of Matern kernels by nu, any other being the general
+#: one.
 GAUSSIAN, GENERAL_MATERN, RATIONAL_QUADRATIC = 0, 4, 5
 MATERN = {0.5: 1, 1.5: 2, 2.5: 3, np.inf: GAUSSIAN}
 

@@ -19,7 +19,7 @@ from skgpb.kernels.evaluator import origin_of
 from skgpb.roots import nonnegative
 from skgpb.utils import box_around
 
-#: Last column of the row of a point.
+#: Format: last column of the row of a point.
 POINT = -1.0
 
 

@@ -23,9 +23,9 @@ from skgpb.kernels.evaluator import origin_of, relative
 from skgpb.roots import nonnegative
 from skgpb.utils import box_around
 
-#: Numbers in one block of base evaluations (64 MB).
+#: Memory: numbers in one block of base evaluations (64 MB).
 BLOCK_SIZE = 2**23
-#: Numbers in the gradient of the base over the whole support (256 MB).
+#: Memory: numbers in the gradient of the base over the whole support (256 MB).
 GRADIENT_SIZE = 2**25
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.gaussian_process.kernels import Exponentiation, Kernel, Product, Sum, WhiteKernel
 
-#: Number of points in a block; only the diagonal of a block is used.
+#: Memory: number of points in a block; only the diagonal of a block is used.
 DIAGONAL_POINTS = 64
-#: Share of a variance below which a difference is rounding and not white noise.
+#: Rounding: share of a variance below which a difference is rounding and not white noise.
 NOISE_ROUNDING = 1e-13
 
 

@@ -28,7 +28,7 @@ from skgpb.kernels._radial_products import MATERN
 
 __all__ = ["AdditiveMatern"]
 
-# Shorter rows than this are slow.
+# Speed: shorter rows than this are slow.
 FEW = 8
 
 

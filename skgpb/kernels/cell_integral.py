@@ -24,7 +24,7 @@ from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 
 __all__ = ["CellIntegral"]
 
-#: Nodes along each axis of a box over which features are averaged.
+#: Accuracy: nodes along each axis of a box over which features are averaged.
 FEATURE_NODES = 16
 
 

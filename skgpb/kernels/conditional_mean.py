@@ -34,14 +34,14 @@ from skgpb.utils import MOST_QUERIES, check_size
 
 __all__ = ["ConditionalMean"]
 
-#: A compressed Gram matrix comes from a factor of the base kernel that misses at most this share
-#: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
+#: Accuracy: a compressed Gram matrix comes from a factor of the base kernel that misses at most
+#: this share of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
 BASE_TRACE = 1e-13
 MAX_BASE_RANK = 1500
-#: From this number of answers on variances come from a factor of the Gram matrix; its largest
-#: entry left out is this share of the largest.
+#: Speed: from this number of answers on variances come from a factor of the Gram matrix; its
+#: largest entry left out is this share of the largest.
 MANY_QUERIES, FACTOR_ROUNDING = 500, 1e-14
-#: Rows of the support in a block of base evaluations.
+#: Memory: rows of the support in a block of base evaluations.
 BLOCK_ROWS = 2048
 
 

@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels._white import contains_white_noise, noise_of_points
 from skgpb.utils import box_around
 
-#: Domains this many sides away from zero are far: coordinates lose digits when divided by
+#: Rounding: domains this many sides away from zero are far: coordinates lose digits when divided by
 #: length scales before they are subtracted from each other.
 FAR = 1e3
 

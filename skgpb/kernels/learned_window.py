@@ -25,21 +25,19 @@ from scipy.special import log_ndtr, ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
+from skgpb import defaults
 from skgpb.kernels._operator import ConditionalMeanOperator
 from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.evaluator import relative
 from skgpb.kernels.window_mean import WindowMean
 
-# A column counts as constant if its standard deviation is below this fraction of its size.
+# Rounding: a column counts as constant if its standard deviation is below this fraction of its
+# size.
 FLAT = 1e-12
-# Points on a face of their bounding box count as clipped from this number, and this share, on.
-PILED_UP, PILED_SHARE = 3, 0.005
-# Rounds of imputing the clipped values.
+# Accuracy: rounds of imputing the clipped values.
 ROUNDS = 30
-# Smallest standard deviation after clipping, as a share of that before.
+# Rounding: smallest standard deviation after clipping, as a share of that before.
 NARROWEST = 1e-3
-# Queries at which the error of a learned window is looked at.
-N_PROBES = 16
 
 
 class RidgeScatter:
@@ -86,7 +84,7 @@ class RidgeScatter:
         flat = self.spread <= FLAT * np.maximum(1.0, np.abs(X).max(axis=0))
         self.spread = np.where(flat, 1.0, self.spread)
         low, high = X.min(axis=0), X.max(axis=0)
-        least = max(PILED_UP, PILED_SHARE * len(X))
+        least = max(defaults.PILED_UP, defaults.PILED_UP_SHARE * len(X))
         piled = np.array([(low == X).sum(axis=0), (high == X).sum(axis=0)]) >= least
         piled &= ~flat
         self.faces: np.ndarray = np.where(piled, [low, high], [[-np.inf], [np.inf]])
@@ -174,8 +172,8 @@ class RidgeScatter:
         return np.concatenate([centers, widths])
 
     def some_queries(self) -> np.ndarray:
-        """At most ``N_PROBES`` queries (n, q) of the pairs, evenly through their order."""
-        return self._A[:: -(-len(self._A) // N_PROBES)]
+        """A few queries (n, q) of the pairs, evenly through their order."""
+        return self._A[:: -(-len(self._A) // defaults.N_WINDOW_PROBES)]
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (N, d) of every point of the pairs, as learned from the others."""

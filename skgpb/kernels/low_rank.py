@@ -32,13 +32,13 @@ from skgpb.utils import Integral, Real, box_around, check_numbers
 
 __all__ = ["LowRank"]
 
-#: Numbers in one block of base evaluations (32 MB).
+#: Memory: numbers in one block of base evaluations (32 MB).
 BLOCK_SIZE = 2**22
-#: Candidates among which landmarks are looked for at once; all are checked in the end.
+#: Speed: candidates among which landmarks are looked for at once; all are checked in the end.
 FIRST_CANDIDATES = 8192
-#: Candidates that are added where the check finds worse ones.
+#: Speed: candidates that are added where the check finds worse ones.
 MORE_CANDIDATES = 1024
-#: Share of the tolerance that is asked for among the first.
+#: Speed: share of the tolerance that is asked for among the first.
 STRICTER = 0.75
 
 

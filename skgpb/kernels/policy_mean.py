@@ -20,7 +20,7 @@ from skgpb.kernels._white import noise_of_points
 
 __all__ = ["PolicyMean"]
 
-#: Probabilities may miss a sum of one, or zero from below, by this much: rounding.
+#: Rounding: probabilities may miss a sum of one, or zero from below, by this much.
 PROBABILITY_TOLERANCE = 1e-8
 
 

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
+from skgpb import defaults
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, evaluator_of
 from skgpb.utils import check_size
 
 __all__ = ["Tasks"]
 
-#: Variance that a task shares with others, and has for itself, where neither W nor kappa is given.
-SHARED, OWN = 0.9, 0.1
-#: Most tasks, and most functions that they share: the limit is there before anything is made.
+#: Limit: most tasks, and most functions that they share: the limit is there before anything is
+#: made.
 MOST_TASKS = 1_000
 
 
@@ -191,7 +191,7 @@ class Tasks(WrapperKernel):
                     f"W of Tasks must hold finite numbers of shape (n_tasks, rank), ({n}, {rank});"
                     f" got {self.W!r} of shape {W.shape}."
                 )
-        kappa = OWN if self.kappa is None else _numbers(self.kappa)
+        kappa = defaults.TASK_OWN if self.kappa is None else _numbers(self.kappa)
         if np.shape(kappa) not in ((), (n,)) or not (np.isfinite(kappa) & (kappa >= 0.0)).all():
             raise ValueError(
                 f"kappa of Tasks must be a finite number >= 0, or one for each of {n} tasks; got"
@@ -371,7 +371,9 @@ def _first_weights(n: int, rank: int) -> np.ndarray:
     """Weights (n, rank) of tasks that are alike, and whose further functions differ."""
     at = np.pi * np.outer(np.arange(n) + 0.5, np.arange(rank)) / max(1, n)
     W = np.cos(at).round(12)  # zeros are zeros
-    return np.sqrt(SHARED) * W / np.linalg.norm(W, axis=1, keepdims=True) if rank else W
+    return (
+        np.sqrt(defaults.TASK_SHARED) * W / np.linalg.norm(W, axis=1, keepdims=True) if rank else W
+    )
 
 
 def _numbers(values: Any) -> np.ndarray:

@@ -55,15 +55,15 @@ from skgpb.utils import box_around
 
 __all__ = ["WindowMean"]
 
-#: Nodes per axis, and in all, for the mean of a known function over a window.
+#: Accuracy: nodes per axis, and in all, for the mean of a known function over a window.
 MEAN_NODES, MEAN_POINTS = 48, 20_000
-#: Numbers of nodes that are tried, per axis or per panel.
+#: Accuracy: numbers of nodes that are tried, per axis or per panel.
 NODE_COUNTS = (4, 6, 8, 12, 16, 24, 32, 48, 64)
-#: Largest number of points of the tensor rule of one window.
+#: Accuracy: largest number of points of the tensor rule of one window.
 MAX_POINTS = 1024
-#: Largest number of points of the tensor rule of one difference.
+#: Accuracy: largest number of points of the tensor rule of one difference.
 MAX_DIFFERENCES = 40_000
-#: Numbers in one block of evaluations (32 MB).
+#: Memory: numbers in one block of evaluations (32 MB).
 BLOCK_SIZE = 2**22
 
 

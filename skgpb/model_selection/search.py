@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import Seed
@@ -48,25 +49,9 @@ from skgpb.utils import (
 
 __all__ = ["BanditSearchCV"]
 
-# Lower bound of the noise of a score, as a fraction of the standard deviation of all scores.
-LEAST_NOISE = 1e-3
-# After this many successive queries without a new setting, a new one is drawn at random,
-MOST_REPEATS = 20
-# in at most this many attempts.
+# Limit: attempts to draw a new setting at random.
 MOST_DRAWS = 10_000
-# Minimum number of settings from which the common part of folds is estimated.
-ENOUGH = 3
-# The variance over a setting's own folds is averaged with the variance of the better settings, as
-# if the latter had this many degrees of freedom: equal weights for five folds (decision D-H14).
-TYPICAL = 4
-# A failure is at least this share of the largest score below the worst score.
-FAILURE = 0.01
-# The default engine's bonus is two standard deviations: of the tested rules it suffers least if the
-# folds differ more than the best settings.
-BETA = 4.0
-# Scores between two updates of the default engine's hyperparameters.
-RELEARN = 3
-# The default engine scales scores by their standard deviation, however small.
+# Rounding: the default engine scales scores by their standard deviation, however small.
 DEFAULT_ALPHA = 1e-8
 
 
@@ -337,7 +322,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
         if self.optimizer is None:
-            engine = GPUCBOptimizer(alpha=DEFAULT_ALPHA, beta=BETA, relearn=RELEARN)
+            engine = GPUCBOptimizer(
+                alpha=DEFAULT_ALPHA, beta=defaults.SCORE_BETA, relearn=defaults.SCORE_RELEARN
+            )
         else:
             engine = clone(self.optimizer)
         parameters = engine.get_params(deep=False)
@@ -389,7 +376,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         while scores.n_settings < scores.n_iter:
             if self.stop is not None and engine._informed and engine._stops(self.stop):
                 return
-            if repeats < MOST_REPEATS and not scores.stuck:
+            if repeats < defaults.SCORE_REPEATS and not scores.stuck:
                 queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
             else:
                 queries = scores.unknown(rng)
@@ -568,13 +555,15 @@ class Scores:
             return
         spread = folds - folds.mean(axis=0)
         good = finite & (self._mean >= np.median(self._mean[finite]))
-        if finite.sum() >= ENOUGH:
+        if finite.sum() >= defaults.FOLDS_FROM:
             # All settings meet the same folds: what makes a fold easy for the better half of
             # them does not blur their comparison.
             spread -= np.median(spread[:, good], axis=1, keepdims=True)
         known = len(folds) - 1
         variance = (spread**2).sum(axis=0) / known
-        variance = (known * variance + TYPICAL * variance[good].mean()) / (known + TYPICAL)
+        variance = (known * variance + defaults.FOLDS_FREEDOM * variance[good].mean()) / (
+            known + defaults.FOLDS_FREEDOM
+        )
         self._noise = variance / len(folds)
 
     def _report(self, n_new: int) -> None:
@@ -600,7 +589,7 @@ class Scores:
         if not len(finite):
             return
         # Even if all scores are equal, failures have to stand out.
-        worst = finite.min() - max(finite.std(), FAILURE * np.abs(finite).max())
+        worst = finite.min() - max(finite.std(), defaults.SCORE_FAILURE * np.abs(finite).max())
         waiting, self._waiting = self._waiting, []
         self._told = self._told or bool(waiting)
         for query, keys in waiting:
@@ -617,7 +606,9 @@ class Scores:
         if self._noise is None:
             return None
         size = float(np.abs(finite).max()) or 1.0
-        least = (LEAST_NOISE * max(float(finite.std()), LEAST_NOISE * size)) ** 2
+        least = (
+            defaults.SCORE_LEAST_NOISE * max(float(finite.std()), defaults.SCORE_LEAST_NOISE * size)
+        ) ** 2
         settings, counts = np.unique(rows, return_counts=True)
         noise = np.maximum(self._noise[settings], least)
         return float((counts / len(rows)) ** 2 @ noise)

@@ -23,7 +23,7 @@ from skgpb.optimizers._horizon import HORIZON
 from skgpb.optimizers._variation import claim_2, h_max, smoothness_exponent
 from skgpb.utils import MOST_LEAVES, Integral, Interval, StrOptions
 
-# A depth that is an integer up to rounding is that integer.
+# Rounding: a depth that is an integer up to rounding is that integer.
 ROUNDING = 1e-9
 
 #: Constraints of the parameters that only adaptive trees have.

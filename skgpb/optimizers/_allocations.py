@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.optimizers.round import QueryTargetPosterior, Round
-
-# Allocations that rules without additive scores compare: the best one of each joint draw,
-N_DRAWN = 256
-# and the one with the largest mean + factor * spread for each factor.
-FACTORS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 31)])
 
 
 class AllocationPosterior(QueryTargetPosterior):
@@ -36,10 +32,13 @@ class AllocationPosterior(QueryTargetPosterior):
     def __init__(self, rounds: list[Round], table: CostTable) -> None:
         mean = np.concatenate([r.in_units_of_reward(r.mean) for r in rounds])
         std = np.concatenate([r.scale * r.std for r in rounds])
-        drawn = np.concatenate([r.in_units_of_reward(r.draws(N_DRAWN)) for r in rounds], axis=1)
+        drawn = np.concatenate(
+            [r.in_units_of_reward(r.draws(defaults.N_ALLOCATIONS_DRAWN)) for r in rounds], axis=1
+        )
         # A variance relative to the largest deviation, so that both spreads have the same unit.
         relative = std**2 / std.max() if std.max() > 0.0 else std
-        fronts = [mean + FACTORS[:, None] * spread for spread in (std, relative)]
+        factors = np.append(0.0, np.geomspace(1e-3, 1e3, defaults.N_ALLOCATION_WEIGHTS))
+        fronts = [mean + factors[:, None] * spread for spread in (std, relative)]
         self.choices: np.ndarray = np.unique(table.best(np.concatenate([*fronts, drawn])), axis=0)
         self._columns = table.starts[:-1] + self.choices
         self.optimism: np.ndarray = mean + std
@@ -71,7 +70,7 @@ class AllocationPosterior(QueryTargetPosterior):
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws, the same again beyond the first 256."""
-        return self._drawn[np.arange(n_draws) % N_DRAWN]
+        return self._drawn[np.arange(n_draws) % defaults.N_ALLOCATIONS_DRAWN]
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return the same: allocations are played and found."""

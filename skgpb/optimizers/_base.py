@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
@@ -34,6 +35,7 @@ from skgpb.exceptions import (
 )
 from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._failing import FailedEvaluations
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
@@ -43,7 +45,7 @@ from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, Evaluations, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
-from skgpb.optimizers._stop import DELTA, Stop, check_share
+from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
 from skgpb.surrogate.schedule import NEVER, Schedule
@@ -66,7 +68,7 @@ from skgpb.utils import (
     validate_params,
 )
 
-# In the place of when a pending query may be asked again, for one that is not pending.
+# Format: in the place of when a pending query may be asked again, for one that is not pending.
 NOT_PENDING = -1
 
 # The kind of query that an optimizer asks.
@@ -93,6 +95,8 @@ class Record:
         Queries being evaluated (None); failed ones, with the time when they may be asked again.
     failures : list of tuples
         Of each failure the number of answers before it, the query and the reason.
+    failed : FailedEvaluations
+        What these have taught, if a search asks for it.
     times : list of float
         When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
     asked : list of queries
@@ -116,6 +120,7 @@ class Record:
         self.n_told = self.n_fitted = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
+        self.failed = FailedEvaluations()
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
@@ -953,7 +958,7 @@ class BaseBanditOptimizer(
     def _summary(self, last: Any, stop: Any) -> RunSummary:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = self._result(last) if self._informed else None
-        delta = getattr(stop, "delta", DELTA)
+        delta = getattr(stop, "delta", defaults.GAP_DELTA)
         return RunSummary(
             best,
             nan if best is None else self._value_of(best),
@@ -1340,7 +1345,7 @@ class BaseBanditOptimizer(
         check_is_fitted(self, "bounds_")
         self._check_informed()
         best = self.recommend() if self._has_rivals else None
-        return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
+        return self._gap_later(best, defaults.GAP_DELTA if delta is None else delta, by_interval)()
 
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""

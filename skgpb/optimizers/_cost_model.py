@@ -11,8 +11,8 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.utils import check_numbers
 
-#: Parameters that may differ between queries: what stands for None, which is also the least that a
-#: number is above, or 0 for one that may be 0.
+#: Format: parameters that may differ between queries: what stands for None, which is also the least
+#: that a number is above, or 0 for one that may be 0.
 DEFAULTS = {"cost": 1.0, "alpha": 0.0}
 
 

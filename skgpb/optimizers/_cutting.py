@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from skgpb import defaults
 from skgpb._core._tree import Tree
 from skgpb.domains.mixed import deepest_cut, partition_of_box
 from skgpb.domains.partition import (
@@ -20,6 +21,7 @@ from skgpb.domains.partition import (
 )
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
+from skgpb.optimizers._failing import Chances
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
@@ -29,9 +31,6 @@ from skgpb.utils import (
     check_callable_value,
     check_numbers,
 )
-
-# n_representatives=None means at most this many in a pool's cell.
-IN_POOL = 32
 
 #: Constraints of the parameters that say how a domain is cut.
 CUTTING: dict[str, Any] = {
@@ -104,13 +103,13 @@ class Cutting:
         return depth
 
     def depth(self, d: int) -> int:
-        """Resolve ``max_depth``: as given, or ten cuts along every axis, within 64-bit indices."""
+        """Resolve ``max_depth``: as given, or some cuts along every axis, within 64-bit indices."""
         given = self.given_depth()
         if given is not None:
             return given
-        deepest = 10 * d
+        deepest = defaults.CUTS_PER_AXIS * d
         if self.space is not None and self.space.discrete:
-            deepest = deepest_cut(self.space, self.n_children, 10)
+            deepest = deepest_cut(self.space, self.n_children, defaults.CUTS_PER_AXIS)
         return min(deepest, deepest_level(self.n_children))
 
     def partition(self, bounds: np.ndarray, max_depth: int) -> BoxPartition | PoolPartition:
@@ -123,7 +122,7 @@ class Cutting:
                 bounds, self.n_children, counts, at_center, max_depth, self.space
             )
         pool = check_numbers(self.pool, "pool")
-        n = IN_POOL if self.n_representatives is None else self.n_representatives
+        n = defaults.POOL_CELL_POINTS if self.n_representatives is None else self.n_representatives
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n_representatives must be an integer >= 1 for a pool, got {n!r}")
         sizes = {"center": 1, "integral": None}
@@ -178,6 +177,68 @@ def best_divisible(partition: Partition, best_leaf: Callable[[np.ndarray], int])
             "them before asking for more, or increase max_depth"
         )
     return node
+
+
+def leaf_to_ask(
+    partition: Partition,
+    pending: Collection[Any],
+    chances: Chances | None,
+    best_leaf: Callable[[np.ndarray | None], int],
+    split: Callable[[int], Any],
+) -> int:
+    """Return the best leaf that is not being evaluated; where all are, one is split early.
+
+    Where it depends on the cell whether an evaluation fails, cells that have failed give way to
+    their children, and those that hardly ever have an answer are asked only if no others are left.
+
+    Parameters
+    ----------
+    partition : Partition
+        The cells.
+    pending : collection of queries
+        What is being evaluated, or failed lately.
+    chances : Chances or None
+        Where evaluations fail; None while nothing is known of that.
+    best_leaf : callable
+        Takes a mask (n_nodes,) of what is excluded, or None, and returns the best leaf, or -1.
+    split : callable
+        Splits a leaf.
+    """
+    node = -1
+    if chances is not None:
+        for leaf in vain_leaves(partition, chances):
+            split(leaf)
+        node = best_leaf(without_unlikely(partition, partition.asked(pending), chances))
+    if node < 0:
+        node = best_leaf(partition.asked(pending))
+    while node < 0:
+        split(best_divisible(partition, best_leaf))
+        node = best_leaf(partition.asked(pending))
+    return node
+
+
+def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
+    """Boxes [lower, upper] of nodes, shape (n, 2 d)."""
+    tree = partition.tree
+    return np.hstack([tree.lower[nodes], tree.upper[nodes]])
+
+
+def vain_leaves(partition: Partition, chances: Chances) -> list[int]:
+    """Return the leaves that have failed, were never answered, and can be split."""
+    leaves = partition.tree.leaves
+    failed = leaves[chances.among(chances.vain, boxes_of(partition, leaves))]
+    return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
+
+
+def without_unlikely(
+    partition: Partition, excluded: np.ndarray | None, chances: Chances
+) -> np.ndarray:
+    """Exclude the leaves that hardly ever have an answer as well."""
+    tree = partition.tree
+    leaves = tree.leaves
+    marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
+    marked[leaves[chances.unlikely(boxes_of(partition, leaves))]] = 1
+    return marked
 
 
 def tree_arrays(tree: Tree, signed: Callable[[Any], Any]) -> Bunch:

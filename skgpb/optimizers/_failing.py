@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers._limits import Limits
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
 
-# Outcomes that are looked at, the last ones.
-MOST_OUTCOMES = 400
-# A query that succeeds with the chance LIKELY is asked as if it were certain to. The chance is the
-# larger the more of the last LATELY evaluations failed: the model is least right where it is used,
-# at the border to what fails.
-LIKELY, SUREST, LATELY = 0.75, 0.95, 10
-# While others are left none is asked whose chance is less than this share of the rate of success.
-HOPELESS = 0.5
-# No chance is taken for smaller: variances stay above 0.
+# Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3
 
 
@@ -36,25 +30,31 @@ class Chances:
         1 for an answer and 0 for a failure.
     domain : ndarray of shape (m, n_columns)
         Rows of the domain, by which columns are scaled.
-    kernel : Kernel
-        The kernel of f, which knows what distinguishes settings.
+    kernel : Kernel, default=None
+        The kernel of f, which knows what distinguishes settings. None if rows say it themselves.
     """
 
     def __init__(
-        self, asked: np.ndarray, succeeded: np.ndarray, domain: np.ndarray, kernel: Kernel
+        self,
+        asked: np.ndarray,
+        succeeded: np.ndarray,
+        domain: np.ndarray,
+        kernel: Kernel | None = None,
     ) -> None:
         self._columns = kernel.columns if isinstance(kernel, OnSettings) else None
         every = self._distinguished(np.concatenate([asked, domain]))
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
-        scaled = self._scaled(asked[-MOST_OUTCOMES:])
-        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
-        lately = 1.0 - succeeded[-LATELY:].mean()
-        self._likely = min(SUREST, LIKELY + 0.5 * float(lately))
+        scaled = self._scaled(asked[-defaults.MOST_OUTCOMES :])
+        self._model: SuccessModel | None = learned_success(
+            scaled, succeeded[-defaults.MOST_OUTCOMES :]
+        )
+        self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
+        self._likely = min(defaults.SUREST, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
-        answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
-        #: Rows that have failed and were never answered.
-        self.vain = {row.tobytes() for row in never + 0.0} - answered
+        #: Rows that were answered, and rows that have failed and were never answered.
+        self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
+        self.vain = {row.tobytes() for row in never + 0.0} - self.answered
 
     @property
     def known(self) -> bool:
@@ -77,17 +77,98 @@ class Chances:
         """Return which rows hardly ever have an answer, shape (n,)."""
         if self._model is None:
             return np.zeros(len(rows), dtype=bool)
-        return self._model.chance(self._scaled(rows)) < HOPELESS * self._model.rate
+        return self._model.chance(self._scaled(rows)) < defaults.HOPELESS * self._model.rate
+
+    def unlikely(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows are less likely to have an answer than they should be, shape (n,).
+
+        As long as evaluations succeed, that is less than their rate. The more of the last ones
+        failed, the surer a row has to be.
+        """
+        if self._model is None:
+            return np.zeros(len(rows), dtype=bool)
+        least = (1.0 - self._lately) * self._model.rate + self._lately * self._likely
+        return self._model.chance(self._scaled(rows)) < least
 
     def possible(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows may be recommended, shape (n,): those that are as good as certain.
 
         None of them has failed without ever being answered.
         """
-        vain = np.array([row.tobytes() in self.vain for row in rows + 0.0], dtype=bool)
         if self._model is None:
-            return ~vain
-        return ~vain & (self._model.chance(self._scaled(rows)) >= SUREST)
+            return ~self.among(self.vain, rows)
+        sure = self._model.chance(self._scaled(rows)) >= defaults.SUREST
+        return (sure & ~self.among(self.vain, rows)) | self.among(self.answered, rows)
+
+    @staticmethod
+    def among(keys: set[bytes], rows: np.ndarray) -> np.ndarray:
+        """Return which rows are among ``vain`` or ``answered``, shape (n,)."""
+        return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
+
+
+class FailedEvaluations:
+    """What failed evaluations have taught, for a run that knows what rows its queries are."""
+
+    def __init__(self) -> None:
+        # By the numbers of answers and failures.
+        self._known: dict[tuple[int, int], Chances] = {}
+
+    def outcomes(
+        self,
+        record: Any,
+        fitted: np.ndarray,
+        row_of: Callable[[Any], np.ndarray],
+        domain: np.ndarray,
+        kernel: Kernel | None = None,
+        n_failures: int | None = None,
+    ) -> Chances | None:
+        """Return what some first failures have taught, or all; None without any, or answers.
+
+        Parameters
+        ----------
+        record : Record
+            Answers and failures.
+        fitted : ndarray of shape (n, n_columns)
+            Rows of evaluations that were known before the run.
+        row_of : callable
+            Returns the row (n_columns,) of a query.
+        domain : ndarray of shape (m, n_columns)
+            Rows of the domain, by which columns are scaled.
+        kernel : Kernel, default=None
+            The kernel of f, which knows what distinguishes settings.
+        n_failures : int, default=None
+            Number of failures; None for all.
+        """
+        n = len(record.failures) if n_failures is None else n_failures
+        if not n or not record.n_known:
+            return None
+        when = record.n_told, n
+        if when not in self._known:
+            left, asked, succeeded = n, [*fitted], [1.0] * len(fitted)
+            for kind, *rest in record.events:
+                if kind == "tell" or (kind == "fail" and left > 0):
+                    asked.append(row_of(rest[0]))
+                    succeeded.append(float(kind == "tell"))
+                    left -= kind == "fail"
+            chances = Chances(np.array(asked), np.array(succeeded), domain, kernel)
+            # Those of all failures, and those before the last answer, by which candidates move.
+            self._known = dict([*self._known.items(), (when, chances)][-2:])
+        return self._known[when]
+
+
+def outcomes_of_regions(record: Any, bounds: np.ndarray) -> Chances | None:
+    """Return what failures of regions of a box (d, 2) have taught, by their [lower, upper]."""
+    if not record.failures:
+        return None
+    X = record.events[0][1] if record.n_fitted else np.empty((0, len(bounds)))
+    corners = np.tile(bounds.T, 2)
+    return record.failed.outcomes(record, np.hstack([X, X]), lambda query: query.box, corners)
+
+
+def chances_of_regions(record: Any, bounds: np.ndarray) -> Chances | None:
+    """Return where evaluations of regions fail, None as long as nothing is known of that."""
+    found = outcomes_of_regions(record, bounds)
+    return found if found is not None and found.known else None
 
 
 class WeighedPosterior(QueryTargetPosterior):

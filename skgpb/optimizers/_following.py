@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import largest_first
 from skgpb._core._tree import first_maximum
 from skgpb.acquisition.maximise import best_apart
@@ -18,15 +19,6 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 #: What rows of descriptors are worth, of means there, if they were answered or may fail.
 Worth: TypeAlias = Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
-
-# Number of the best targets that the cells of a box follow; standard deviations that are added to
-# the mean to decide which targets may be the best.
-N_FOLLOWED, OPTIMISM = 5, 2.0
-# Number of moves of the candidates in a round, if nothing is kept from the last round.
-N_STEPS = 3
-# Multiplications that moving candidates may take in a round, about a millisecond; and how many move
-# in any case (decision D-D10).
-MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
 
 
 class PosteriorIncumbents(Incumbents):
@@ -59,7 +51,9 @@ class PosteriorIncumbents(Incumbents):
         worth: Worth | None,
     ) -> None:
         self._targets, self._gp, self._apart = targets, gp, apart
-        self.most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
+        self.most = max(
+            defaults.FEWEST_MOVED, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2
+        )
         # Candidates move one set after the other, all to the same places.
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
@@ -164,7 +158,7 @@ def followed(
     if not (queries.follows or targets.follows):
         return queries, targets
     are_one = targets is queries
-    for step in range(N_STEPS):
+    for step in range(defaults.N_FOLLOWING_STEPS):
         of_others = None if step else seen
         incumbents = IncumbentsInContext(targets, gp, optimistic=optimistic, seen=of_others)
         queries = _moved(queries, incumbents, rng)
@@ -180,18 +174,20 @@ def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> Ar
 
 
 def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -> np.ndarray:
-    """Return the places of the best targets, points or centres (k, d), at most N_FOLLOWED.
+    """Return the places of the best targets, points or centres (k, d), at most a few.
 
     With standard deviations ``spread``, targets of large mean alternate with targets of large upper
     bound: cells that follow only means stay on one hill, although another may be higher (decision
     D-H31).
     """
-    ranked = [means] if spread is None else [means, means + OPTIMISM * spread]
-    best = np.column_stack([largest_first(each, 4 * N_FOLLOWED) for each in ranked]).ravel()
+    ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
+    best = np.column_stack(
+        [largest_first(each, 4 * defaults.N_FOLLOWED_TARGETS) for each in ranked]
+    ).ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.layout.of_actions.places(targets.plain[best]):
         distinct.setdefault(place.tobytes(), place)
-    return np.array(list(distinct.values())[:N_FOLLOWED])
+    return np.array(list(distinct.values())[: defaults.N_FOLLOWED_TARGETS])
 
 
 def places_apart(targets: ArmSet, best: Arm, means: np.ndarray, n: int) -> np.ndarray:

@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains.candidates import N_SPREAD
+from skgpb import defaults
 from skgpb.optimizers._stop import Stop
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
 
-# Regions that are refined at each level below those that fill the box.
-BEAM = 16
-# Distinguishes the random stream of a gap from all others of a run.
+# Format: distinguishes the random stream of a gap from all others of a run.
 GAP_STREAM = 0x676170
 
 #: Ends of the intervals of functionals, in the user's sign.
@@ -122,10 +120,10 @@ class Refined(Comparison):
         while front:
             new = [regions.block(each) for each in front]
             blocks += new
-            if len(front) >= N_SPREAD:
+            if len(front) >= defaults.N_SPREAD:
                 mean, std = self._gp.moments(new, std=True)
                 order = np.argsort(-(mean + 3.0 * std), kind="stable")
-                front = [front[i] for i in order[:BEAM]]
+                front = [front[i] for i in order[: defaults.BEAM]]
             front = regions.finer(front, finest)
         return [*blocks, self._best]
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
@@ -28,7 +29,7 @@ from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
-from skgpb.surrogate.likelihood import GROWTH, NOISE, NOISE_SPREAD, Prior, default_prior
+from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
@@ -43,11 +44,6 @@ from skgpb.utils import (
 )
 
 __all__ = ["ModelParameters"]
-
-# Regions that recommend() looks into at each level.
-BEAM = 16
-# Nodes along each continuous side of a cell of settings, where its mean has no closed form.
-NODES_OF_SETTINGS = 8
 
 
 @dataclass(eq=False, repr=False)
@@ -146,7 +142,11 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         "guarantee": [Guarantee, None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
-        "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
+        "relearn": [
+            StrOptions({"growing", "doubling"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -553,7 +553,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _usual_noise(self) -> tuple[float, float]:
         """Median of the noise variance as a share of that of the answers, and its spread."""
-        return NOISE, NOISE_SPREAD
+        return defaults.NOISE, defaults.NOISE_SPREAD
 
     # -- predicting -------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from skgpb._core import _knapsack
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.utils import Real, check_numbers
 
-# Costs that differ by less than this share of the budget are equal: 0.1 + 0.2 does not exceed 0.3.
+# Rounding: costs that differ by less than this share of the budget are equal: 0.1 + 0.2 does not
+# exceed 0.3.
 COST_TOLERANCE = 1e-9
 
 

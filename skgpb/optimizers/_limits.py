@@ -9,16 +9,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtr
 
+from skgpb import defaults
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import Real, check_reward
 
 #: Descriptor rows, or blocks of them, as a process takes them.
 Blocks = np.ndarray | list[np.ndarray]
-# What is recommended keeps all limits with this probability, as far as anything does.
-SURE = 0.95
-# Nothing is asked that keeps them with less, while others are left; no probability is taken for
-# smaller than LEAST: variances stay above 0.
-HOPELESS, LEAST = 0.05, 1e-9
+# Rounding: no probability is taken for smaller: variances stay above 0.
+LEAST = 1e-9
 
 
 def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
@@ -121,11 +119,11 @@ class Limits:
     def hopeless(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows hardly keep all limits while others may, shape (n,)."""
         hold = self.hold(rows)
-        return hold < min(HOPELESS, 0.5 * hold.max(initial=0.0))
+        return hold < min(defaults.HOPELESS_OF_LIMITS, 0.5 * hold.max(initial=0.0))
 
     def possible(self, rows: Blocks) -> np.ndarray:
         """Return which rows may be recommended, shape (n,)."""
-        return self.hold(rows) >= SURE
+        return self.hold(rows) >= defaults.SURE_OF_LIMITS
 
     def base(self, known: GaussianProcess) -> float | None:
         """Return the largest mean of an answered query that keeps all limits; None for none.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, levelled, size_of
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import spread_points
@@ -23,12 +24,8 @@ Sides = float | Sequence[float] | np.ndarray | Mapping[str, float]
 #: Means and deviations of the averages over points (S, d) of several cells.
 Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
 
-# Places that are compared before the best are improved; places per block, to save memory.
-N_PLACES, AT_A_TIME = 512, 32
-# Runs of values that places are improved for, and how often their neighbours are tried.
-N_RUNS, SWEEPS = 4, 3
-# Neighbouring runs along one side that are tried.
-N_BESIDE = 32
+# Memory: places per block, to save memory.
+AT_A_TIME = 32
 
 
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
@@ -123,9 +120,11 @@ def best_placed(
 
     corner = lower.copy()
     if len(free):
-        around = seen[-N_PLACES:] - 0.5 * sides
+        around = seen[-defaults.N_PLACES :] - 0.5 * sides
         places = np.clip(around[:, free], *room.T)
-        places = np.concatenate([spread_points(room, N_PLACES, np.full(len(free), 0.5)), places])
+        places = np.concatenate(
+            [spread_points(room, defaults.N_PLACES, np.full(len(free), 0.5)), places]
+        )
         values = value(places)
         # Ties are relative to the variation of the averages, not to their absolute size.
         low, unit = values.min(), size_of(values - values.min())
@@ -148,7 +147,7 @@ def _values(moments: Moments, cells: list[np.ndarray], caution: float) -> np.nda
 
 def beside_of(start: int, n: int) -> list[int]:
     """Other starts of n, those next to one and some of the rest."""
-    others = {*range(start - 2, start + 3), *range(0, n, -(-n // N_BESIDE))}
+    others = {*range(start - 2, start + 3), *range(0, n, -(-n // defaults.N_BESIDE))}
     return sorted(other for other in others if 0 <= other < n and other != start)
 
 
@@ -161,22 +160,24 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
 
     # Runs of values that are looked at: all, or some and those that were observed.
     sizes = [range(n) for n in starts]
-    if np.prod(starts, dtype=float) <= N_PLACES:
+    if np.prod(starts, dtype=float) <= defaults.N_PLACES:
         runs = list(product(*sizes))
     else:
         box = np.column_stack([np.zeros(len(starts)), starts])
-        runs = list(map(tuple, spread_points(box, N_PLACES, np.full(len(starts), 0.5)).astype(int)))
-    each = max(4, N_PLACES // len(runs)) if len(free) else 1
+        runs = list(
+            map(tuple, spread_points(box, defaults.N_PLACES, np.full(len(starts), 0.5)).astype(int))
+        )
+    each = max(4, defaults.N_PLACES // len(runs)) if len(free) else 1
     places = spread_points(room, each, np.full(len(free), 0.5)) if len(free) else np.empty((1, 0))
     known = dict.fromkeys(runs, places)
-    for run, place in placed.around(seen[-N_PLACES:]):
+    for run, place in placed.around(seen[-defaults.N_PLACES :]):
         known[run] = np.concatenate([known.get(run, places), place[None]])
     values = {run: value(run, some) for run, some in known.items()}
     low = min(found.min() for found in values.values())
     values = {run: found - low for run, found in values.items()}
     unit = size_of(np.concatenate(list(values.values())))
     tops = levelled(np.array([found.max() for found in values.values()]))
-    order = [list(values)[i] for i in np.argsort(-tops, kind="stable")[:N_RUNS]]
+    order = [list(values)[i] for i in np.argsort(-tops, kind="stable")[: defaults.N_RUNS]]
 
     def polished(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
         """Return the best place for a run, starting from the best one evaluated."""
@@ -193,7 +194,7 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
         there, height = polished(other, known[other], values[other])
         if exceeds(height, top, unit):
             run, place, top = other, there, height
-    for _ in range(SWEEPS):
+    for _ in range(defaults.N_SWEEPS):
         beside = [
             (*run[:i], j, *run[i + 1 :]) for i, n in enumerate(starts) for j in beside_of(run[i], n)
         ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from math import log, sqrt
 from typing import Any, ClassVar, overload
 
@@ -10,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
 from skgpb.domains.query import Region
@@ -18,6 +21,7 @@ from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, Q
+from skgpb.optimizers._failing import Chances, outcomes_of_regions
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import BETA
@@ -27,11 +31,10 @@ from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
-# Regions that recommend() looks into at each level.
-BEAM = 16
-# Largest rounding error of tracked values, in units of the process.
+# Rounding: largest rounding error of tracked values, in units of the process.
 ROUNDING = 1e-5
-# Nodes along each continuous side of a cell of settings, where its mean has no closed form.
+# Accuracy: nodes along each continuous side of a cell of settings, where its mean has no closed
+# form.
 NODES_OF_SETTINGS = 8
 
 #: Constraints of the parameters that say what a region answers, and how optimistic a search is.
@@ -191,21 +194,26 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
 
     def _best_supported(self, finest: int, caution: float) -> Q:
         """Return the best region by the posterior, of all that are no finer than that."""
-        front = self._in_question(self.domain_.front(finest), caution)
-        return best_supported(
-            self._gp, self.domain_.copy(), front, finest, caution, self._model.unit_of_means
-        )
+        domain, outcomes = self.domain_.copy(), outcomes_of_regions(self._record, self.bounds_)
+        front, possible = self.domain_.front(finest), None
+        if outcomes is not None:
+            among = partial(possible_regions, outcomes, domain)
+            which = np.flatnonzero(among(front))
+            if len(which):
+                front, possible = [front[i] for i in which.tolist()], among
+        front, unit = self._in_question(front, caution), self._model.unit_of_means
+        return best_supported(self._gp, domain, front, finest, caution, unit, possible)
 
     def _in_question(self, front: list[Any], caution: float) -> list[Any]:
-        """Return the part of the front that may be among the BEAM best by the tracked values."""
+        """Return the part of the front that may be among the best by the tracked values."""
         slots, posterior = self._slots_of(front), self._gp.posterior
         tracked = slots >= 0
-        if tracked.sum() <= BEAM:
+        if tracked.sum() <= defaults.BEAM:
             return front
         value = np.full(len(front), np.inf)
         known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
         value[tracked] = known[slots[tracked]]
-        level = np.partition(value[tracked], -BEAM)[-BEAM] - ROUNDING
+        level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
         return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
     # -- how far it is from the best ----------------------------------------------------------
@@ -220,10 +228,21 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
         )
 
 
+def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.ndarray:
+    """Return which regions may be recommended, because they are likely to have an answer."""
+    return outcomes.possible(np.array([domain.query(each).box for each in regions]))
+
+
 def best_supported(
-    gp: GaussianProcess, regions: Any, front: list[Any], finest: int, caution: float, unit: float
+    gp: GaussianProcess,
+    regions: Any,
+    front: list[Any],
+    finest: int,
+    caution: float,
+    unit: float,
+    possible: Callable[[list[Any]], np.ndarray] | None = None,
 ) -> Any:
-    """Descend from regions to finer ones inside, from the BEAM best of each level.
+    """Descend from regions to finer ones inside, from the best of each level.
 
     Parameters
     ----------
@@ -239,6 +258,8 @@ def best_supported(
         Number of standard deviations that are taken off a mean.
     unit : float
         Size of the values that rounding errors are proportional to, see ``exceeds``.
+    possible : callable, default=None
+        Returns which of some regions may be recommended; None stands for all.
 
     Returns
     -------
@@ -249,8 +270,10 @@ def best_supported(
     while front:
         mean, std = gp.moments([regions.block(each) for each in front], std=True)
         value = levelled((mean - gp.offset - caution * std) / gp.scale)
+        if possible is not None:
+            value = np.where(possible(front), value, -np.inf)
         order = np.argsort(-value, kind="stable")
         if best is None or exceeds(value[order[0]], top, unit):
             best, top = front[order[0]], value[order[0]]
-        front = regions.finer([front[i] for i in order[:BEAM]], finest)
+        front = regions.finer([front[i] for i in order[: defaults.BEAM]], finest)
     return regions.query(best)

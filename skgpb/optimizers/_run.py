@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
@@ -22,15 +23,13 @@ from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
 
-# run() ends when its first evaluations fail, so many in a row: the queries are not the cause.
-MOST_FAILURES = 10
-# Seconds between two looks whether another run has told an answer.
+# Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
 #: An event of the log of a run: its kind, and what the kind says.
 Event = tuple[Any, ...]
 # Kinds of events that answer a query.
 ANSWERED = ("tell", "fail", "rows")
-# scikit-learn's largest levels are of this order.
+# Limit: scikit-learn's largest levels are of this order.
 MOST_VERBOSE = 100
 
 
@@ -302,7 +301,7 @@ class EvaluationLoop:
                         break
                     self._evaluate()
                 self._tell_answers()
-                if self._in_a_row >= MOST_FAILURES and self._failed == self._done:
+                if self._in_a_row >= defaults.MOST_FAILURES and self._failed == self._done:
                     raise RuntimeError(
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
                         f"{self._record.failures[-1][2]}; on_error='raise' shows where"

@@ -11,19 +11,10 @@ from __future__ import annotations
 from math import floor, log, pi
 from typing import Any
 
+from skgpb import defaults
 from skgpb.utils import Real, check_size
 
 __all__ = ["Stop"]
-
-# Probability with which a gap may be larger than it is said to be, unless one is named.
-DELTA = 0.05
-
-# Growth of the number of answers from one check to the next.
-GROWTH = 1.1
-# Answers before the first check where hyperparameters are learned, in up to two dimensions.
-FIRST_WHERE_LEARNED = 30
-# Share of delta that the posterior may spend; the rest is for the draws that estimate it.
-OF_THE_POSTERIOR = 0.8
 
 
 def check_share(value: Any, name: str) -> float:
@@ -36,7 +27,7 @@ def check_share(value: Any, name: str) -> float:
 
 def first_where_learned(n_dims: int) -> int:
     """Answers before the first check where hyperparameters are learned (decision D-G12)."""
-    return FIRST_WHERE_LEARNED * max(1, n_dims - 1)
+    return defaults.FIRST_STOP * max(1, n_dims - 1)
 
 
 class Stop:
@@ -95,7 +86,7 @@ class Stop:
     def __init__(
         self,
         epsilon: float,
-        delta: float = DELTA,
+        delta: float = 0.05,
         *,
         min_answers: int | None = None,
         bound: str = "draws",
@@ -135,12 +126,12 @@ class Stop:
         if n < (self.min_answers or (first_where_learned(n_dims) if learned else 1)):
             return None
         # Checks are counted by what was told, so that a run that is resumed makes the same ones.
-        check = floor(log(n) / log(GROWTH))
-        if n > 1 and check == floor(log(n - 1) / log(GROWTH)):
+        check = floor(log(n) / log(defaults.STOP_GROWTH))
+        if n > 1 and check == floor(log(n - 1) / log(defaults.STOP_GROWTH)):
             return None
         share = 6.0 / (pi * (check + 1)) ** 2  # these sum to one over all checks
-        of_draws = (1.0 - OF_THE_POSTERIOR) * self.delta * share
-        return OF_THE_POSTERIOR * self.delta, of_draws
+        of_draws = (1.0 - defaults.POSTERIOR_SHARE) * self.delta * share
+        return defaults.POSTERIOR_SHARE * self.delta, of_draws
 
     def __repr__(self) -> str:
         return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, bound={self.bound!r})"

@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator
 
 from skgpb._warnings import warn
 
-# Number of data sets whose last score is remembered: one for each split of a cross-validation.
+# Memory: number of data sets whose last score is remembered: one for each split of a
+# cross-validation.
 REMEMBERED = 64
 
 _last: OrderedDict[str, tuple[float, dict[str, str]]] = OrderedDict()

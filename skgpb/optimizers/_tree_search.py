@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Variation
 from skgpb._warnings import warn
@@ -27,11 +28,12 @@ from skgpb.locks import locked
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
-    best_divisible,
     check_diameter,
     given_diameter,
+    leaf_to_ask,
     tree_arrays,
 )
+from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
@@ -45,9 +47,7 @@ from skgpb.utils import Integral, StrOptions
 
 __all__ = ["PartitionSearch"]
 
-# A difference counts as positive from this many of its standard deviations on.
-Z_SIGNIFICANT = 2.0
-# Averages over more rows of a pool than this go by features, see LowRank.
+# Speed: averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
 
 
@@ -147,13 +147,10 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Return the leaf of largest index that is not excluded, -1 if there is none."""
 
     def _leaf_to_ask(self) -> int:
-        """Return the best leaf that is not being evaluated; where all are, one is split early."""
-        pending = self._record.pending
-        node = self._best_leaf(self.domain_.asked(pending) if pending else None)
-        while node < 0:
-            self._expand(best_divisible(self.domain_, self._best_leaf))
-            node = self._best_leaf(self.domain_.asked(pending))
-        return node
+        """Return the best leaf that is not being evaluated and is likely to have an answer."""
+        record = self._record
+        chances = chances_of_regions(record, self.bounds_)
+        return leaf_to_ask(self.domain_, record.pending, chances, self._best_leaf, self._expand)
 
     def _expand(self, node: int) -> int:
         """Split a leaf; the number of its first child."""
@@ -219,7 +216,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _best(self) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
-        nodes = self.domain_.deepest_expanded
+        outcomes = outcomes_of_regions(self._record, self.bounds_)
+        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))
@@ -247,7 +245,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         blocks = [domain.rows_of_box(box) for box in boxes[inside]]
         mean, cov = self._gp.moments(blocks, cov=True)
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
-        if (mean - mean[0] > Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
+        if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
                 f"max_depth={self._own.max_depth} limits recommendations to a grid of cells, and a "
                 "cell shifted by half a side from the best one is better: recommend(side=...) "

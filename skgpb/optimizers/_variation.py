@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import rows_of_points
 from skgpb.domains.partition import BoxPartition, PoolPartition, sample_cells
@@ -30,16 +31,12 @@ from skgpb.roots import nonnegative
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import MOST_CHILDREN, check_size
 
-# The constants of Claim 2 that the paper does not give (decision D-B3).
-C2 = C3 = 1.0
-# Points all over a cell at which f is compared with the answer to it (decision D-B11).
-SPREAD = 32
-# Along an axis of [-1, 1]: its ends and its middle, points spread evenly, and points as dense as
-# they are near the ends, to find the right place in the last of many periods.
+# Accuracy: along an axis of [-1, 1], its ends and its middle, points spread evenly, and points as
+# dense as they are near the ends, to find the right place in the last of many periods.
 EVEN = spread_points(np.array([[-1.0, 1.0]]), 36, np.zeros(1))[:, 0]
 NEAR = 1.0 - 10.0 ** -np.linspace(0.3, 2.5, 10)
 LINE = np.concatenate([[-1.0, 0.0, 1.0], EVEN, NEAR, -NEAR])
-# Step of the numerical exponent, in units of the sides of the domain.
+# Accuracy: step of the numerical exponent, in units of the sides of the domain.
 STEP = 1e-4
 
 
@@ -107,6 +104,7 @@ def variation_bound(
 def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) -> np.ndarray:
     """V_h of Claim 2 as printed, from g_h within cells of depth h = 0, 1, ... (decision D-B10)."""
     h = np.arange(len(g))
+    C2, C3 = defaults.CLAIM2_CONSTANTS
     inside = 2.0 * log(1.0 / failure_probability) + C2 + 2.0 * np.log((h + 1) ** 2 * pi**2 / 6.0)
     # log(1 / g) is -inf for g = inf only; a process that does not vary at all has V = 0.
     inside += h * log(n_children) - 4.0 * d * np.log(np.where(g > 0, g, 1.0))
@@ -200,7 +198,9 @@ def largest_within(deviations: Callable[[np.ndarray], np.ndarray], d: int) -> fl
     alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
     corners = np.stack([np.zeros(d), np.ones(d), -np.ones(d), alternate, -alternate])
     cube, axis = np.tile([-1.0, 1.0], (d, 1)), np.arange(d)
-    points = np.concatenate([corners, spread_points(cube, SPREAD, np.zeros(d))])
+    points = np.concatenate(
+        [corners, spread_points(cube, defaults.N_VARIATION_POINTS, np.zeros(d))]
+    )
     values = deviations(points)
     for _ in range(2):
         best = points[int(np.argmax(values))]

@@ -15,7 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.utils import MOST_JOBS, Integral, check_size
 
-# Seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than this.
+# Speed: seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than
+# this.
 POLL = 0.5
 
 # Said where an objective fails because it does not take a query.

@@ -142,7 +142,7 @@ class MaxValueSearch(NamedQueries):
         """Largest prior standard deviation of f, the unit in which information is computed."""
         return float(np.sqrt(self._gp.kernel.base.diag(self.targets_.points).max())) or 1.0
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _scores(self, round: Round) -> np.ndarray:
         values = self.acquisition(round)
         silent = round.once("silent", lambda: not values.max() > TIE_TOLERANCE)
         if silent and self._record.n_told:

@@ -185,7 +185,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
 
     def _best_by_rule(self) -> IndirectCell:
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
-        round = self.posterior()
+        round = self._expected_round()
         unit = min(1.0, 1.0 / float(round.cost.max()))
         return self._available()[argmax_first(self._values(round), unit)]
 
@@ -208,6 +208,10 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         places = np.array([cell.center for cell in cells])
         number = farthest(places, np.reshape(others, (-1, len(tree.root))), tree.root)
         return None if number is None else cells[number]
+
+    @property
+    def _settings(self) -> np.ndarray:
+        return np.array([cell.a for cell in self._available()])
 
     def _available(self) -> list[IndirectCell]:
         """Return the available cells."""

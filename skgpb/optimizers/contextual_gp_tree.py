@@ -51,6 +51,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
+from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -67,6 +68,9 @@ from skgpb.utils import (
 )
 
 __all__ = ["ContextualGPTreeOptimizer"]
+
+# Mathematics: taken off values in units of the prior, so that these come after all others.
+LAST = 1e6
 
 
 class Score(NamedTuple):
@@ -257,7 +261,15 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _best_in(self, context: np.ndarray) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
-        return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
+        means, outcomes = means / self._gp.scale, outcomes_of_regions(self._record, self.bounds_)
+        if outcomes is not None:
+            possible = outcomes.possible(self._boxes(nodes, context))
+            means = np.where(possible, means, means - LAST)
+        return self.domain_.played(self._first_best(nodes, means), context)
+
+    def _boxes(self, nodes: list[int], context: np.ndarray) -> np.ndarray:
+        """Boxes [lower, upper] of cells that are played in a context."""
+        return np.array([self.domain_.played(node, context).box for node in nodes])
 
     def _result(self, last: ContextCell) -> ContextCell:
         return self.recommend(context=in_coordinates(last.context))
@@ -326,6 +338,11 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 depth = self._tree.node(parent)[0]
                 index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
             index[i] += self._delta[self._tree.node(node)[0]]
+        chances = chances_of_regions(self._record, self.bounds_)
+        if chances is not None:
+            # Asked after all others: they hardly ever have an answer.
+            unlikely = chances.unlikely(self._boxes(nodes, context))
+            index[unlikely], upper[unlikely] = index[unlikely] - LAST, upper[unlikely] - LAST
         rows = np.column_stack([index, upper, std]).tolist()
         return {node: Score(*row) for node, row in zip(nodes, rows, strict=True)}
 

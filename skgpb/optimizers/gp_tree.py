@@ -33,7 +33,8 @@ from skgpb.domains.query import PointsQuery
 from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
-from skgpb.optimizers._cutting import Cutting, best_divisible
+from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
+from skgpb.optimizers._failing import chances_of_regions
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -139,9 +140,14 @@ class GPTreeOptimizer(PartitionSearch):
         self._follow_horizon(t)
         beta = self._beta(t)
         pending = {self.domain_.node_of(query) for query in self._record.pending}
-        excluded: set[int] = set()
         leaves = self._tree.n_leaves
         expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
+        excluded: set[int] = set()
+        chances = chances_of_regions(self._record, self.bounds_)
+        if chances is not None:
+            for leaf in vain_leaves(self.domain_, chances):
+                self._refine(leaf, expected)
+            excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
         while True:
             posterior = expected.posterior
             node = self._best_within(posterior, self._mask(excluded))

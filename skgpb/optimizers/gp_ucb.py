@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from skgpb import defaults
 from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.guarantee import DEFAULT_GUARANTEE
@@ -26,19 +27,8 @@ from skgpb.utils import Integral, Interval, StrOptions
 
 __all__ = ["GPUCBOptimizer"]
 
-# Last share of a horizon in which queries are chosen by the knowledge gradient, for a small simple
-# regret. It was chosen on one half of ``benchmarks.suite`` (decision D-D9).
-BY_GAIN = 0.2
-# beta where sides have separate values, as a multiple of that of numbers: what is known of one
-# setting says less of the others (decision D-H49).
-OF_SETTINGS = 3.0
-# An answer is known exactly if the deviation is less than KNOWN of the range of the means, and two
-# settings are one if no side differs by more than SAME of its length (decision D-H40).
-SAME, REL_STD_TOL = 1e-6, 1e-3
+# Limit: times that a bonus is doubled until it asks for something unknown.
 MOST_DOUBLINGS = 40
-# For a small simple regret one query in so many is the one farthest from all others, by the number
-# of sides of the box, until all are nearer than NEAR of a side (decision D-D9).
-EXPLORATION_PERIOD, NEAR = {1: 3, 2: 5}, 0.01
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -119,7 +109,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             return posterior.log_rise()
         distances = self._distances(posterior)
         if distances is not None:
-            return np.log(np.maximum(distances, SAME))
+            return np.log(np.maximum(distances, defaults.SAME_SETTING))
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
         return posterior.mean + bonus
@@ -135,7 +125,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
         learned = self._own.kernel is None
         if learned and self._space is not None and self._space.discrete:
-            beta *= OF_SETTINGS
+            beta *= defaults.SETTINGS_BETA_FACTOR
         if learned and self.regret == "simple" and self.domain_.is_discretization:
             return self._beyond_known(beta, posterior)
         return beta
@@ -152,7 +142,10 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """
         mean, std = posterior.mean, posterior.std
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
-        known, near = std < REL_STD_TOL * np.ptp(mean), SAME * np.ptp(arms, axis=0)
+        known, near = (
+            std < defaults.KNOWN_DEVIATION * np.ptp(mean),
+            defaults.SAME_SETTING * np.ptp(arms, axis=0),
+        )
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
             if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
@@ -163,7 +156,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
         if self.beta is not None or self.regret != "simple" or self._own.kernel is not None:
             return None
-        every = EXPLORATION_PERIOD.get(len(self.bounds_))
+        every = defaults.EXPLORATION_PERIOD.get(len(self.bounds_))
         if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
             return None
         noisy = self._model.diagnosis.noise == "some"
@@ -173,7 +166,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
-        return distances if distances.max() > NEAR else None
+        return distances if distances.max() > defaults.EXPLORATION_DISTANCE else None
 
     def _is_log_in_round(self, round: Round) -> bool:
         return self._is_last(round) or self._distances(round) is not None
@@ -182,7 +175,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """Return whether the knowledge gradient chooses."""
         if self.beta is not None or self.regret != "simple" or self.horizon is None:
             return False
-        last = self.horizon * (1.0 - BY_GAIN) < round.t <= self.horizon
+        last = self.horizon * (1.0 - defaults.GAIN_SHARE) < round.t <= self.horizon
         return last and round.n_targets <= FULL_BY_DEFAULT
 
     @locked

@@ -28,6 +28,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, tied
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
@@ -40,6 +41,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
+from skgpb.optimizers._failing import chances_of_regions
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -63,9 +65,7 @@ from skgpb.utils import (
 
 __all__ = ["GPZoomingOptimizer"]
 
-# Maximum number of balls before the first evaluation.
-HEAD_START = 1000
-# Maximum number of boxes of an uncovered region; it grows exponentially with d.
+# Limit: maximum number of boxes of an uncovered region; it grows exponentially with d.
 MAX_EFFORT = 100_000
 
 
@@ -212,6 +212,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         beta = self._beta(t)
         if not self._record.pending:
             self._refine(t, beta)
+        unlikely = self._without_failing()
         posterior = self._model.expected(map(self.domain_.block_of, self._record.pending)).posterior
         pending = {query.index for query in self._record.pending}
         if len(pending - {-1}) == len(self.domain_):
@@ -221,12 +222,28 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             posterior = self._model.expected(
                 map(self.domain_.block_of, self._record.pending)
             ).posterior
+        if len(pending | unlikely) < len(self.domain_):
+            pending |= unlikely
         ball = self._best_ball(posterior, beta, self._variation, pending)
         if self._should_shrink(ball, posterior, beta):
             # It ought to be smaller, not better known, once there is room or pending answers
             # are there: until then the best centre, as if the centres were all there is.
             ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
         return self.domain_.ball(ball)
+
+    def _without_failing(self) -> set[int]:
+        """Shrink balls that have failed, and return those that hardly ever have an answer."""
+        chances = chances_of_regions(self._record, self.bounds_)
+        if chances is None:
+            return set()
+        failed = chances.among(chances.vain, self._boxes())
+        for ball in np.flatnonzero(failed & (self.domain_.depth < self.max_depth_)).tolist():
+            self._shrink(ball)
+        return set(np.flatnonzero(chances.unlikely(self._boxes())).tolist())
+
+    def _boxes(self) -> np.ndarray:
+        """Boxes [lower, upper] of all balls."""
+        return np.array([self.domain_.ball(i).box for i in range(len(self.domain_))])
 
     def _refine(self, t: int, beta: float) -> None:
         """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
@@ -414,9 +431,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Return whether another ball may be needed before evaluation t.
 
         Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
-        pointed to, so all but HEAD_START of them become available in step with the evaluations.
+        pointed to, so all but the first of them become available in step with the evaluations.
         """
-        head = min(HEAD_START, self.max_active)
+        head = min(defaults.HEAD_START, self.max_active)
         share = head + (self.max_active - head) * min(1.0, t / self._horizon.n)
         if self.domain_.covering.effort > MAX_EFFORT:
             if not self._exhausted:

@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._warnings import warn
 from skgpb.domains import Cell
@@ -34,12 +35,6 @@ from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.utils import StrOptions, check_one_each, is_sequence
 
 __all__ = ["GPOOOptimizer"]
-
-# expansion="posterior" splits at most SPLITS_PER_ROUND cells after one reward. It splits cells that
-# were not asked only while the tree has fewer than MANY_LEAVES leaves. From then on only leaves
-# that may be the best follow the posterior (D-A12).
-SPLITS_PER_ROUND = 256
-MANY_LEAVES = 3072
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -251,7 +246,7 @@ class GPOOOptimizer(PartitionSearch):
         """Apply line 6 to every leaf: split what the posterior knows well enough by now."""
         posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
         room = self._room
-        splits = min(SPLITS_PER_ROUND, room)
+        splits = min(defaults.SPLITS_PER_ROUND, room)
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._delta, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
@@ -277,4 +272,4 @@ class GPOOOptimizer(PartitionSearch):
     @property
     def _room(self) -> int:
         """Number of cells that may be split before they are asked."""
-        return (MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)
+        return (defaults.MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

@@ -64,7 +64,7 @@ from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
 __all__ = ["IDSOptimizer"]
 
-# Variances of at most this share of the largest one are rounding errors.
+# Rounding: variances of at most this share of the largest one are rounding errors.
 ROUNDING = 1e-14
 
 

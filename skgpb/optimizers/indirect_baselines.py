@@ -23,6 +23,7 @@ from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb._typing import PerRound
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
@@ -32,7 +33,7 @@ from skgpb.locks import locked
 from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import ArmPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
+from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
 from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
@@ -53,10 +54,6 @@ __all__ = [
     "IndirectPIOptimizer",
     "IndirectUCBOptimizer",
 ]
-
-# Improvement that the probability of improvement asks for, in standard deviations of the answers:
-# with none the rule stays where it is.
-MARGIN = 0.01
 
 
 @dataclass(eq=False, repr=False)
@@ -181,7 +178,7 @@ class IndirectBaseline(IndirectSearch):
         if not self._record.n_told:
             return
         answers = self._with_learned_noise()
-        enough = self._record.n_told >= FIRST_LEARNING
+        enough = self._record.n_told >= defaults.FIRST_LEARNING
         answers.optimizer = self._answer_optimizer if enough else None
         answers.n_restarts_optimizer = self.n_restarts_optimizer
         center, scale = 0.0, 1.0
@@ -264,7 +261,7 @@ class IndirectPIOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
-        threshold = posterior.once("incumbent", self._incumbent) + MARGIN
+        threshold = posterior.once("incumbent", self._incumbent) + defaults.IMPROVEMENT_MARGIN
         return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
 
 
@@ -318,7 +315,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
             beta = check_callable_value(beta, posterior.t, "beta")
         return posterior.mean + sqrt(beta) * posterior.std
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _scores(self, round: Round) -> np.ndarray:
         return self.acquisition(round)
 
 
@@ -367,5 +364,5 @@ class IndirectMESOptimizer(IndirectBaseline):
         mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
         return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _scores(self, round: Round) -> np.ndarray:
         return self.acquisition(round) / round.cost

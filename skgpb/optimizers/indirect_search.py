@@ -25,17 +25,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import exceeds, size_of, tied
 from skgpb._typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
-from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
+from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import check_unnamed, query_at
@@ -48,8 +49,8 @@ from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.surrogate.criticism import FEWEST_LEARNED, leave_one_out
-from skgpb.surrogate.exactness import EXACT
+from skgpb.surrogate.criticism import leave_one_out
+from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model, ModelOptions
@@ -72,15 +73,6 @@ from skgpb.utils import (
 )
 
 __all__ = ["IndirectParameters", "IndirectSearch"]
-
-# Points that a recommendation is compared with.
-N_RIVALS = 256
-# A query is asked again, up to MOST_ANSWERS times in all, if its answers lie SURPRISING standard
-# deviations above their prediction from all others. The last N_COMPARED queries are compared.
-SURPRISING, MOST_ANSWERS, N_COMPARED = 2.0, 4, 100
-# Largest distance of neighbours in an initial design on the line, in standard deviations of the
-# blur, and the most queries that are asked for its sake.
-SPACING, MOST_INITIAL = 2.0, 25
 
 
 # The kind of indirect query that an optimizer asks.
@@ -408,7 +400,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
         """Return the size of an initial design, if none is given and one is needed."""
-        return N_INITIAL
+        return defaults.N_INITIAL
 
     def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         return self._rows_tried([*self._record.told_queries(), *queries])
@@ -420,6 +412,29 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         """The posterior after the answers to pending queries, their values as expected."""
         blocks = [self.domain_.block_of(query) for query in pending]
         return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
+
+    @property
+    def _settings(self) -> np.ndarray:
+        return self.domain_.A
+
+    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
+        record, A = self._record, self.domain_.A
+        return record.failed.outcomes(
+            record, A[:0], lambda query: query.a, A, n_failures=n_failures
+        )
+
+    def _given_chances(self, round: Round, chances: Chances) -> Round:
+        # On average an answer takes 1 / p evaluations. A target cannot fail.
+        cost = round.cost / chances.of(self._settings)
+        return Round(round._known, round.query_noise, cost, round.t, round._make_rng)
+
+    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
+        # Scores do not know of the chances.
+        return chances.unlikely(settings)
+
+    @property
+    def _possible(self) -> None:
+        return None
 
     # -- telling ----------------------------------------------------------------------------
 
@@ -466,7 +481,7 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         """Points of the largest upper bounds, and the one that is recommended."""
         gp, n = self._gp, len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
-        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[: defaults.N_RIVALS]
         return Rivals(
             gp.copy(), self.targets_.rows[some], self._functionals_at(np.atleast_2d(best))
         )
@@ -602,11 +617,16 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             return queries.arm(slot)
 
         usual, differ = self._noises_of([queries.arm(slot)]), callable(self._own.alpha)
+        lowest = values[np.isfinite(values)].min()
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
-            return self._values(round.at(gp, rows, noises, queries.costs_of(A)))
+            chances, costs = self._chances(), queries.costs_of(A)
+            if chances is None:
+                return self._values(round.at(gp, rows, noises, costs))
+            found = self._values(round.at(gp, rows, noises, costs / chances.of(A)), A)
+            return np.where(np.isfinite(found), found, lowest)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
@@ -631,14 +651,14 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     def _usual_n_initial(self, kernel: Kernel) -> int:
         A = self.domain_.A
         if not isinstance(kernel, WindowMean) or len(self.bounds_) > 1 or A.shape[1] > 1:
-            return N_INITIAL
+            return defaults.N_INITIAL
         center, scale = kernel.rows_of_queries(A).T
         blur = float(scale.min())
         if kernel.window == "uniform":
             blur /= np.sqrt(3.0)
         # Narrower peaks than the blur are not seen; one as narrow raises few answers.
-        needed = np.ceil(np.ptp(center) / (SPACING * blur)) if blur > 0.0 else 0
-        return int(np.clip(needed, N_INITIAL, MOST_INITIAL))
+        needed = np.ceil(np.ptp(center) / (defaults.BLUR_SPACING * blur)) if blur > 0.0 else 0
+        return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
     def _doubted(self) -> list[int]:
         return super()._doubted() or self._surprising()
@@ -652,20 +672,24 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         """
         model, gp, n_fitted = self._model, self._gp, self._record.n_fitted
         n_judged = self._schedule.learned_at - n_fitted
-        if model.prior is None or model.options.noise is not None or n_judged < FEWEST_LEARNED:
+        if (
+            model.prior is None
+            or model.options.noise is not None
+            or n_judged < defaults.FIRST_CHECK_LEARNED
+        ):
             return []
-        if model.own_noise or model.noise <= EXACT or self._cost_model.differ:
+        if model.own_noise or model.noise <= exact_noise() or self._cost_model.differ:
             return []
-        first = max(0, len(gp.observed) - N_COMPARED)
+        first = max(0, len(gp.observed) - defaults.N_COMPARED)
         errors, variances = leave_one_out(gp, first)
         above = errors / np.sqrt(variances)
-        above[gp.posterior.counts()[first:] >= MOST_ANSWERS] = -np.inf
-        if above.max(initial=-np.inf) <= SURPRISING:
+        above[gp.posterior.counts()[first:] >= defaults.MOST_ANSWERS] = -np.inf
+        if above.max(initial=-np.inf) <= defaults.SURPRISING:
             return []
         # A later answer may be an outlier, which is decided when hyperparameters are learned.
         judged = np.array(model.samples.functional[n_fitted:][:n_judged])
         for i in np.argsort(-above, kind="stable"):
-            if above[i] <= SURPRISING:
+            if above[i] <= defaults.SURPRISING:
                 break
             same = judged == first + i
             if same.any():  # otherwise it is a value given to fit, or not judged

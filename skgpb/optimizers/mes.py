@@ -30,9 +30,6 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 __all__ = ["MESOptimizer"]
 
-# Samples of the largest value of a target.
-N_MAX_VALUES = 100
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MESOptimizer(Search):
@@ -125,7 +122,7 @@ class MESOptimizer(Search):
         super()._begin_checks(d)
 
 
-def largest_target_information(posterior: Round, n_draws: int = N_MAX_VALUES) -> np.ndarray:
+def largest_target_information(posterior: Round, n_draws: int = 100) -> np.ndarray:
     """Return the linear part of the information about the largest value of a target.
 
     Parameters

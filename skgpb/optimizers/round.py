@@ -24,11 +24,12 @@ from skgpb.utils import check_draws
 
 __all__ = ["Round"]
 
-# covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
+# Memory: covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
 FULL_BY_DEFAULT = 5_000
-# covariance="full" is refused beyond (3.2 GB).
+# Memory: covariance="full" is refused beyond (3.2 GB).
 FULL_AT_MOST = 20_000
-# Arms that could add no more than this share to a weighted sum, all together, are left out.
+# Rounding: arms that could add no more than this share to a weighted sum, all together, are left
+# out.
 NEGLIGIBLE_REDUCTION = 1e-14
 
 Value = TypeVar("Value")

@@ -36,12 +36,12 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds, Costs, Points, RecommendMethod
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, in_coordinates
 from skgpb.exceptions import AllPendingError
@@ -71,7 +71,7 @@ from skgpb.optimizers._following import Worth
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._limits import HOPELESS, Limits, Measured, checked_limits, checked_outcomes
+from skgpb.optimizers._limits import Limits, Measured, checked_limits, checked_outcomes
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posterior_cache import PosteriorCache
@@ -79,8 +79,6 @@ from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.model import Model
-from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
-from skgpb.surrogate.tasks import NOISE_SPREAD
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -94,7 +92,8 @@ from skgpb.utils import (
 
 __all__ = ["Search"]
 
-# Above the best that is known by less than this, in units of the prior, a score is worth nothing.
+# Rounding: above the best that is known by less than this, in units of the prior, a score is worth
+# nothing.
 MIN_ACQUISITION = 1e-300
 # Rules that recommend one of the queries that were answered.
 ANSWERED = {"best_observed": best_observed, "shrinkage": best_shrunken}
@@ -115,8 +114,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     ``_targets_are_queries``, and what queries are worth in :meth:`acquisition`.
     """
 
-    _taught: dict[tuple[int, int], Chances]
-
     _query_type: ClassVar[type[Query]] = Arm
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
@@ -133,8 +130,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     _is_log_acquisition: ClassVar[bool] = False
     #: Whether the rule is to find the best, whatever the answers on the way are worth.
     _finds_best: ClassVar[bool] = False
-    #: Whether rows of queries say where evaluations fail.
-    _learns_failures: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -222,18 +217,34 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Return the number of the round, and what makes its random generator."""
         return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
 
-    def _values(self, round: Round) -> np.ndarray:
+    def _values(self, round: Round, settings: np.ndarray | None = None) -> np.ndarray:
+        """Return the score of each query per unit cost, -inf if it hardly ever has an answer.
+
+        ``settings`` are rows that distinguish the queries, by default those of ``_settings``.
+        """
+        values, chances, limits = self._scores(round), self._chances(), self._limits_pending()
+        if limits is not None:
+            values = np.where(limits.hopeless(self.domain_.rows), -inf, values)
+        if chances is None:
+            return values
+        rows = self._settings if settings is None else settings
+        return np.where(self._ruled_out(chances, rows), -inf, values)
+
+    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
+        """Return which queries are asked only if no others are left, shape (n,)."""
+        return chances.hopeless(settings)
+
+    def _scores(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
         values = checked_scores(
             self.acquisition(round),
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        values = np.where(self._has_a_chance(self.domain_.rows), values, -inf)
-        chances = self._chances()
-        if self._cost_model is None and (chances is None or not self._is_log_in_round(round)):
+        is_log = self._is_log_in_round(round)
+        if self._cost_model is None and (self._chances() is None or not is_log):
             return values
-        if not self._is_log_in_round(round):
+        if not is_log:
             if self._cost_model is None or not self._cost_model.differ:
                 return values
             values = self._log_acquisition(values, round)
@@ -252,12 +263,20 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _expected_round(self) -> Round:
         """Return the posterior as the rule looks at it: queries may be of no use."""
         round, chances, limits = self.posterior(), self._chances(), self._limits_pending()
-        rows = self.domain_.rows, self.targets_.rows
         if limits is not None:
+            rows = self.domain_.rows, self.targets_.rows
             round = with_limits(round, limits, rows, self._gp)
-        if chances is not None:
-            round = with_failures(round, chances, rows, self._worst())
-        return round
+        return round if chances is None else self._given_chances(round, chances)
+
+    @property
+    def _settings(self) -> np.ndarray:
+        """Rows that distinguish the queries of a round, shape (n_queries, n_columns)."""
+        return self.domain_.rows
+
+    def _given_chances(self, round: Round, chances: Chances) -> Round:
+        """Return the round of queries that may have no answer."""
+        rows = self.domain_.rows, self.targets_.rows
+        return with_failures(round, chances, rows, self._worst())
 
     def _worst(self) -> float:
         """The worst answer so far, in units of the process."""
@@ -274,7 +293,9 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
                 hold = limits.of(rows)
-                above = (hold >= HOPELESS) & (means > (inf if best is None else best))
+                above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
+                    means > (inf if best is None else best)
+                )
                 base = np.where(above, best or 0.0, low)
                 means = base + hold * (means - base)
             if chances is not None and not answered:
@@ -299,23 +320,16 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _outcomes(self, n_failures: int | None = None) -> Chances | None:
         """Return what some first failures have taught, or all; None without any, or answers."""
         record = self._record
-        n = len(record.failures) if n_failures is None else n_failures
-        if not n or not record.n_known or not self._learns_failures:
+        if not record.failures:
             return None
-        when = record.n_told, n
-        if when not in self._taught:
-            left, fitted = n, self._gp.observed.rows[: record.n_fitted]
-            asked, succeeded = [*fitted], [1.0] * len(fitted)
-            for kind, *rest in record.events:
-                if kind == "tell" or (kind == "fail" and left > 0):
-                    asked.append(self.domain_.block_of(rest[0]).mean(axis=0))
-                    succeeded.append(float(kind == "tell"))
-                    left -= kind == "fail"
-            corners = self.domain_.layout.rows_of(self.bounds_.T)
-            chances = Chances(np.array(asked), np.array(succeeded), corners, self._gp.kernel)
-            # Those of all failures, and those before the last answer, by which candidates move.
-            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
-        return self._taught[when]
+        return record.failed.outcomes(
+            record,
+            self._gp.observed.rows[: record.n_fitted],
+            lambda query: self.domain_.block_of(query).mean(axis=0),
+            self.domain_.layout.rows_of(self.bounds_.T),
+            self._gp.kernel,
+            n_failures,
+        )
 
     def _best_by_rule(self) -> Any:
         round = self._expected_round()
@@ -477,7 +491,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return N_INITIAL if self._own.kernel is None else 0
+        return defaults.N_INITIAL if self._own.kernel is None else 0
 
     def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -528,7 +542,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
             known = best_expected(self.domain_, self._model, self._kept())
             if known is not None:
                 return known
-        rows, possible = self.targets_.rows, self._possible()
+        rows, possible = self.targets_.rows, self._possible
         if limits is not None and not (possible is None or possible(rows).any()):
             return self.targets_.arm(argmax_first(limits.hold(rows)))
         return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
@@ -538,8 +552,9 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         limits = self._limits()
         return None if limits is None else limits.possible
 
+    @property
     def _possible(self) -> Possible | None:
-        """Which rows may be recommended; None stands for all."""
+        """Which rows of targets may be recommended; None stands for all."""
         outcomes, limits = self._outcomes(), self._limits()
         every = [each.possible for each in (outcomes, limits) if each is not None]
         return (lambda rows: np.all([each(rows) for each in every], axis=0)) if every else None
@@ -563,8 +578,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        means = (mean - offset) / scale
-        means, possible = means_of_possible(targets, means, self._possible())
+        means, possible = means_of_possible(targets, (mean - offset) / scale, self._possible)
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -666,8 +680,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     def _track(self, tracked: PosteriorCache) -> None:
         """Begin with these queries and targets."""
         self._spent = 0.0
-        # What failures have taught, by the numbers of answers and failures.
-        self._taught = {}
         self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
@@ -969,8 +981,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_initial: int | None = None
     limits: Mapping[str, tuple[float | None, float | None]] | None = None
 
-    _learns_failures = True
-
     _parameter_constraints = {
         "arms": "no_validation",
         "queries": "no_validation",
@@ -1213,7 +1223,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._feedback.default_prior()
 
     def _usual_noise(self) -> tuple[float, float]:
-        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
+        return (
+            (defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD)
+            if self._feedback.n_tasks
+            else super()._usual_noise()
+        )
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.

@@ -42,11 +42,12 @@ from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
-    best_divisible,
     check_diameter,
     given_diameter,
+    leaf_to_ask,
     tree_arrays,
 )
+from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
@@ -161,11 +162,9 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _choose(self) -> Cell:
         """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
-        node = self._best_leaf(self.domain_.asked(self._record.pending))
-        while node < 0:
-            self.domain_.split(best_divisible(self.domain_, self._best_leaf))
-            node = self._best_leaf(self.domain_.asked(self._record.pending))
-        return self.domain_.cell(node)
+        domain, pending = self.domain_, self._record.pending
+        chances = chances_of_regions(self._record, self.bounds_)
+        return domain.cell(leaf_to_ask(domain, pending, chances, self._best_leaf, domain.split))
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         t = self._record.n_told + 1 + len(self._record.pending)
@@ -191,7 +190,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
         self._close_round(query, reward, *before, expand)
 
     def _best(self) -> Cell:
-        nodes = self.domain_.deepest_expanded
+        outcomes = outcomes_of_regions(self._record, self.bounds_)
+        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
         means = [self._mean_of_node(node) for node in nodes.tolist()]
         return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
 

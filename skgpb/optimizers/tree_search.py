@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb._core._ties import tied
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
@@ -24,9 +25,6 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_draws
 
 __all__ = ["Leaves", "TreeSearch"]
-
-# Most cells that are split after one answer.
-SPLITS_PER_ROUND = 256
 
 
 class Leaves:
@@ -217,7 +215,9 @@ class TreeSearch(PartitionSearch):
                 f"{f'{marked.dtype} of shape {marked.shape}' if marked.ndim else marked}"
             )
         nodes = self._tree.leaves[marked].tolist()
-        nodes = [each for each in nodes if self.domain_.splittable(each)][:SPLITS_PER_ROUND]
+        nodes = [each for each in nodes if self.domain_.splittable(each)][
+            : defaults.SPLITS_PER_ROUND
+        ]
         if nodes:
             self._expand_all(nodes)
         self._close_round(query, reward, *self._model.in_units(mean, var), node in nodes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -34,8 +36,9 @@ LINES = ["-", "--", "-.", ":"]
 class RegretDisplay:
     """Regret, or best answer so far, of a run after each round.
 
-    Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs. Where the
-    optimum is not known ``kind="best"`` shows how far a run has come without it.
+    Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs, and
+    :meth:`from_optimizers` for the mean of runs with different seeds. Where the optimum is not
+    known ``kind="best"`` shows how far a run has come without it.
 
     Parameters
     ----------
@@ -52,6 +55,8 @@ class RegretDisplay:
         Name of the run, for the legend.
     answers : ndarray of shape (n_rounds,), default=None
         Answers, drawn as dots; None for no dots.
+    error : ndarray of shape (n_rounds,), default=None
+        Standard error of the curve, drawn as a band around it; None for no band.
     value_name : str, default=None
         Name of the rewards, for labels.
 
@@ -81,6 +86,7 @@ class RegretDisplay:
     estimated: bool = False
     name: str | None = None
     answers: np.ndarray | None = None
+    error: np.ndarray | None = None
     value_name: str | None = None
 
     @classmethod
@@ -126,41 +132,76 @@ class RegretDisplay:
         -------
         display : RegretDisplay
         """
-        check_is_fitted(optimizer, "bounds_")
-        check_is_single(optimizer)
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
-        rewards = of_truth(optimizer.history_)["reward"]
-        if not len(rewards):
-            raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
-        if values is not None:
-            values = check_numbers(values, "values", ensure_2d=False)
-            if values.shape != rewards.shape:
-                raise ValueError(
-                    f"values must hold one number for each of {len(rewards)} rounds, got an array "
-                    f"of shape {values.shape}"
-                )
-            rewards = values
-        estimated = optimum is None and kind != "best"
-        if estimated:
-            optimum = _estimated_optimum(optimizer)
-        goal: Any = None if optimum is None else check_real(optimum, "optimum")
-        sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
-        if kind == "best":
-            regret = sign * np.maximum.accumulate(sign * rewards)
-        else:
-            function = instant_regret if kind == "instant" else cumulative_regret
-            regret = function(sign * goal, sign * rewards)
-        if kind == "average":
-            regret = regret / np.arange(1, len(regret) + 1)
+        curve = _curve(optimizer, optimum, values, kind)
         name = type(optimizer).__name__ if name is None else name
         display = cls(
-            regret=regret,
+            regret=curve.regret,
             kind=kind,
-            optimum=goal,
-            estimated=estimated,
+            optimum=curve.optimum,
+            estimated=curve.estimated,
             name=name,
-            answers=rewards if kind == "best" else None,
+            answers=curve.rewards if kind == "best" else None,
+            value_name=value_name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_optimizers(
+        cls,
+        optimizers: Sequence[Any],
+        ax: Any = None,
+        *,
+        optimum: float | None = None,
+        values: Sequence[Any] | None = None,
+        kind: str = "cumulative",
+        name: str | None = None,
+        value_name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the mean regret of several runs, with a band of one standard error of the mean.
+
+        Parameters
+        ----------
+        optimizers : sequence of BaseBanditOptimizer
+            Runs of the same function, at least two, as with different seeds. Rounds that not every
+            run has are left out.
+        ax, optimum, kind, value_name, **kwargs
+            As in :meth:`from_optimizer`. Without ``optimum`` each run has its own estimate.
+        values : sequence of array-like, default=None
+            For each run what :meth:`from_optimizer` takes.
+        name : str, default=None
+            Name of the runs in the legend; None for the class of the first optimizer.
+
+        Returns
+        -------
+        display : RegretDisplay
+
+        Examples
+        --------
+        >>> from skgpb import GPUCBOptimizer
+        >>> from skgpb.plotting import RegretDisplay
+        >>> runs = [GPUCBOptimizer(bounds={"x": (0, 10)}, random_state=seed) for seed in range(3)]
+        >>> for opt in runs:
+        ...     result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+        >>> display = RegretDisplay.from_optimizers(runs, optimum=0.0)
+        >>> display.regret.shape
+        (15,)
+        """
+        if len(optimizers) < 2:
+            raise ValueError(f"optimizers must be at least two runs, got {len(optimizers)}")
+        each = [None] * len(optimizers) if values is None else list(values)
+        if len(each) != len(optimizers):
+            raise ValueError(f"values must be given for {len(optimizers)} runs, got {len(each)}")
+        curves = [_curve(*pair, kind) for pair in zip(optimizers, repeat(optimum), each)]
+        n = min(len(curve.regret) for curve in curves)
+        regrets = np.array([curve.regret[:n] for curve in curves])
+        display = cls(
+            regret=regrets.mean(axis=0),
+            kind=kind,
+            optimum=optimum,
+            estimated=curves[0].estimated,
+            name=type(optimizers[0]).__name__ if name is None else name,
+            error=regrets.std(axis=0, ddof=1) / np.sqrt(len(curves)),
             value_name=value_name,
         )
         return display.plot(ax, **kwargs)
@@ -191,6 +232,11 @@ class RegretDisplay:
         if self.kind == "best":
             style = {"drawstyle": "steps-post"} | style
         self.line_: Line2D = ax.plot(rounds, self.regret, **style)[0]
+        if self.error is not None:
+            step = "post" if self.kind == "best" else None
+            band = {"color": self.line_.get_color(), "alpha": 0.25, "linewidth": 0.0}
+            low, high = self.regret - self.error, self.regret + self.error
+            ax.fill_between(rounds, low, high, step=step, **band)
         if self.answers is not None:
             ax.scatter(rounds, self.answers, s=10, color=self.line_.get_color(), alpha=0.5)
         if self.kind == "best" and self.optimum is not None and "optimum" not in others:
@@ -207,6 +253,47 @@ class RegretDisplay:
         if style["label"] is not None:
             _draw_legend(ax)
         return self
+
+
+class Curve(NamedTuple):
+    """Regret of a run after each round, what it is compared with, and the answers."""
+
+    regret: np.ndarray
+    optimum: float | None
+    estimated: bool
+    rewards: np.ndarray
+
+
+def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Curve:
+    """Return the curve of a run; arguments are those of :meth:`RegretDisplay.from_optimizer`."""
+    check_is_fitted(optimizer, "bounds_")
+    check_is_single(optimizer)
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
+    rewards = of_truth(optimizer.history_)["reward"]
+    if not len(rewards):
+        raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
+    if values is not None:
+        values = check_numbers(values, "values", ensure_2d=False)
+        if values.shape != rewards.shape:
+            raise ValueError(
+                f"values must hold one number for each of {len(rewards)} rounds, got an array "
+                f"of shape {values.shape}"
+            )
+        rewards = values
+    estimated = optimum is None and kind != "best"
+    if estimated:
+        optimum = _estimated_optimum(optimizer)
+    goal: Any = None if optimum is None else check_real(optimum, "optimum")
+    sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
+    if kind == "best":
+        regret = sign * np.maximum.accumulate(sign * rewards)
+    else:
+        function = instant_regret if kind == "instant" else cumulative_regret
+        regret = function(sign * goal, sign * rewards)
+    if kind == "average":
+        regret = regret / np.arange(1, len(regret) + 1)
+    return Curve(regret, goal, estimated, rewards)
 
 
 def _draw_legend(ax: Any) -> None:

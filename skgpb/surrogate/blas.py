@@ -15,7 +15,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-#: Largest number of rows of a small matrix.
+#: Speed: largest number of rows of a small matrix.
 SMALL = 300
 
 # The number of threads is one of the whole process: one block at a time changes it, and gives it

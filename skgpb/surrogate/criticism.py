@@ -22,29 +22,17 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, ndtri, stdtrit
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-# Probability that a correct model is reported as contradicted, over all checks of a run.
-RISK = 1e-3
-# A model takes roughness for noise if repeated answers of a right one agree as well with at most
-# this probability, and if the odds against less noise at these queries are at least so large.
-LACK_OF_FIT, ODDS_OF_ROUGHNESS = 0.01, 100.0
-# Number of distinct answered queries before the first check, with given and with learned
-# hyperparameters; the next check follows when it has doubled.
-FEWEST, FEWEST_LEARNED = 3, 10
-# Number of most recent distinct queries that are checked.
-LAST = 500
-# Largest number of queries whose triangle LAPACK inverts on one thread by itself.
+# Speed: largest number of queries whose triangle LAPACK inverts on one thread by itself.
 ALONE = 64
-# Errors below this fraction of the range of the answers never contradict a model, however certain
-# it is, because they may be rounding.
-HARMLESS = 1e-3
 
 
 def risk_of_check(number: int) -> float:
-    """Return the part of the risk for check ``number``, from 1; they add up to at most RISK."""
-    return RISK * 6.0 / (pi * number) ** 2
+    """Return the part of the risk for check ``number``, from 1; they add up to at most the risk."""
+    return defaults.RISK * 6.0 / (pi * number) ** 2
 
 
 def largest_expected(
@@ -75,7 +63,7 @@ def largest_expected(
     each = 0.5 * risk / max(n_residuals, 1)
     if not learned:
         return -float(ndtri(each))
-    if n < FEWEST_LEARNED:
+    if n < defaults.FIRST_CHECK_LEARNED:
         return inf
     t = float(stdtrit(n - 2, 1.0 - each))
     return t * sqrt((n - 1) / (n - 2 + t**2))
@@ -101,8 +89,8 @@ def explains_nothing(gp: GaussianProcess) -> bool:
 
     The most recent 500 distinct queries are compared. Fewer than ten say nothing.
     """
-    first, n = max(0, len(gp.observed) - LAST), len(gp.observed)
-    if n < FEWEST_LEARNED:
+    first, n = max(0, len(gp.observed) - defaults.N_CHECKED), len(gp.observed)
+    if n < defaults.FIRST_CHECK_LEARNED:
         return False
     errors, _ = leave_one_out(gp, first)
     targets = gp.posterior.targets()[first:]
@@ -116,8 +104,8 @@ def lacks_fit(gp: GaussianProcess, noise: float) -> bool:
 
     Answers to the same query then agree much better than the noise lets expect. This is a test for
     lack of fit: their variance is less than half of the noise variance, and that of a right model
-    is as small with a probability of at most LACK_OF_FIT. Where the noise is only less at these
-    queries, their mean answers are as the others let expect; so these must be ODDS_OF_ROUGHNESS
+    is as small with a probability of at most ``LACK_OF_FIT``. Where the noise is only less at these
+    queries, their mean answers are as the others let expect; so these must be ``ODDS_OF_ROUGHNESS``
     times as probable if what the noise exceeds the variance of the answers by is variation of f.
 
     Parameters
@@ -130,9 +118,9 @@ def lacks_fit(gp: GaussianProcess, noise: float) -> bool:
     counts = gp.posterior.counts()
     square, _ = gp.posterior.repeat_terms()
     more = int(counts.sum()) - len(counts)
-    if not (square < 0.5 * more and chdtr(more, square) <= LACK_OF_FIT):
+    if not (square < 0.5 * more and chdtr(more, square) <= defaults.LACK_OF_FIT):
         return False
-    first = max(0, len(counts) - LAST)
+    first = max(0, len(counts) - defaults.N_CHECKED)
     repeated = counts[first:] > 1
     errors, variances = (each[repeated] for each in leave_one_out(gp, first))
     # Share of the noise that repeats do not have. The model's noise counts as one degree of
@@ -141,7 +129,7 @@ def lacks_fit(gp: GaussianProcess, noise: float) -> bool:
     smooth = variances - hidden * gp.posterior.noises()[first:][repeated]
     rough = smooth + hidden * noise
     odds = 0.5 * (errors**2 * (1.0 / smooth - 1.0 / rough) - np.log(rough / smooth)).sum()
-    return bool(odds >= log(ODDS_OF_ROUGHNESS))
+    return bool(odds >= log(defaults.ODDS_OF_ROUGHNESS))
 
 
 @dataclass(frozen=True)
@@ -194,15 +182,15 @@ class Criticism:
         return float(self.sizes[number - self.first])
 
     @classmethod
-    def of(cls, gp: GaussianProcess, risk: float = RISK, learned: bool = False) -> Criticism:
+    def of(cls, gp: GaussianProcess, risk: float | None = None, learned: bool = False) -> Criticism:
         """Compare a process with all its observations.
 
         Parameters
         ----------
         gp : GaussianProcess
             The model, and the answers.
-        risk : float, default=0.001
-            Probability that a right model is reported as contradicted.
+        risk : float, default=None
+            Probability that a right model is reported as contradicted; None for 0.001.
         learned : bool, default=False
             Whether the scale of f or of the noise was learned from these answers. A single outlier
             then increases all standard deviations, including its own, so the bound for studentised
@@ -219,11 +207,12 @@ class Criticism:
         >>> Criticism.of(gp).contradicts
         True
         """
+        risk = defaults.RISK if risk is None else risk
         posterior, n = gp.posterior, len(gp.observed)
-        first = max(0, n - LAST)
+        first = max(0, n - defaults.N_CHECKED)
         errors, variances = leave_one_out(gp, first)
         targets = posterior.targets()
-        least = HARMLESS * float(targets.max() - targets.min()) if n else 0.0
+        least = defaults.HARMLESS * float(targets.max() - targets.min()) if n else 0.0
         residuals = errors / np.sqrt(variances)
         sizes = np.abs(errors) / np.sqrt(variances + least**2)
         # Half of the risk is for the repeats, half for all residuals together.

@@ -12,15 +12,14 @@ from typing import Literal
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.surrogate.criticism import explains_nothing, lacks_fit
-from skgpb.surrogate.exactness import EXACT, REPEATS, repeats_agree
+from skgpb.surrogate.exactness import exact_noise, repeats_agree
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import FIRST_LEARNING
 from skgpb.surrogate.samples import Samples
 
-# The best answer is asked for again, to see if answers are exact, after so many answers.
-ENOUGH = 16
-# Sum of squared gaps between answers to one query, in units of their noise, that no rounding makes.
+# Rounding: sum of squared gaps between answers to one query, in units of their noise, that no
+# rounding makes.
 DIFFER = 1e-3
 # Where the noise is known from, if it was learned.
 LEARNED = {
@@ -127,7 +126,7 @@ class Diagnosis:
         """
         return (
             self.learns_all
-            and self.learned_at >= ENOUGH
+            and self.learned_at >= defaults.REPEATS_BEST_FROM
             and self.n_answers == len(self.process.observed)
             and self.noise == "unclear"
             and self._is_all_learned
@@ -136,7 +135,9 @@ class Diagnosis:
     @cached_property
     def lack_of_fit(self) -> str:
         """Why the model that was learned is not to be believed; empty if it is."""
-        if not (self.learns_all and self.learned_at >= FIRST_LEARNING and self._is_all_learned):
+        if not (
+            self.learns_all and self.learned_at >= defaults.FIRST_LEARNING and self._is_all_learned
+        ):
             return ""
         if explains_nothing(self.process):
             return "the model predicts an answer from all others no better than their mean does"
@@ -178,11 +179,11 @@ class Diagnosis:
         more = int(counts.sum()) - len(counts)
         if more and self.repeats_agree:
             return True
-        least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
+        least = exact_noise() * (1.0 if self.standardizes else float(np.var(targets)))
         believed = np.delete(posterior.noises() * counts, list(self.outlying))
         if not len(believed) or (believed > least).any():
             return False
-        return posterior.repeat_terms()[0] <= REPEATS * more
+        return posterior.repeat_terms()[0] <= defaults.EXACT_REPEATS * more
 
     def in_words(self) -> dict[str, str]:
         """Return what a person reads of the noise and of what is wrong, by its name."""

@@ -25,16 +25,16 @@ from skgpb.kernels.evaluator import Functionals, key_of
 from skgpb.roots import pivoted_cholesky, symmetric_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-# Largest number of functionals whose whole prior covariance is decomposed.
+# Memory: largest number of functionals whose whole prior covariance is decomposed.
 DENSE = 1000
-# Beyond it, the largest number of columns of a pivoted Cholesky factor;
+# Memory: beyond it, the largest number of columns of a pivoted Cholesky factor;
 MAX_RANK = 512
-# there are fewer if the rest of every variance is below this share of the largest.
+# Accuracy: there are fewer if the rest of every variance is below this share of the largest.
 NEGLIGIBLE_EIGENVALUE = 1e-11
-# Variance, as a share of the largest of the prior, that is added so that rounding leaves a Cholesky
-# factor: where answers are noisy a tenth of it is enough.
+# Rounding: variance, as a share of the largest of the prior, that is added so that rounding leaves
+# a Cholesky factor: where answers are noisy a tenth of it is enough.
 ADDED = 1e-12
-# Rows of a posterior covariance that are found at once.
+# Memory: rows of a posterior covariance that are found at once.
 ROWS = 64
 
 

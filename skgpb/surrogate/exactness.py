@@ -16,24 +16,15 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Product
 
+from skgpb import defaults
 from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.additive_matern import AdditiveMatern
-from skgpb.surrogate.likelihood import NOISE_LIMITS, Likelihood, Prior
+from skgpb.surrogate.likelihood import Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
 
-# Error variance that exact answers may have, as a share of the variance of the answers.
-EXACT = 2.0 * NOISE_LIMITS[0]
-# Odds that exact answers must have: none of 30 runs with noise came near them, and most runs
-# without noise exceeded them after 32 answers.
-ODDS = 100.0
-# Largest variance of exact answers to one query, as a multiple of the smallest noise variance.
-REPEATS = 10.0
-# Answers to one query agree if they differ by no more than this share of the range of all answers.
+# Rounding: answers to one query agree if they differ by no more than this share of the range of all
+# answers.
 AGREE = 1e-9
-# Fewer answers say nothing of it.
-FEWEST = 8
-#: Smoothness of the kernels that are compared.
-SMOOTHNESS = (0.5, 1.5, 2.5)
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,12 @@ class ExactModel:
 
     smoothness: float
     theta: np.ndarray
-    noise: float = NOISE_LIMITS[0]
+    noise: float
+
+
+def exact_noise() -> float:
+    """Return the noise variance that exact answers may have, as a share of that of the answers."""
+    return defaults.EXACT_NOISE * defaults.NOISE_LIMITS[0]
 
 
 def is_of_matern(kernel: Kernel) -> bool:
@@ -114,21 +110,21 @@ def exact_model(
     agree : bool, default=False
         Whether repeated answers say that there is none, see :func:`repeats_agree`.
     """
-    if len(samples.y) < FEWEST or _differ(samples):
+    if len(samples.y) < defaults.FIRST_EXACT or _differ(samples):
         return None
-    kernels = {nu: of_smoothness(kernel, nu) for nu in SMOOTHNESS}
-    without = replace(samples, alpha=np.full(len(samples.y), NOISE_LIMITS[0]), share=1.0)
+    kernels = {nu: of_smoothness(kernel, nu) for nu in defaults.SMOOTHNESS}
+    without = replace(samples, alpha=np.full(len(samples.y), defaults.NOISE_LIMITS[0]), share=1.0)
     best, found = -inf, None
     for nu, each in kernels.items():
         density = objective(each, without, None)
         theta, _ = density.maximum([(prior.center, 0.0)], each.bounds, None, optimizer, False)
         value = density(theta)[0]
         if value > best:
-            best, found = value, ExactModel(nu, theta)
+            best, found = value, ExactModel(nu, theta, defaults.NOISE_LIMITS[0])
     if agree:
         return found
     # The density of the prior itself: one parameter more has its price.
-    least = best - log(ODDS) + log(of_noise.spread[0] * sqrt(2.0 * pi))
+    least = best - log(defaults.ODDS_OF_EXACT) + log(of_noise.spread[0] * sqrt(2.0 * pi))
     start = prior.center, float(of_noise.center[0])
     for each in kernels.values():
         density = objective(each, samples, of_noise)
@@ -140,9 +136,9 @@ def exact_model(
 
 def _differ(samples: ScaledSamples) -> bool:
     """Return whether answers to one query differ by more than exact ones may."""
-    merged = samples.merged(NOISE_LIMITS[0])
+    merged = samples.merged(defaults.NOISE_LIMITS[0])
     more = len(samples.y) - len(merged.y)
-    return bool(merged.square > REPEATS * more)
+    return bool(merged.square > defaults.EXACT_REPEATS * more)
 
 
 def repeats_agree(samples: ScaledSamples) -> bool:

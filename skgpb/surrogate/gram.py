@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals, block_means
 from skgpb.surrogate.kernel_parts import covariances
 
-# Points that averages over pools are thinned to, all together, for learning only.
-MOST_ROWS = 500
-# Rows that are mirrored at once.
+# Memory: rows that are mirrored at once.
 MIRRORED = 256
 
 
@@ -61,7 +60,7 @@ def covariance_of_functionals(
     kernel: Kernel, functionals: Functionals, free: bool, origin: np.ndarray | None = None
 ) -> Callable:
     """Covariance of functionals as a ``Likelihood`` takes it, thinned; constant unless free."""
-    functionals = functionals.thinned(MOST_ROWS)
+    functionals = functionals.thinned(defaults.N_THINNED)
     rows, offsets = functionals.rows, functionals.offsets
     if origin is not None:
         rows = rows - origin

@@ -41,7 +41,8 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import Integral, check_callable_value, check_noise_variance, check_numbers
 
-# The information gain is submodular: the greedy choice has at least this share of gamma_t.
+# Mathematics: the information gain is submodular: the greedy choice has at least this share of
+# gamma_t.
 GREEDY_SHARE = 1.0 - exp(-1.0)
 
 

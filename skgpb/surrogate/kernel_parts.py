@@ -49,12 +49,14 @@ from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.tasks import Tasks
 
-# Covariances that are evaluated at once (half a MB, which caches hold with what they are made of),
-# and squared distances along all axes that are kept.
+# Memory: covariances that are evaluated at once (half a MB, which caches hold with what they are
+# made of), and squared distances along all axes that are kept.
 AT_ONCE = 2**16
-# Squares of differences lose at most six of sixteen digits where coordinates are below this.
+# Rounding: squares of differences lose at most six of sixteen digits where coordinates are below
+# this.
 WIDE = 1e3
-# Largest number of derivatives computed at once, of a kernel without a closed form here (512 MB).
+# Memory: largest number of derivatives computed at once, of a kernel without a closed form here
+# (512 MB).
 MANY = 2**26
 
 Pull = Callable[[np.ndarray], np.ndarray]

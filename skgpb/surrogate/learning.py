@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.likelihood import SHARE, Likelihood, OwnNoise, Prior, restarts
+from skgpb.surrogate.likelihood import Likelihood, OwnNoise, Prior, restarts
 from skgpb.surrogate.samples import ScaledSamples
 
 
@@ -98,8 +99,8 @@ class Learning:
             return Likelihood(covariance, samples, prior if free else None, of_noise, further)
 
         objective, n, share = likelihood(functionals, samples), len(functionals), None
-        if n > 2 * SHARE and own_noise is None:
-            chosen = np.arange(SHARE) * n // SHARE
+        if n > 2 * defaults.N_TRIED and own_noise is None:
+            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             share = likelihood(functionals.chosen(chosen), samples.about(chosen))
         bounds = np.empty((0, 2))
         if free:

@@ -21,11 +21,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.widths import fits
-
-# Shares of the length scales that are given: down to a thirty-second, by factors of sqrt(2).
-SHARES = 2.0 ** (-0.5 * np.arange(11))
 
 
 def are_length_scales(kernel: Kernel) -> np.ndarray:
@@ -57,7 +55,8 @@ def shorter(kernel: Kernel, theta: np.ndarray) -> list[np.ndarray]:
             "optimizer='consistent' tries length scales, and kernel has none that is free: got "
             f"{kernel!r}"
         )
-    thetas = [theta + np.log(share) * scales for share in SHARES]
+    shares = 2.0 ** (-0.5 * np.arange(defaults.N_LENGTH_SCALES))
+    thetas = [theta + np.log(share) * scales for share in shares]
     return thetas[:1] + [each for each in thetas[1:] if (each >= kernel.bounds[:, 0]).all()]
 
 

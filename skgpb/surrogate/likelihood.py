@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import ceil, inf, log, pi, sqrt
 from typing import Any
 
@@ -39,6 +38,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
+from skgpb import defaults
 from skgpb._warnings import warn as warn_user
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import Functionals
@@ -46,35 +46,14 @@ from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gram import covariance_of, fill_above
 from skgpb.surrogate.samples import ScaledSamples
 
-# Length scales, in units of the sides of the domain: the median of their prior in one dimension,
-# which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
-LENGTH_SCALE, LENGTH_SPREAD, LENGTH_LIMITS = 0.15, 0.6, (0.02, 50.0)
-# The prior variance of f, in units of the variance of the answers.
-AMPLITUDE_SPREAD, AMPLITUDE_LIMITS = 1.0, (0.02, 1e3)
-# The variance of the effects of single sides, in units of that of all together.
-MAIN_EFFECTS, MAIN_EFFECTS_SPREAD, MAIN_EFFECTS_LIMITS = 0.5, 1.5, (1e-2, 1e2)
-# The noise variance, in units of the variance of the answers.
-NOISE, NOISE_SPREAD, NOISE_LIMITS = 0.05, 1.5, (1e-6, 3.0)
-# The prior of f if only averages are observed, in units of the sides and of the standard deviation
-# of the answers: central length scale, limits, and standard deviations of the logarithms.
-SMOOTH_LENGTH_SCALE, SMOOTH_LENGTH_LIMITS, SMOOTH_LENGTH_SPREAD = 0.2, (1 / 15, 2.0), 0.75
-SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
-# Known noise variances are taken to be at least so large, in units of the variance of the answers.
+# Rounding: known noise variances are taken to be at least so large, in units of the variance of the
+# answers.
 LEAST_NOISE = 1e-10
-# Relative precision of a log density with priors that is worth searching for.
+# Accuracy: relative precision of a log density with priors that is worth searching for.
 CONVERGED = 1e-6
-# Fewest observations from which hyperparameters are learned.
-FIRST_LEARNING = 4
-# With more than 2 * SHARE functionals, further starts are first tried on SHARE of them. The search
-# goes on from those that end more than HIGHER above the first (decision D-H20): a tenth of a unit
-# of log density means nothing.
-SHARE, HIGHER = 200, 0.1
-# Growth of the number of observations after which they are learned again.
-GROWTH = {"growing": 1.25, "doubling": 2.0}
 
 
-@lru_cache(maxsize=1024)
-def next_learning(relearn: str | int | None, last: int, first: int = FIRST_LEARNING) -> float:
+def next_learning(relearn: str | int | None, last: int, first: int | None = None) -> float:
     """Number of observations from which hyperparameters are learned next, whoever learns them.
 
     Parameters
@@ -84,8 +63,8 @@ def next_learning(relearn: str | int | None, last: int, first: int = FIRST_LEARN
         time that this number of observations was added, or never.
     last : int
         Number of observations at the last time, at first 0.
-    first : int, default=4
-        Fewest observations that a growing number is learned from.
+    first : int, default=None
+        Fewest observations that a growing number is learned from; None for four.
 
     Examples
     --------
@@ -93,11 +72,12 @@ def next_learning(relearn: str | int | None, last: int, first: int = FIRST_LEARN
     (10, 9, inf)
     """
     if isinstance(relearn, str):
-        return max(first, ceil(GROWTH[relearn] * last))
+        first = defaults.FIRST_LEARNING if first is None else first
+        return max(first, ceil(defaults.RELEARN_GROWTH[relearn] * last))
     return inf if relearn is None else last + relearn
 
 
-def last_learning(relearn: str | int | None, n: int, first: int = FIRST_LEARNING) -> int:
+def last_learning(relearn: str | int | None, n: int, first: int | None = None) -> int:
     """Number of observations that were learned from last, of n that came one by one; or 0."""
     last = 0
     while (following := next_learning(relearn, last, first)) <= n:
@@ -139,23 +119,25 @@ def default_kernel(bounds: np.ndarray, smooth: bool = False, main_effects: bool 
     side = bounds[:, 1] - bounds[:, 0]
     side = np.where(side > 0.0, side, 1.0)
     d = len(side)
-    scale: Any = LENGTH_SCALE * sqrt(d) * side
-    limits: Any = np.outer(side, LENGTH_LIMITS)
+    scale: Any = defaults.LENGTH_SCALE * sqrt(d) * side
+    limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
     if d == 1:
         scale, limits = float(scale[0]), tuple(limits[0])
     if main_effects and d > 1:
-        base: Kernel = AdditiveMatern(scale, limits, 2.5, MAIN_EFFECTS, MAIN_EFFECTS_LIMITS)
+        base: Kernel = AdditiveMatern(
+            scale, limits, 2.5, defaults.MAIN_EFFECTS, defaults.MAIN_EFFECTS_LIMITS
+        )
     else:
         base = RBF(scale, limits) if smooth else Matern(scale, limits, nu=2.5)
-    return ConstantKernel(1.0, AMPLITUDE_LIMITS) * base
+    return ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS) * base
 
 
 def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
     """Prior on the hyperparameters of :func:`default_kernel`, log-normal around its own."""
     d = len(bounds)
-    spread = [AMPLITUDE_SPREAD, *[LENGTH_SPREAD] * d]
+    spread = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
     if main_effects and d > 1:
-        spread.append(MAIN_EFFECTS_SPREAD)
+        spread.append(defaults.MAIN_EFFECTS_SPREAD)
     return Prior(default_kernel(bounds, main_effects=main_effects).theta, np.array(spread))
 
 
@@ -166,11 +148,11 @@ def smooth_kernel(bounds: np.ndarray) -> Kernel:
     length scale at all. It is searched between a fifteenth and twice the sides.
     """
     side = bounds[:, 1] - bounds[:, 0]
-    limits = np.outer(side, SMOOTH_LENGTH_LIMITS)
-    scale = SMOOTH_LENGTH_SCALE * side
+    limits = np.outer(side, defaults.SMOOTH_LENGTH_LIMITS)
+    scale = defaults.SMOOTH_LENGTH_SCALE * side
     if len(side) == 1:
         scale, limits = float(scale[0]), limits[0]
-    return ConstantKernel(1.0, SMOOTH_AMPLITUDE_LIMITS) * RBF(scale, limits)
+    return ConstantKernel(1.0, defaults.SMOOTH_AMPLITUDE_LIMITS) * RBF(scale, limits)
 
 
 def smooth_prior(theta: np.ndarray) -> Prior:
@@ -178,7 +160,7 @@ def smooth_prior(theta: np.ndarray) -> Prior:
 
     It keeps a dozen answers from being explained by a function that does not vary along one axis.
     """
-    spread = [SMOOTH_AMPLITUDE_SPREAD, *[SMOOTH_LENGTH_SPREAD] * (len(theta) - 1)]
+    spread = [defaults.SMOOTH_AMPLITUDE_SPREAD, *[defaults.SMOOTH_LENGTH_SPREAD] * (len(theta) - 1)]
     return Prior(theta, np.array(spread))
 
 
@@ -500,7 +482,7 @@ def promising(
 ) -> list[np.ndarray]:
     """The first start, and where others end that climb a higher hill than it."""
     ends = [_climbed(share, start, bounds, optimizer, False) for start in starts]
-    return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + HIGHER)]
+    return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + defaults.HIGHER)]
 
 
 def minimum(
@@ -523,9 +505,11 @@ def minimum(
     return result.x, float(result.fun)
 
 
-def noise_prior(
-    unit: float, median: float = NOISE, spread: float = NOISE_SPREAD
-) -> tuple[Prior, np.ndarray]:
-    """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance."""
+def noise_prior(unit: float, usual: tuple[float, float] | None = None) -> tuple[Prior, np.ndarray]:
+    """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance.
+
+    ``usual`` has the median in this unit, and the spread; None for those of most searches.
+    """
+    median, spread = usual or (defaults.NOISE, defaults.NOISE_SPREAD)
     prior = Prior(np.array([log(median * unit)]), np.array([spread]))
-    return prior, np.log(unit * np.array([NOISE_LIMITS]))
+    return prior, np.log(unit * np.array([defaults.NOISE_LIMITS]))

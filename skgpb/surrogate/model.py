@@ -17,20 +17,13 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb import defaults
 from skgpb.kernels._settings import OnSettings
-from skgpb.surrogate.criticism import (
-    FEWEST,
-    FEWEST_LEARNED,
-    Criticism,
-    about_contradiction,
-    about_outliers,
-    risk_of_check,
-)
+from skgpb.surrogate.criticism import Criticism, about_contradiction, about_outliers, risk_of_check
 from skgpb.surrogate.diagnosis import Diagnosis
 from skgpb.surrogate.exactness import (
-    EXACT,
-    SMOOTHNESS,
     exact_model,
+    exact_noise,
     is_of_matern,
     of_smoothness,
     repeats_agree,
@@ -38,26 +31,13 @@ from skgpb.surrogate.exactness import (
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.learning import Learning
-from skgpb.surrogate.likelihood import (
-    FIRST_LEARNING,
-    NOISE,
-    NOISE_SPREAD,
-    SHARE,
-    Likelihood,
-    OwnNoise,
-    Prior,
-    check_restarts,
-    noise_prior,
-)
+from skgpb.surrogate.likelihood import Likelihood, OwnNoise, Prior, check_restarts, noise_prior
 from skgpb.surrogate.models import Models
-from skgpb.surrogate.outliers import MAX_OUTLIERS_AT_ONCE, OUTLIER_SPREAD, OUTLIER_Z, find_outliers
+from skgpb.surrogate.outliers import find_outliers
 from skgpb.surrogate.samples import Samples, ScaledSamples
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.shrinkage import shrinkage_means
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
-
-# Smoothness of a kernel of ours where answers have noise.
-SMOOTHEST = SMOOTHNESS[-1]
 
 
 @dataclass(frozen=True)
@@ -145,8 +125,8 @@ class Hyperparameters:
         """Return what a saved run has learned, if that can be."""
         out = cls(**{**values, "outliers": dict(values.get("outliers", ()))})
         numbers = np.array([out.center, out.scale, out.noise, *out.theta, *out.outliers.values()])
-        if "smoothness" in values and out.smoothness not in SMOOTHNESS:
-            raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {values}")
+        if "smoothness" in values and out.smoothness not in defaults.SMOOTHNESS:
+            raise ValueError(f"the smoothness must be one of {defaults.SMOOTHNESS}: {values}")
         finite = numbers.dtype.kind in "fi" and np.isfinite(numbers).all()
         if not (finite and out.scale > 0 <= out.noise):
             raise ValueError(f"these units and hyperparameters cannot be learned: {values}")
@@ -229,7 +209,7 @@ class Model:
         options: ModelOptions = ModelOptions(),  # it is frozen
         *,
         prior: Prior | None = None,
-        usual_noise: tuple[float, float] = (NOISE, NOISE_SPREAD),
+        usual_noise: tuple[float, float] | None = None,
         origin: np.ndarray | None = None,
         seed: Any = None,
         typical: float | None = None,
@@ -237,13 +217,16 @@ class Model:
     ) -> None:
         self.options: ModelOptions = options
         self.prior: Prior | None = prior
-        self.usual_noise: tuple[float, float] = usual_noise
+        usual = defaults.NOISE, defaults.NOISE_SPREAD
+        self.usual_noise: tuple[float, float] = usual_noise or usual
         self.seed: Any = seed
         self.typical: float | None = typical
         self.learning_policy: LearningPolicy = learning_policy
         self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self.samples: Samples = Samples()
-        self.noise: float = NOISE * (typical or 1.0) if options.noise is None else options.noise
+        self.noise: float = (
+            defaults.NOISE * (typical or 1.0) if options.noise is None else options.noise
+        )
         self.n_learned: int = 0
         self.first_theta: np.ndarray = kernel.theta
         self.found: Hyperparameters | None = None
@@ -251,7 +234,7 @@ class Model:
         self._diagnosed: tuple[Any, Any] = None, None
         self._begun = False
         self._own_share: float = self._error_of(kernel)
-        check_due = FEWEST_LEARNED if self.learns else FEWEST
+        check_due = defaults.FIRST_CHECK_LEARNED if self.learns else defaults.FIRST_CHECK_GIVEN
         self.schedule: Schedule = Schedule.of(*self._times(), check_due)
         if prior is not None or options.optimizer is not None:
             check_restarts(kernel, options.n_restarts)
@@ -293,7 +276,7 @@ class Model:
 
     def _times(self) -> tuple[str | int | None, int]:
         """When to learn; units are learned from the first answer on."""
-        first = 1 if self.standardizes else FIRST_LEARNING
+        first = 1 if self.standardizes else defaults.FIRST_LEARNING
         return (self.options.relearn if self.learns else None), first
 
     # -- noise and units ----------------------------------------------------------------------
@@ -360,7 +343,7 @@ class Model:
             else:
                 # The noise bounds the standard deviation from below; with a default kernel, its
                 # typical fraction of the variance gives a better guess.
-                scale = sqrt(known if self.prior is None else known / NOISE)
+                scale = sqrt(known if self.prior is None else known / defaults.NOISE)
             self.process.set_units(reward, usable(scale))
             if renew is not None:
                 renew()
@@ -368,7 +351,7 @@ class Model:
         unit = self._unit()
         warn_of_digits(sqrt(unit), abs(reward))
         if known is None:
-            self.noise = NOISE * unit
+            self.noise = defaults.NOISE * unit
 
     def _unit(self) -> float:
         """Variance of answers that is typical under the prior, in units of the process."""
@@ -444,14 +427,16 @@ class Model:
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
         if not self.learning_policy.learns_at_once:
             return before
-        if learns_noise and len(gp.observed) >= FEWEST_LEARNED:
+        if learns_noise and len(gp.observed) >= defaults.FIRST_CHECK_LEARNED:
             error = (reward - gp.offset) / gp.scale - before[0]
-            far = error * error > OUTLIER_Z * OUTLIER_Z * (before[1] + noise / gp.scale**2)
-            if far and abs(error) > OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
+            far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * (
+                before[1] + noise / gp.scale**2
+            )
+            if far and abs(error) > defaults.OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
                 # Whether it is an outlier is known once the model was learned without it.
                 self.schedule.learn_soon()
         again = learns_noise and number < len(gp.observed) - 1
-        may_be_exact = again and self.prior is not None and self.noise > EXACT
+        may_be_exact = again and self.prior is not None and self.noise > exact_noise()
         if may_be_exact and self.diagnosis.repeats_agree:
             self.schedule.learn_soon()
         return before
@@ -491,7 +476,7 @@ class Model:
         if self.standardizes and len(rewards):
             self.set_units(*self._spread_of(rewards))
         elif self.options.noise is None:
-            self.noise = NOISE * self._unit()
+            self.noise = defaults.NOISE * self._unit()
         if len(rewards):
             self.observe_rows(
                 rows, rewards, np.full(len(rows), self.default_noise_variance), asked=False
@@ -537,7 +522,7 @@ class Model:
             all_believed = self._fit_map(samples.with_factors({}))
             if not self._judges(all_believed):
                 return all_believed, None
-        for _ in range(MAX_OUTLIERS_AT_ONCE):
+        for _ in range(defaults.MAX_OUTLIERS_AT_ONCE):
             factors = samples.factors
             found = replace(self._fit_map(samples), outliers=factors)
             if not (judges := self._judges(found)) and not factors:
@@ -562,10 +547,10 @@ class Model:
         An error of the kernel itself may explain any answer.
         """
         return (
-            self.schedule.learned_at >= FIRST_LEARNING
+            self.schedule.learned_at >= defaults.FIRST_LEARNING
             and not self.own_noise
             and any(map(isnan, self.samples.alpha))
-            and found.noise > EXACT * self._unit()
+            and found.noise > exact_noise() * self._unit()
         )
 
     def _process_of(self, found: Hyperparameters, samples: Samples) -> GaussianProcess:
@@ -583,14 +568,14 @@ class Model:
         """Units of the rewards and hyperparameters, learned from all that was observed."""
         gp, prior = self.process, self.prior
         ours = prior is not None and is_of_matern(gp.kernel)
-        kernel = of_smoothness(gp.kernel, SMOOTHEST) if ours else gp.kernel
+        kernel = of_smoothness(gp.kernel, defaults.SMOOTHNESS[-1]) if ours else gp.kernel
         center, scale = gp.offset, gp.scale
         if self.standardizes:
             center, scale = self._units_by(samples)
         theta, scaled = kernel.theta, samples.scaled(center, scale)
         found = Hyperparameters(center, scale, theta, self.noise)
         learning = self._learning(kernel, scaled, prior)
-        if self.schedule.learned_at < FIRST_LEARNING or not learning.learns:
+        if self.schedule.learned_at < defaults.FIRST_LEARNING or not learning.learns:
             return found
         starts = [(theta, 0.0 if learning.noise_prior is None else log(self.noise))]
         if self.learning_policy.starts_afresh:
@@ -606,8 +591,8 @@ class Model:
             return found
         assert learning.noise_prior is not None
         some, few, n = gp.observed, scaled, len(gp.observed)
-        if n > SHARE:
-            chosen = np.arange(SHARE) * n // SHARE
+        if n > defaults.N_TRIED:
+            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             some, few = gp.observed.chosen(chosen), scaled.about(chosen)
 
         def density(kernel: Kernel, samples: ScaledSamples, noise: Prior | None) -> Likelihood:
@@ -618,7 +603,7 @@ class Model:
         agree = repeats_agree(scaled)
         exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, agree)
         if exact is None:
-            return replace(found, smoothness=SMOOTHEST)
+            return replace(found, smoothness=defaults.SMOOTHNESS[-1])
         return replace(found, **vars(exact))
 
     def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Hyperparameters:
@@ -670,7 +655,7 @@ class Model:
 
     def _noise_prior(self) -> tuple[Prior, np.ndarray]:
         """Prior on the logarithm of the noise variance, and its limits."""
-        return noise_prior(self._unit(), *self.usual_noise)
+        return noise_prior(self._unit(), self.usual_noise)
 
     # -- what is known ------------------------------------------------------------------------
 
@@ -719,7 +704,7 @@ class Model:
         ``gp`` is a copy of the process; nothing else that is observed from now on changes it.
         """
         prior = self.prior
-        if prior is None or self.schedule.learned_at < FIRST_LEARNING:
+        if prior is None or self.schedule.learned_at < defaults.FIRST_LEARNING:
             return None
         if not is_of_matern(gp.kernel) or type(gp.kernel) is OnSettings:
             return None  # of lists and integers nothing was measured, and it takes seconds

@@ -28,27 +28,19 @@ from math import exp, log, sqrt
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.surrogate.exactness import SMOOTHNESS, of_smoothness
+from skgpb import defaults
+from skgpb.surrogate.exactness import of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.length_scales import are_length_scales
-from skgpb.surrogate.likelihood import SHARE, Likelihood, Prior
+from skgpb.surrogate.likelihood import Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
-# Distance of the outer nodes from the mode, in standard deviations, and their weight.
+# Mathematics: distance of the outer nodes from the mode, in standard deviations, and their weight.
 DISTANCE, WEIGHT = sqrt(3.0), 1.0 / 6.0
-# Step of the differences for curvatures, and limits of the resulting standard deviations.
-STEP, DEVIATIONS = 0.2, (0.05, 1.0)
-# Prior weight of the roughest smoothness, where the others have 1: what is claimed of f has to hold
-# for rough functions too, which some dozens of noisy answers do not tell from smooth ones.
-OF_ROUGHEST = 2.0
-# Where f is compared with a number: the smallest median of its prior standard deviation, as a
-# multiple of that number, and the deviation of the logarithm of its prior variance. With twice
-# this deviation some dozens of answers overrule the median, with half of it fewer runs stop.
-OF_EPSILON, AMPLITUDE_SPREAD = 2.0, 0.5
-# Models with less than this fraction of the total weight are left out.
-NEGLIGIBLE_WEIGHT = 0.01
+# Accuracy: step of the differences for curvatures.
+STEP = 0.2
 
 
 @dataclass(frozen=True)
@@ -102,12 +94,12 @@ class Models:
             prior = _varying(prior, epsilon / gp.scale)
         every: list[tuple[float, Kernel, float]] = []
         functionals, some, n = gp.observed, samples, len(gp.observed)
-        if n > SHARE:
-            chosen = np.arange(SHARE) * n // SHARE
+        if n > defaults.N_TRIED:
+            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             functionals, some = functionals.chosen(chosen), samples.about(chosen)
         starts = [(gp.kernel.theta, log(noise) if of_noise else 0.0)]
         starts.append((prior.center, float(of_noise.center[0]) if of_noise else 0.0))
-        for nu in SMOOTHNESS:
+        for nu in defaults.SMOOTHNESS:
             kernel = of_smoothness(gp.kernel, nu)
             covariance = covariance_of_functionals(kernel, functionals, True, gp.origin)
             density = Likelihood(covariance, some, prior, of_noise)
@@ -118,13 +110,13 @@ class Models:
                 mode, bounds = np.append(theta, log(level)), np.vstack([bounds, limits])
                 along = np.pad(along, (0, 1))
                 along[1, -1] = 1.0
-            known = log(OF_ROUGHEST) if nu == SMOOTHNESS[0] else 0.0
+            known = log(defaults.ROUGHEST_WEIGHT) if nu == defaults.SMOOTHNESS[0] else 0.0
             for weight, x in _design(density, mode, bounds, along):
                 further = exp(x[-1]) if level is not None else noise
                 every.append((weight + known, kernel.clone_with_theta(x[: len(theta)]), further))
         values = np.array([weight for weight, _, _ in every])
         weights = np.exp(values - values.max())
-        kept = np.flatnonzero(weights >= NEGLIGIBLE_WEIGHT * weights.sum()).tolist()
+        kept = np.flatnonzero(weights >= defaults.NEGLIGIBLE_WEIGHT * weights.sum()).tolist()
         processes = [_conditioned(gp, samples, *every[i][1:]) for i in kept]
         return cls(processes, weights[kept] / weights[kept].sum())
 
@@ -137,8 +129,8 @@ class Models:
 def _varying(prior: Prior, epsilon: float) -> Prior:
     """Return a prior by which f varies by more than epsilon, in the units of the prior."""
     center, spread = prior.center.copy(), prior.spread.copy()
-    center[0] = max(center[0], 2.0 * log(OF_EPSILON * epsilon))
-    spread[0] = min(spread[0], AMPLITUDE_SPREAD)
+    center[0] = max(center[0], 2.0 * log(defaults.LEAST_DEVIATION * epsilon))
+    spread[0] = min(spread[0], defaults.STOP_AMPLITUDE_SPREAD)
     return Prior(center, spread)
 
 
@@ -173,4 +165,4 @@ def _deviation(
     """Return the standard deviation along a direction, from the second difference there."""
     sides = [density(np.clip(mode + h * along, *bounds.T))[0] for h in (-STEP, STEP)]
     fall = max(2.0 * density(mode)[0] - sum(sides), 0.0)
-    return float(np.clip(STEP / sqrt(fall) if fall > 0.0 else np.inf, *DEVIATIONS))
+    return float(np.clip(STEP / sqrt(fall) if fall > 0.0 else np.inf, *defaults.MODE_DEVIATIONS))

@@ -17,19 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.surrogate.criticism import FEWEST_LEARNED, LAST, RISK, largest_expected, leave_one_out
+from skgpb import defaults
+from skgpb.surrogate.criticism import largest_expected, leave_one_out
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import ScaledSamples
 
-# Least error of an outlier, in standard deviations of a model that was learned without it.
-# Answers about a jump or a narrow valley are merely surprising.
-OUTLIER_Z = 6.0
-# Least error in standard deviations of all other answers: a kink is no mistake.
-OUTLIER_SPREAD = 2.0
-# Factor of the noise variance with which an answer counts for nothing.
+# Rounding: factor of the noise variance with which an answer counts for nothing.
 IGNORED_FACTOR = 1e12
-# Outliers that are recognised at one time of learning, at most.
-MAX_OUTLIERS_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class LeaveOneOut:
     ) -> LeaveOneOut:
         """Compare the answers of unknown noise, with the arguments of :func:`find_outliers`."""
         posterior, n = gp.posterior, len(gp.observed)
-        first, functional = max(0, n - LAST), samples.functional
+        first, functional = max(0, n - defaults.N_CHECKED), samples.functional
         candidates = samples.unknown & (functional >= first)
         numbers = np.flatnonzero(candidates)
         # Moments of functionals from answers about all others: equations 5.10 to 5.12 of [RW2006]_.
@@ -89,7 +83,9 @@ class LeaveOneOut:
             1.0 / (by_others[functional[numbers] - first] + again) + of_one
         )
         with np.errstate(divide="ignore"):
-            confirmed = (again > 0.0) & (apart <= OUTLIER_Z * np.sqrt(of_one + 1.0 / again))
+            confirmed = (again > 0.0) & (
+                apart <= defaults.OUTLIER_Z * np.sqrt(of_one + 1.0 / again)
+            )
         return cls(numbers, error, deviation, confirmed)
 
 
@@ -99,7 +95,7 @@ def find_outliers(
     noise: float,
     factors: dict[int, float],
     cleared: Collection[int] = (),
-    risk: float = RISK,
+    risk: float | None = None,
 ) -> dict[int, float]:
     """Return the outliers under a model, with the factors of their noise variances.
 
@@ -115,8 +111,9 @@ def find_outliers(
         Numbers of the samples that were outliers so far, and their factors.
     cleared : collection of int, default=()
         Numbers of samples that are not outliers after all.
-    risk : float, default=0.001
-        Probability with which any answer may be called an outlier though the model is right.
+    risk : float, default=None
+        Probability with which any answer may be called an outlier though the model is right; None
+        for 0.001.
 
     Returns
     -------
@@ -125,18 +122,18 @@ def find_outliers(
         left out until a model that was learned without it says how far off it is.
     """
     n = len(gp.observed)
-    if n < FEWEST_LEARNED:
+    if n < defaults.FIRST_CHECK_LEARNED:
         return {}
     found = LeaveOneOut.of(gp, samples, noise, factors)
     now = np.isin(found.numbers, list(factors))
-    most = largest_expected(n, risk, learned=True)
+    most = largest_expected(n, defaults.RISK if risk is None else risk, learned=True)
     # An answer that was an outlier is judged by a model that was learned without it.
-    suspects = ~found.confirmed & (found.deviation > np.where(now, OUTLIER_Z, most))
+    suspects = ~found.confirmed & (found.deviation > np.where(now, defaults.OUTLIER_Z, most))
     targets, outliers, worst = gp.posterior.targets(), {}, -1
     for k in np.flatnonzero(suspects).tolist():
         s = int(found.numbers[k])
         usual = np.delete(targets, samples.functional[[s, *factors]])
-        if abs(found.error[k]) <= OUTLIER_SPREAD * float(usual.std()):
+        if abs(found.error[k]) <= defaults.OUTLIER_SPREAD * float(usual.std()):
             continue
         if s in factors:
             own = noise * float(np.broadcast_to(samples.share, samples.y.shape)[s])
@@ -146,4 +143,6 @@ def find_outliers(
     if worst >= 0:
         outliers[int(found.numbers[worst])] = IGNORED_FACTOR
     # Answers that are too old to be compared keep their factors.
-    return outliers | {s: f for s, f in factors.items() if samples.functional[s] < n - LAST}
+    return outliers | {
+        s: f for s, f in factors.items() if samples.functional[s] < n - defaults.N_CHECKED
+    }

@@ -13,7 +13,7 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.draws import DENSE, PosteriorDraws, posterior_root
 from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 
-# Rows of covariances that are held at once, in numbers (32 MB).
+# Memory: rows of covariances that are held at once, in numbers (32 MB).
 BLOCK = 2**22
 
 

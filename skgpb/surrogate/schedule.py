@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from skgpb.surrogate.likelihood import FIRST_LEARNING, next_learning
+from skgpb.surrogate.likelihood import next_learning
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Schedule:
     """
 
     relearn: str | int | None = None
-    first: int = FIRST_LEARNING
+    first: int = 1
     learned_at: int = 0
     learning_due: float = inf
     check_due: float = inf

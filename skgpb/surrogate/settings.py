@@ -8,23 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
+from skgpb import defaults
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.columns import Columns
-from skgpb.surrogate.likelihood import (
-    LENGTH_SPREAD,
-    MAIN_EFFECTS_LIMITS,
-    MAIN_EFFECTS_SPREAD,
-    Prior,
-)
-
-# Expected length scale, in units of a side; and how sure this is, as standard
-# deviations of logarithms.
-LENGTH_SCALE, LENGTH_LIMITS = 0.5, (1e-1, 1e1)
-SPREAD_LENGTH, SPREAD_VARIANCE = 0.8, 1.0
-# With main effects (decision D-H49): length scales of lists and of ordered axes, which grow with
-# sqrt(n), and the variance of the main effects in units of that of the other part.
-OF_LISTS, OF_NUMBERS, LIMITS, MAIN_EFFECTS = 0.5, 0.3, (0.05, 50.0), 2.0
+from skgpb.surrogate.likelihood import Prior
 
 
 def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False) -> Kernel:
@@ -33,18 +21,26 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     With ``smooth`` an RBF kernel, whose averages over cells have a closed form. With
     ``main_effects`` single axes have an effect of their own, if there are several.
     """
-    side, n, amplitude = np.diff(space.bounds)[:, 0], space.n_axes, ConstantKernel(1.0, (1e-2, 1e2))
+    side, n, amplitude = (
+        np.diff(space.bounds)[:, 0],
+        space.n_axes,
+        ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS),
+    )
     if main_effects and n > 1:
-        each = np.where([axis.ordered for _, axis in space.axes], OF_NUMBERS, OF_LISTS)
+        each = np.where(
+            [axis.ordered for _, axis in space.axes],
+            defaults.ORDERED_LENGTH_SCALE,
+            defaults.LIST_LENGTH_SCALE,
+        )
         return amplitude * AdditiveMatern(
             each * sqrt(n) * side,
-            np.outer(side, LIMITS),
-            main_effects=MAIN_EFFECTS,
-            main_effects_bounds=MAIN_EFFECTS_LIMITS,
+            np.outer(side, defaults.ORDERED_LENGTH_LIMITS),
+            main_effects=defaults.SETTINGS_MAIN_EFFECTS,
+            main_effects_bounds=defaults.MAIN_EFFECTS_LIMITS,
             groups=space.groups,
         )
-    scales: Any = LENGTH_SCALE * side
-    limits: Any = np.outer(side, LENGTH_LIMITS)
+    scales: Any = defaults.SETTINGS_LENGTH_SCALE * side
+    limits: Any = np.outer(side, defaults.SETTINGS_LENGTH_LIMITS)
     if n == 1:
         scales, limits = float(scales[0]), tuple(limits[0])
     shape = AxisRBF if smooth else AxisMatern
@@ -56,9 +52,13 @@ def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = F
     if kernel is not None:
         return OnSettings(kernel, space.columns)
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
-    spread = [SPREAD_VARIANCE, *[SPREAD_LENGTH] * n]
+    spread = [defaults.AMPLITUDE_SPREAD, *[defaults.SETTINGS_LENGTH_SPREAD] * n]
     if main_effects and n > 1:
-        spread = [SPREAD_VARIANCE, *[LENGTH_SPREAD] * n, MAIN_EFFECTS_SPREAD]
+        spread = [
+            defaults.AMPLITUDE_SPREAD,
+            *[defaults.LENGTH_SPREAD] * n,
+            defaults.MAIN_EFFECTS_SPREAD,
+        ]
     return OnSettings(kernel, space.columns, Prior(kernel.theta, np.array(spread)))
 
 

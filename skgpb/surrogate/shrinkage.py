@@ -12,11 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# The noise variance is known from repeated answers. Where there are none, it is half of the
-# variance of all answers, and this belief counts as much as so many degrees of freedom.
-BELIEF = 2.0
-# Least variance of the values, as a share of that of the answers.
-MIN_VARIANCE_SHARE = 0.05
+from skgpb import defaults
 
 
 def shrinkage_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -44,6 +40,8 @@ def shrinkage_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
     if not total > 0.0:
         return means
     within = float(((y - means[functional]) ** 2).sum()), len(y) - len(counts)
-    noise = (within[0] + BELIEF * 0.5 * total) / (within[1] + BELIEF)
-    between = max(total - noise * float((1.0 / counts).mean()), MIN_VARIANCE_SHARE * total)
+    noise = (within[0] + defaults.SHRINKAGE_BELIEF * 0.5 * total) / (
+        within[1] + defaults.SHRINKAGE_BELIEF
+    )
+    between = max(total - noise * float((1.0 / counts).mean()), defaults.SHRINKAGE_LEAST * total)
     return center + counts / (counts + noise / between) * (means - center)

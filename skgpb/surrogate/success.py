@@ -18,17 +18,8 @@ from math import sqrt
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from skgpb import defaults
 from skgpb.kernels.additive_matern import AdditiveMatern
-from skgpb.surrogate.settings import MAIN_EFFECTS, OF_NUMBERS
-
-# Length scales that are compared, in units of those of the default model of f, and shares of the
-# variance of outcomes that depend on where they were.
-SCALES, SHARES = (1.0 / 3.0, 1.0, 3.0), (0.3, 0.7, 0.97)
-# The model has to predict the outcomes better than their rate by so much, in nats. Of outcomes that
-# are random one set in fifty does, whatever their number, rate and dimension are.
-ENOUGH = 4.0
-# No prediction from few outcomes is more certain than this.
-SURE = 0.02
 
 
 class SuccessModel:
@@ -75,8 +66,8 @@ class SuccessModel:
 
 
 def log_loss(chances: np.ndarray, succeeded: np.ndarray) -> float:
-    """Return minus the log likelihood of outcomes, no chance being more certain than SURE."""
-    chances = np.clip(chances, SURE, 1.0 - SURE)
+    """Return minus the log likelihood of outcomes, no chance being too certain."""
+    chances = np.clip(chances, defaults.SUCCESS_CERTAINTY, 1.0 - defaults.SUCCESS_CERTAINTY)
     return -float(np.log(np.where(succeeded > 0.0, chances, 1.0 - chances)).sum())
 
 
@@ -106,10 +97,13 @@ def learned_success(rows: np.ndarray, succeeded: np.ndarray) -> SuccessModel | N
     if n_succeeded in (0, n):
         return None
     of_others = (n_succeeded - succeeded + 1.0) / n
-    best, least = None, log_loss(of_others, succeeded) - ENOUGH
-    for scale in SCALES:
-        kernel = AdditiveMatern(np.full(d, scale * OF_NUMBERS * sqrt(d)), main_effects=MAIN_EFFECTS)
-        for share in SHARES:
+    best, least = None, log_loss(of_others, succeeded) - defaults.SUCCESS_EVIDENCE
+    for scale in defaults.SUCCESS_LENGTH_SCALES:
+        kernel = AdditiveMatern(
+            np.full(d, scale * defaults.ORDERED_LENGTH_SCALE * sqrt(d)),
+            main_effects=defaults.SETTINGS_MAIN_EFFECTS,
+        )
+        for share in defaults.SUCCESS_SHARES:
             model = SuccessModel(kernel, share, rows, succeeded)
             if model.loss < least:
                 best, least = model, model.loss

@@ -23,23 +23,10 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
+from skgpb import defaults
 from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.tasks import Tasks
 from skgpb.surrogate.likelihood import Prior
-
-# Standard deviation of the prior of the weights.
-WEIGHT_SPREAD = 0.5
-# Prior variances of the rough and the slow difference of a low fidelity from u, and the variance
-# that both have at the highest fidelity; standard deviations of their logarithms.
-ROUGH, SLOW, LEAST = 0.1, 1.0, 1e-3
-SPREAD, LEAST_SPREAD = 1.5, 0.5
-# Length scale of slow differences and of the trend, in units of sqrt(d) sides.
-SLOW_LENGTH_SCALE = 2.0
-# Mean and standard deviation of the prior of the weights of the trend.
-TREND, TREND_SPREAD = 1.0, 1.0
-# Prior of the noise variance, in units of the variance of the answers, and the standard deviation
-# of its logarithm: low fidelities are often computed, and exact.
-NOISE, NOISE_SPREAD = 0.01, 2.0
 
 
 def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> Kernel:
@@ -48,7 +35,7 @@ def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> 
     ``space`` gives the values of integer and categorical sides.
     """
     side = bounds[:, 1] - bounds[:, 0]
-    scale = SLOW_LENGTH_SCALE * sqrt(len(side)) * np.where(side > 0.0, side, 1.0)
+    scale = defaults.TASK_SLOW_LENGTH_SCALE * sqrt(len(side)) * np.where(side > 0.0, side, 1.0)
     if space is not None and space.discrete:
         return OnSettings(AxisMatern(scale, "fixed", groups=space.groups), space.columns)
     return RBF(scale, "fixed") if smooth else Matern(scale, "fixed", nu=2.5)
@@ -68,19 +55,25 @@ def over_tasks(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
     """Kernel over the rows of ``kernel`` and ``slow`` with one of n tasks in a further column."""
     rough, slowly = _own_variances(n)
     shared = Tasks(kernel, n_tasks=n, W=np.ones((n, 1)), kappa=rough)
-    trend = Tasks(slow, n_tasks=n, W=np.full((n, 1), TREND), kappa=slowly)
+    trend = Tasks(slow, n_tasks=n, W=np.full((n, 1), defaults.TASK_TREND), kappa=slowly)
     return shared + trend + Tasks(_one(), 0, n_tasks=n, kappa=1.0, kappa_bounds="fixed")
 
 
 def prior_over_tasks(prior: Prior, n: int) -> Prior:
     """Return the prior on the hyperparameters of :func:`over_tasks`; its kernel has ``prior``."""
     rough, slowly = _own_variances(n)
-    spread = np.append(LEAST_SPREAD, np.full(n - 1, SPREAD))
-    trend = np.full(n, TREND)
+    spread = np.append(defaults.TASK_LEAST_SPREAD, np.full(n - 1, defaults.TASK_SPREAD))
+    trend = np.full(n, defaults.TASK_TREND)
     return Prior(
         np.concatenate([np.ones(n), np.log(rough), prior.center, trend, np.log(slowly)]),
         np.concatenate(
-            [np.full(n, WEIGHT_SPREAD), spread, prior.spread, np.full(n, TREND_SPREAD), spread]
+            [
+                np.full(n, defaults.TASK_WEIGHT_SPREAD),
+                spread,
+                prior.spread,
+                np.full(n, defaults.TASK_TREND_SPREAD),
+                spread,
+            ]
         ),
     )
 
@@ -96,4 +89,7 @@ def _one() -> Kernel:
 
 
 def _own_variances(n: int) -> tuple[np.ndarray, np.ndarray]:
-    return tuple(np.append(LEAST, np.full(n - 1, each)) for each in (ROUGH, SLOW))  # type: ignore[return-value]
+    return tuple(
+        np.append(defaults.TASK_LEAST, np.full(n - 1, each))
+        for each in (defaults.TASK_ROUGH, defaults.TASK_SLOW)
+    )  # type: ignore[return-value]

@@ -19,26 +19,9 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
+from skgpb import defaults
 from skgpb.kernels import CellIntegral
-from skgpb.surrogate.likelihood import (
-    AMPLITUDE_LIMITS,
-    AMPLITUDE_SPREAD,
-    LENGTH_LIMITS,
-    LENGTH_SCALE,
-    LENGTH_SPREAD,
-    Prior,
-)
-
-# Variances of averages over wanted cells, of the trend and of the rough part, in units of the
-# variance of the answers. The rough part varies at most as much as the trend.
-TREND_LEVEL, ROUGH_LEVEL = 0.5, 0.1
-# Length scales of the trend grow with this power of d, less than those of points: answers are
-# averages. The others are this share of them in one dimension, which grows with sqrt(d) to a half.
-GROWTH_WITH_D, ROUGH_LENGTH, MOST_ROUGH_LENGTH = 0.25, 0.25, 0.5
-# Limits of variances, in units of their medians, and of length scales, of the sides; deviations of
-# logarithms. The trend's are those of points.
-ROUGH_LIMITS, ROUGH_LENGTH_LIMITS = (1e-3, 100.0), (0.01, 2.0)
-ROUGH_SPREAD, ROUGH_LENGTH_SPREAD = 1.5, 0.5
+from skgpb.surrogate.likelihood import Prior
 
 
 def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
@@ -61,17 +44,17 @@ def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
         levels = tuple(variance * limit for limit in limits)
         return ConstantKernel(variance, levels) * RBF(scale, within)
 
-    scale = LENGTH_SCALE * d**GROWTH_WITH_D * side
-    rough_scale = min(ROUGH_LENGTH * sqrt(d), MOST_ROUGH_LENGTH) * scale
-    variance = TREND_LEVEL / of_averages(scale)
-    rough = min(ROUGH_LEVEL / of_averages(rough_scale), variance)
-    trend = part(variance, AMPLITUDE_LIMITS, scale, LENGTH_LIMITS)
-    return trend + part(rough, ROUGH_LIMITS, rough_scale, ROUGH_LENGTH_LIMITS)
+    scale = defaults.LENGTH_SCALE * d**defaults.TREND_GROWTH * side
+    rough_scale = min(defaults.ROUGH_LENGTH * sqrt(d), defaults.MOST_ROUGH_LENGTH) * scale
+    variance = defaults.TREND_LEVEL / of_averages(scale)
+    rough = min(defaults.ROUGH_LEVEL / of_averages(rough_scale), variance)
+    trend = part(variance, defaults.AMPLITUDE_LIMITS, scale, defaults.LENGTH_LIMITS)
+    return trend + part(rough, defaults.ROUGH_LIMITS, rough_scale, defaults.ROUGH_LENGTH_LIMITS)
 
 
 def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:
     """Prior on the hyperparameters of :func:`trend_and_rough`, log-normal around its own."""
     d = len(bounds)
-    trend = [AMPLITUDE_SPREAD, *[LENGTH_SPREAD] * d]
-    rough = [ROUGH_SPREAD, *[ROUGH_LENGTH_SPREAD] * d]
+    trend = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
+    rough = [defaults.ROUGH_SPREAD, *[defaults.ROUGH_LENGTH_SPREAD] * d]
     return Prior(trend_and_rough(bounds, wanted).theta, np.array(trend + rough))

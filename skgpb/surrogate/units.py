@@ -13,11 +13,11 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 
-# Units outside these limits are not used: their squares underflow or overflow.
+# Rounding: units outside these limits are not used: their squares underflow or overflow.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-153, 1e153
-# A standard deviation below this fraction of the largest answer is only rounding,
+# Rounding: a standard deviation below this fraction of the largest answer is only rounding,
 ROUNDING = 4.0 * np.finfo(np.float64).eps
-# and one below this share has fewer than four digits.
+# Rounding: and one below this share has fewer than four digits.
 FOUR_DIGITS = 1e4 * np.finfo(np.float64).eps
 
 
@@ -46,7 +46,9 @@ def units_of(values: np.ndarray, noise: float | None = None) -> tuple[float, flo
     (True, 0.816497)
     """
     scale, largest = float(values.std()), float(np.abs(values).max())
-    if (values != values[0]).any():
+    # A few answers may be equal but for rounding, as those to points on either side of a top.
+    equal = scale <= np.finfo(np.float64).eps * largest and len(values) < 4
+    if not equal and (values != values[0]).any():
         warn_of_digits(scale or float(np.ptp(values)), largest)
     unit = scale if noise is None else max(scale, noise)
     if not scale > ROUNDING * largest:

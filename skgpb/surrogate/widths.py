@@ -65,11 +65,12 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_real
 
-# Weights of the norm against the answers that the dual bound tries; beta_t uses 1.
+# Accuracy: weights of the norm against the answers that the dual bound tries; beta_t uses 1.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
-# Weights s of squared residuals.
+# Accuracy: weights s of squared residuals.
 EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
-# Largest number of distinct functionals whose Gram matrix is decomposed to tighten the intervals.
+# Speed: largest number of distinct functionals whose Gram matrix is decomposed to tighten the
+# intervals.
 MOST_DECOMPOSED = 2000
 
 

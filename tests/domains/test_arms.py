@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skgpb import defaults
 from skgpb.domains import Allocation, Arm, PointsQuery
 from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.candidates import Incumbents
-from skgpb.domains.free_cells import N_MOVED, FreeCells
+from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 
@@ -133,9 +134,9 @@ def test_cells_move_in_turn_as_well():
     moving, rng = cells.moving.tolist(), np.random.default_rng(0)
     assert cells.resample(Places(), rng).tolist() == moving  # at first all of them
     seen = []
-    for _ in range(2 * len(moving) // N_MOVED):
+    for _ in range(2 * len(moving) // defaults.N_MOVED_CELLS):
         moved = cells.resample(Places(), rng).tolist()
-        assert len(moved) == N_MOVED < len(moving)
+        assert len(moved) == defaults.N_MOVED_CELLS < len(moving)
         seen += moved
     assert seen == 2 * moving
 

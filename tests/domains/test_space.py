@@ -18,19 +18,12 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.linear_model import Ridge
 
-from skgpb import GPOOOptimizer, GPUCBOptimizer
+from skgpb import GPOOOptimizer, GPUCBOptimizer, defaults
 from skgpb.domains import Box, Steps
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV
-from skgpb.surrogate.settings import (
-    SPREAD_LENGTH,
-    SPREAD_VARIANCE,
-    AxisMatern,
-    OnSettings,
-    default_kernel,
-    kernel_on_settings,
-)
+from skgpb.surrogate.settings import AxisMatern, OnSettings, default_kernel, kernel_on_settings
 
 MIXED = [
     {"kind": ["a"], "x": uniform(0, 1), "n": randint(2, 6)},
@@ -241,7 +234,11 @@ def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
 
     def density(theta):
         K = kernel.base.clone_with_theta(theta)(Z) + 0.1 / scale**2 * np.eye(9)
-        gap = (theta - kernel.prior.center) / [SPREAD_VARIANCE, SPREAD_LENGTH, SPREAD_LENGTH]
+        gap = (theta - kernel.prior.center) / [
+            defaults.AMPLITUDE_SPREAD,
+            defaults.SETTINGS_LENGTH_SPREAD,
+            defaults.SETTINGS_LENGTH_SPREAD,
+        ]
         z = (y - offset) / scale
         return -0.5 * (z @ np.linalg.solve(K, z) + np.linalg.slogdet(K)[1] + gap @ gap)
 

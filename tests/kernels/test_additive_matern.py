@@ -6,10 +6,9 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
-from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer
+from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer, defaults
 from skgpb.domains import Cells
 from skgpb.kernels import AdditiveMatern
-from skgpb.surrogate.likelihood import LENGTH_SCALE
 
 X = np.random.default_rng(0).random((9, 3))
 
@@ -104,7 +103,9 @@ def test_searches_for_points_have_it_where_no_kernel_is_given(settings):
     kernel = optimizer._gp.kernel.k2
     assert type(kernel) is AdditiveMatern
     sides = np.array([2.0, 1.0]) if "bounds" in settings else np.ptp(settings["arms"], axis=0)
-    assert_allclose(sorted(kernel.length_scale), sorted(LENGTH_SCALE * np.sqrt(2.0) * sides))
+    assert_allclose(
+        sorted(kernel.length_scale), sorted(defaults.LENGTH_SCALE * np.sqrt(2.0) * sides)
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.domains.box_candidates
 import skgpb.optimizers._following
-from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
-from skgpb.domains.first_design import N_INITIAL
+from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer, defaults
 
 
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch):
     # All of 64 candidates move after 8 queries, 16 after 16 and 8, the fewest, from 23 on.
-    monkeypatch.setattr(skgpb.optimizers._following, "MOST_MULTIPLICATIONS", 64**2)
+    monkeypatch.setattr(defaults, "MOST_MULTIPLICATIONS", 64**2)
 
 
 def played(cls, n, **settings):
@@ -83,7 +82,7 @@ def test_the_first_design_is_made_once(monkeypatch):
         skgpb.domains.box_candidates, "first_points", lambda *each: made.append(each) or make(*each)
     )
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)
-    for i in range(N_INITIAL):
+    for i in range(defaults.N_INITIAL):
         optimizer.tell(optimizer.ask(), float(i))
     assert len(made) == 1
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)

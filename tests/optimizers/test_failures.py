@@ -10,18 +10,30 @@ from scipy.stats import uniform
 from sklearn.base import BaseEstimator
 
 from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
     GPTSOptimizer,
     GPUCBOptimizer,
+    GPZoomingOptimizer,
     IDSOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
     KGOptimizer,
     MESOptimizer,
     PIOptimizer,
+    StoOOOptimizer,
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers._failing import WeighedPosterior, with_failures
+from skgpb.surrogate import success
 from skgpb.surrogate.success import learned_success
 
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
@@ -96,6 +108,98 @@ def test_cells_that_fail_are_left_alone():
     )
     assert sum(play(optimizer, 40)[-10:]) <= 2
     assert optimizer.recommend().points.mean() > 0.4
+
+
+TREES = {
+    "gpoo": (GPOOOptimizer, {}),
+    "pool": (GPOOOptimizer, {"pool": GRID}),
+    "center": (GPOOOptimizer, {"feedback": "center"}),
+    "stooo": (StoOOOptimizer, {}),
+    "gp tree": (GPTreeOptimizer, {}),
+    "zooming": (GPZoomingOptimizer, {}),
+}
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("tree", TREES)
+def test_trees_leave_it_alone(tree, d):
+    """Of cells and balls, too; what is recommended lies on the side that has answers."""
+    cls, given = TREES[tree]
+    domain = {} if "pool" in given else {"bounds": [(0, 1)] * d}
+    optimizer = cls(**given, **domain, direction="minimize", random_state=0)
+    failed = play(optimizer, 40)
+    assert sum(failed[-10:]) <= 2 and sum(failed) < 15
+    assert optimizer.recommend().points[:, 0].mean() >= 0.5
+
+
+def test_a_cell_that_fails_gives_way_to_its_children():
+    """Averages over cells that reach into a part that fails have no answer; the cells inside do."""
+    optimizer = GPOOOptimizer(bounds=[(0, 1)] * 2, direction="minimize", random_state=0)
+
+    def average(cell):
+        x = cell.points
+        return None if (x[:, 0] < 0.3).any() else float((x**2).sum(axis=1).mean())
+
+    assert sum(play(optimizer, 60, average)[-10:]) <= 2
+    best = optimizer.recommend()
+    assert best.lower[0] >= 0.29 and best.upper[0] < 0.5 and best.upper[1] < 0.3
+
+
+def test_a_tree_over_contexts_leaves_it_alone():
+    optimizer = ContextualGPTreeOptimizer(
+        context_bounds=[(0, 1)], bounds=[(0, 1)], direction="minimize", random_state=0
+    )
+    rng, failed = np.random.default_rng(0), []
+    for _ in range(50):
+        query = optimizer.ask(context=rng.random(1))
+        c, x = query.points.mean(axis=0)
+        failed.append(x < 0.5)
+        optimizer.tell(query, None if x < 0.5 else float(x + 0.1 * c))
+    assert sum(failed[-10:]) <= 2
+    assert optimizer.recommend(context=[0.4]).points[:, 1].mean() >= 0.5
+
+
+INDIRECT = [
+    CMESOptimizer,
+    CMETSOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+]
+
+
+@pytest.mark.parametrize("cls", INDIRECT)
+def test_indirect_queries_leave_it_alone(cls):
+    last = []
+    for seed in range(3):
+        optimizer = cls(bounds=[(0, 1)], direction="minimize", random_state=seed)
+        last.append(sum(play(optimizer, 40)[-10:]))
+    assert sorted(last)[1] <= 2 and max(last) <= 3
+
+
+def test_rows_of_queries_that_fail_are_left_alone():
+    rows = np.linspace(0, 1, 51)[:, np.newaxis]
+    optimizer = CMESOptimizer(queries=rows, bounds=[(0, 1)], direction="minimize", random_state=0)
+    assert sum(play(optimizer, 40)[-10:]) <= 1
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_random_failures_change_no_tree(tree, monkeypatch):
+    """Without a pattern a search is as if nothing were learned."""
+    cls, given = TREES[tree]
+    asked = []
+    for enough in (success.ENOUGH, np.inf):
+        monkeypatch.setattr(success, "ENOUGH", enough)
+        domain = {} if "pool" in given else {"bounds": [(0, 1)] * 2}
+        optimizer, rng = cls(**given, **domain, random_state=0), np.random.default_rng(4)
+        queries = []
+        for _ in range(40):
+            queries.append(optimizer.ask())
+            value = -float(((queries[-1].points - 0.3) ** 2).sum(axis=1).mean())
+            optimizer.tell(queries[-1], None if rng.random() < 0.2 else value)
+        asked.append([query.box for query in queries])
+    assert_array_equal(*asked)
 
 
 def test_a_run_goes_on_while_something_succeeds():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.domains.first_design import N_INITIAL, first_points
+from skgpb import defaults
+from skgpb.domains.first_design import first_points
 from skgpb.kernels import CellAverage
 from skgpb.optimizers import EIOptimizer, GPTSOptimizer, GPUCBOptimizer, MESOptimizer
 
@@ -48,8 +49,8 @@ def places(arms):
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, EIOptimizer, GPTSOptimizer, MESOptimizer])
 def test_first_arms_are_the_same_for_every_rule_and_fill_the_space(cls, domain):
     optimizer = cls(**domain, random_state=3)
-    asked = places(play(optimizer, N_INITIAL))
-    other = places(play(EIOptimizer(**domain, random_state=3), N_INITIAL))
+    asked = places(play(optimizer, defaults.N_INITIAL))
+    other = places(play(EIOptimizer(**domain, random_state=3), defaults.N_INITIAL))
     np.testing.assert_array_equal(asked, other)
     # Ten points of a Sobol sequence are in every quarter of either side.
     for quarters in (np.floor(2 * asked[:, 0]), np.floor(asked[:, 1] / 0.75)):
@@ -59,8 +60,8 @@ def test_first_arms_are_the_same_for_every_rule_and_fill_the_space(cls, domain):
 
 def test_in_a_box_they_are_points_of_a_sobol_sequence():
     optimizer = GPUCBOptimizer(bounds=BOX, random_state=0)
-    asked = places(play(optimizer, N_INITIAL))
-    sequence = first_points(BOX, N_INITIAL, optimizer._seed)
+    asked = places(play(optimizer, defaults.N_INITIAL))
+    sequence = first_points(BOX, defaults.N_INITIAL, optimizer._seed)
     np.testing.assert_array_equal(asked[0], sequence[0])
     np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
 
@@ -83,15 +84,15 @@ def test_a_kernel_that_is_given_is_relied_on_at_once(domain):
 
 
 def test_a_batch_has_the_arms_of_a_run_one_by_one(domain):
-    batch = GPUCBOptimizer(**domain, random_state=1).ask(N_INITIAL)
-    one_by_one = play(GPUCBOptimizer(**domain, random_state=1), N_INITIAL)
+    batch = GPUCBOptimizer(**domain, random_state=1).ask(defaults.N_INITIAL)
+    one_by_one = play(GPUCBOptimizer(**domain, random_state=1), defaults.N_INITIAL)
     np.testing.assert_array_equal(places(batch), places(one_by_one))
     # Answers may come in any order, and others are asked meanwhile.
     optimizer = GPUCBOptimizer(**domain, random_state=1)
     pending = optimizer.ask(4)
     optimizer.tell(pending[2], 1.0)
     optimizer.tell(pending[0], -1.0)
-    rest = optimizer.ask(N_INITIAL - 4)
+    rest = optimizer.ask(defaults.N_INITIAL - 4)
     np.testing.assert_array_equal(places([*pending, *rest]), places(batch))
 
 
@@ -99,13 +100,13 @@ def test_what_was_told_counts_and_is_kept_away_from(domain):
     optimizer = GPUCBOptimizer(**domain, random_state=0)
     rng = np.random.default_rng(0)
     # However many are told, they count where they lie: a quarter by a third of the sides.
-    for x in rng.uniform(size=(3 * N_INITIAL, 2)) * [0.5, 1.0] + [-1.0, 0.0]:
+    for x in rng.uniform(size=(3 * defaults.N_INITIAL, 2)) * [0.5, 1.0] + [-1.0, 0.0]:
         optimizer.tell(x, f(x))
     asked = []
     while not by_rule(optimizer):
         asked += play(optimizer, 1)
     # A twelfth of the box is known, and at most that and a neighbour of the design in it.
-    assert N_INITIAL - 3 <= len(asked) < N_INITIAL
+    assert defaults.N_INITIAL - 3 <= len(asked) < defaults.N_INITIAL
     assert ((places(asked)[:, 0] > -0.5) | (places(asked)[:, 1] > 1.0)).all()
 
 
@@ -120,8 +121,8 @@ def test_failures_are_replaced_and_not_repeated(domain):
     for _ in range(4):
         failed.append(optimizer.ask())
         optimizer.tell(failed[-1], None)
-    asked = [*failed, *play(optimizer, N_INITIAL)]
-    assert len(np.unique(places(asked), axis=0)) == N_INITIAL + 4
+    asked = [*failed, *play(optimizer, defaults.N_INITIAL)]
+    assert len(np.unique(places(asked), axis=0)) == defaults.N_INITIAL + 4
     assert by_rule(optimizer)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.domains.first_design import N_INITIAL, first_points
+from skgpb import defaults
+from skgpb.domains.first_design import first_points
 from skgpb.domains.indirect import are_fewer
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
@@ -45,17 +46,17 @@ def fills(rows):
 
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, IndirectMESOptimizer])
 def test_first_queries_are_the_same_for_every_rule_and_fill_the_space(cls, queries):
-    asked = play(make(cls, **queries, random_state=3), N_INITIAL)
+    asked = play(make(cls, **queries, random_state=3), defaults.N_INITIAL)
     assert fills(asked)
-    np.testing.assert_array_equal(asked, play(make(**queries, random_state=3), N_INITIAL))
+    np.testing.assert_array_equal(asked, play(make(**queries, random_state=3), defaults.N_INITIAL))
     first = [make(**queries, random_state=seed).ask().a for seed in range(5)]
     assert len(np.unique(first, axis=0)) > 1
 
 
 def test_in_a_box_they_are_points_of_a_sobol_sequence():
     optimizer = make(query_bounds=BOX, random_state=0)
-    asked = play(optimizer, N_INITIAL)
-    sequence = first_points(BOX, N_INITIAL, optimizer._seed)
+    asked = play(optimizer, defaults.N_INITIAL)
+    sequence = first_points(BOX, defaults.N_INITIAL, optimizer._seed)
     np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
 
 
@@ -78,12 +79,14 @@ def test_what_was_told_counts_and_is_kept_away_from(queries):
     asked = np.array(asked)
     assert ((asked[:, 0] > -0.5) | (asked[:, 1] > 0.75)).all()
     # A sixteenth of the box is known: of ten places one, and what is nearer to it than others.
-    assert N_INITIAL - 3 <= len(np.unique(asked, axis=0)) == len(asked) < N_INITIAL
+    assert (
+        defaults.N_INITIAL - 3 <= len(np.unique(asked, axis=0)) == len(asked) < defaults.N_INITIAL
+    )
 
 
 def test_a_batch_has_the_queries_of_a_run_one_by_one(queries):
-    batch = [query.a for query in make(**queries, random_state=1).ask(N_INITIAL)]
-    one_by_one = play(make(**queries, random_state=1), N_INITIAL)
+    batch = [query.a for query in make(**queries, random_state=1).ask(defaults.N_INITIAL)]
+    one_by_one = play(make(**queries, random_state=1), defaults.N_INITIAL)
     np.testing.assert_array_equal(batch, one_by_one)
 
 
@@ -93,8 +96,8 @@ def test_failures_are_replaced_and_not_repeated(queries):
     for _ in range(3):
         failed.append(optimizer.ask())
         optimizer.tell(failed[-1], None)
-    asked = np.vstack([[query.a for query in failed], play(optimizer, N_INITIAL)])
-    assert len(np.unique(asked, axis=0)) == N_INITIAL + 3
+    asked = np.vstack([[query.a for query in failed], play(optimizer, defaults.N_INITIAL)])
+    assert len(np.unique(asked, axis=0)) == defaults.N_INITIAL + 3
 
 
 def test_a_saved_run_goes_on_with_the_same_first_queries(queries, tmp_path):
@@ -111,7 +114,7 @@ def test_of_a_tree_the_coarsest_cells_are_asked_first():
     """Averages over the cells of a level leave no gap; the mean of everything tells nothing."""
     optimizer = CMETSOptimizer(bounds=BOX, n_points=100, random_state=0)
     cells = []
-    for _ in range(N_INITIAL):
+    for _ in range(defaults.N_INITIAL):
         cells.append(optimizer.ask())
         optimizer.tell(cells[-1], 0.0)
     assert [cell.depth for cell in cells] == [1] * 4 + [2] * 6
@@ -131,9 +134,9 @@ def campaigns(n=3, random_state=0, **settings):
 
 def test_first_allocations_spend_the_budget_and_spread_every_campaign():
     bandit = campaigns()
-    asked = bandit.ask(N_INITIAL)
+    asked = bandit.ask(defaults.N_INITIAL)
     costs = np.array([allocation.costs for allocation in asked])
-    assert len(np.unique(costs, axis=0)) == N_INITIAL
+    assert len(np.unique(costs, axis=0)) == defaults.N_INITIAL
     assert (costs.sum(axis=1) <= 20.0).all()
     # Up to half the whole budget, none of a campaign's is far from one that was tried. One of eight
     # Sobol points has a share above 7/8 for it, (17.5, 20, 20) at worst, of which (5, 7.5, 7.5) is
@@ -148,11 +151,11 @@ def test_allocations_that_failed_or_were_told_count_as_for_arms():
     failed = bandit.ask()
     bandit.tell(failed, None)
     seen = [failed.indices]
-    for _ in range(N_INITIAL):
+    for _ in range(defaults.N_INITIAL):
         allocation = bandit.ask()
         seen.append(allocation.indices)
         bandit.tell(allocation, rng.normal(size=3))
-    assert len(set(seen)) == N_INITIAL + 1
+    assert len(set(seen)) == defaults.N_INITIAL + 1
     assert bandit._first_allocation() is None
     assert campaigns(n_initial=0).start()._first_allocation() is None
     assert campaigns(kernel=RBF(5.0)).start()._first_allocation() is None

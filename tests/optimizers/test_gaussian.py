@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import skgpb.surrogate.likelihood
 import skgpb.surrogate.model
+from skgpb import defaults
 from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.guarantee import Guarantee
 from skgpb.optimizers import (
@@ -26,7 +27,7 @@ from skgpb.optimizers import (
     GPZoomingOptimizer,
     KGOptimizer,
 )
-from skgpb.surrogate.likelihood import NOISE, NOISE_LIMITS, default_prior, most_probable
+from skgpb.surrogate.likelihood import default_prior, most_probable
 from skgpb.surrogate.pairs import PairCovariances
 
 ARMS = np.linspace(0.0, 1.0, 21)[:, None]
@@ -63,11 +64,11 @@ def test_the_first_units(kind, reward):
     """(settings, scale of the process, noise in its units) at the first answer."""
     far = abs(reward) if abs(reward) > 1e-150 else 1.0  # a number that squares to zero is no unit
     for settings, scale, noise in [
-        ({}, far, NOISE),
-        ({"alpha": 0.2}, sqrt(0.2 / NOISE), 0.2),
-        ({"kernel": KERNEL, "normalize_y": True}, far, NOISE),
+        ({}, far, defaults.NOISE),
+        ({"alpha": 0.2}, sqrt(0.2 / defaults.NOISE), 0.2),
+        ({"kernel": KERNEL, "normalize_y": True}, far, defaults.NOISE),
         ({"kernel": KERNEL, "normalize_y": True, "alpha": 0.2}, sqrt(0.2), 0.2),
-        ({"kernel": KERNEL}, 1.0, 2.0 * NOISE),
+        ({"kernel": KERNEL}, 1.0, 2.0 * defaults.NOISE),
         ({"kernel": KERNEL, "alpha": 0.2}, 1.0, 0.2),
     ]:
         optimizer = POINTWISE[kind](relearn=None, **settings)
@@ -180,8 +181,8 @@ def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeyp
     prior = default_prior(np.array([[0.0, 2.0]]))
     assert len(starts) == 2 + restarts and not warn
     assert_allclose(starts[0], in_use, rtol=1e-12)
-    assert_allclose(starts[1], [*prior.center, log(NOISE)], rtol=1e-12)
-    assert_allclose(bounds[-1], np.log(NOISE_LIMITS))
+    assert_allclose(starts[1], [*prior.center, log(defaults.NOISE)], rtol=1e-12)
+    assert_allclose(bounds[-1], np.log(defaults.NOISE_LIMITS))
     for start in starts[2:]:
         assert (start[:2] >= bounds[:2, 0]).all() and (start[:2] <= bounds[:2, 1]).all()
         assert start[2] == starts[0][2]
@@ -200,7 +201,7 @@ def test_the_second_start_finds_what_the_first_cannot(settings):
     values = 5.0 + 3.0 * np.sin(6.0 * ARMS[:, 0])
     for arm in range(0, 21, 2):
         optimizer.tell(ARMS[arm], values[arm])
-    optimizer._model.noise = NOISE_LIMITS[1]
+    optimizer._model.noise = defaults.NOISE_LIMITS[1]
     kernel = optimizer.surrogate_.process_.kernel
     kernel.theta = kernel.bounds[:, 0]
     optimizer.surrogate_.process_.evaluate_afresh()
@@ -327,7 +328,7 @@ def test_the_variation_of_balls_is_a_union_bound_over_the_kernels_deviation(d):
 def test_a_query_comes_back_when_its_time_is_up(monkeypatch):
     """Left out until 2, then 4, then 8 more were told; all of three arms that know nothing."""
     # As if nothing was learned of where evaluations fail, which test_failures.py is about.
-    monkeypatch.setattr("skgpb.surrogate.success.ENOUGH", np.inf)
+    monkeypatch.setattr("skgpb.defaults.SUCCESS_EVIDENCE", np.inf)
     optimizer = GPUCBOptimizer(RBF(1e-3), arms=[[0.0], [0.5], [1.0]], alpha=1e-6, beta=4.0)
     asked = []
     for _ in range(18):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.optimizers import GPUCBOptimizer, KGOptimizer, gp_ucb
+from skgpb import defaults
+from skgpb.optimizers import GPUCBOptimizer, KGOptimizer
 
 
 def told(d, **parameters):
@@ -173,7 +174,7 @@ def test_for_a_small_simple_regret_exact_answers_are_not_asked_for_again(at_once
 
 
 def test_under_noise_nothing_is_known_and_the_bonus_stays(monkeypatch):
-    monkeypatch.setattr(gp_ucb, "EXPLORATION_PERIOD", {})
+    monkeypatch.setattr(defaults, "EXPLORATION_PERIOD", {})
     simple = asked_of_a_saddle(0.3, 30, regret="simple")
     assert simple == asked_of_a_saddle(0.3, 30, beta=4.0)
 

@@ -77,8 +77,8 @@ def test_nothing_has_to_be_said_to_find_the_best_rows_of_a_table(seed):
 
 
 def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
-    monkeypatch.setattr("skgpb.optimizers.gpoo.SPLITS_PER_ROUND", 20)
-    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 50)
+    monkeypatch.setattr("skgpb.defaults.SPLITS_PER_ROUND", 20)
+    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 50)
     opt = GPOOOptimizer(
         KERNEL, bounds=[(0, 1)], diameter=lambda h: 50.0, expansion="posterior", max_depth=12
     )
@@ -112,8 +112,8 @@ def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
 )
 def test_leaves_that_follow_later_change_nothing(given, monkeypatch):
     """Every query, moment and recommendation is what it is where all leaves follow at once."""
-    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 25)
-    monkeypatch.setattr("skgpb.optimizers.gpoo.SPLITS_PER_ROUND", 15)
+    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 25)
+    monkeypatch.setattr("skgpb.defaults.SPLITS_PER_ROUND", 15)
 
     def history():
         opt, rng = GPOOOptimizer(random_state=0, **given), np.random.default_rng(1)
@@ -142,7 +142,7 @@ def test_leaves_that_follow_later_change_nothing(given, monkeypatch):
 
 
 def test_with_many_leaves_a_round_moves_few_of_them(monkeypatch):
-    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 600)
+    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 600)
     moved, later = [], GaussianProcess._later_covariances
 
     def count(process, slots, first):

@@ -206,7 +206,7 @@ def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_se
                 always = property(lambda self: len(self.tracked) >= 6, lambda self, value: None)
                 patch.setattr(GaussianProcess, "lazy", always)
             else:
-                patch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", many)
+                patch.setattr("skgpb.defaults.MANY_LEAVES", many)
             rounds, history = assert_same_run(optimizer, rounds, f"seed {seed}")
             n_lazy += optimizer.surrogate_.process_.lazy
         assert_same_posterior(rounds, history, f"seed {seed}")

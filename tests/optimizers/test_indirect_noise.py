@@ -9,6 +9,7 @@ from cases import POINTS, answer_indirect, make_indirect, play
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from skgpb import defaults
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
@@ -19,7 +20,6 @@ from skgpb.optimizers import (
     IndirectUCBOptimizer,
 )
 from skgpb.surrogate.learning import Learning
-from skgpb.surrogate.likelihood import NOISE
 from skgpb.surrogate.model import Model
 
 BASELINES = (IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer, IndirectUCBOptimizer)
@@ -93,13 +93,13 @@ def test_noise_is_a_share_of_the_spread_until_it_is_learned():
     optimizer = make()
     for a, z in ((0.1, 3.0), (0.5, 9.0), (0.8, 6.0)):
         optimizer.tell([a], z)
-    assert_allclose(optimizer.alpha_, NOISE * np.var([3.0, 9.0, 6.0]))
+    assert_allclose(optimizer.alpha_, defaults.NOISE * np.var([3.0, 9.0, 6.0]))
     fixed = make(kernel=PRIOR, normalize_y=False)
     fixed.ask()
     typical = fixed.surrogate_.kernel_.diag(
         fixed.surrogate_.kernel_.queries(fixed.domain_.A)
     ).mean()
-    assert_allclose(fixed.alpha_, NOISE * typical)
+    assert_allclose(fixed.alpha_, defaults.NOISE * typical)
     assert fixed.surrogate_.noise_of() == fixed.alpha_
 
 
@@ -132,7 +132,7 @@ def test_answers_with_their_own_noise_keep_it(cls):
 
 def test_where_every_answer_has_its_own_noise_none_is_learned():
     unknown, known = (told(make(alpha=alpha), 12, 3.0, alpha=9.0) for alpha in (None, 9.0))
-    assert_allclose(unknown.alpha_, NOISE * unknown.surrogate_.scale_**2)
+    assert_allclose(unknown.alpha_, defaults.NOISE * unknown.surrogate_.scale_**2)
     assert_allclose(unknown.surrogate_.kernel_.theta, known.surrogate_.kernel_.theta, rtol=1e-10)
     points = np.linspace(0, 1, 9)[:, None]
     assert_allclose(unknown.predict(points), known.predict(points), rtol=1e-8)
@@ -246,7 +246,7 @@ def test_every_search_begins_at_the_prior(settings, monkeypatch):
     assert len(seen) > 1 and not np.array_equal(optimizer.surrogate_.kernel_.theta, first)
     for ((theta, noise),) in seen:
         assert_array_equal(theta, first)
-        assert_allclose(np.exp(noise), NOISE * optimizer._model._unit())
+        assert_allclose(np.exp(noise), defaults.NOISE * optimizer._model._unit())
 
 
 @pytest.mark.parametrize("alpha", [None, 1e-3])

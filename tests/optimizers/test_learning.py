@@ -160,7 +160,7 @@ def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch
     monkeypatch.setattr(Likelihood, "__call__", spy)
     searches = {}
     for share in (100, 210):
-        monkeypatch.setattr(skgpb.surrogate.model, "SHARE", share)
+        monkeypatch.setattr(skgpb.defaults, "N_TRIED", share)
         sizes.clear()
         optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
         optimizer.fit(points, values)

@@ -21,9 +21,10 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
     PIOptimizer,
+    defaults,
 )
 from skgpb.domains import Box
-from skgpb.optimizers._limits import SURE, Measured, probability_between
+from skgpb.optimizers._limits import Measured, probability_between
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
 ARMS = np.random.default_rng(0).random((60, 2))
@@ -114,7 +115,7 @@ def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
     mean, std, _ = refitted(optimizer._model, ARMS)
     hold = probabilities(optimizer, ARMS)
     asked = np.array(sorted(set(optimizer._model.process.observed.rows[:, 0])))
-    known = np.isin(ARMS[:, 0], asked) & (hold >= SURE)
+    known = np.isin(ARMS[:, 0], asked) & (hold >= defaults.SURE_OF_LIMITS)
     base = mean[known].max()
     if rule == "ei":
         z = (mean - base) / std

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skgpb import KGOptimizer
+from skgpb import KGOptimizer, defaults
 from skgpb.domains import Cells
 from skgpb.domains.arms import ArmSet
 from skgpb.kernels import CellIntegral
-from skgpb.optimizers._following import N_FOLLOWED, best_places
-from skgpb.surrogate.trend_and_rough import TREND_LEVEL
+from skgpb.optimizers._following import best_places
 
 
 def trend_of(context=None, **settings):
@@ -28,29 +27,29 @@ def variance_over(trend, sides):
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_averages_over_wanted_cells_vary_as_answers_do(d):
     trend = trend_of(queries=Cells([0.3, 0.6]), targets=Cells(0.3), bounds=[(0, 1)] * d)
-    assert_allclose(variance_over(trend, [0.3] * d), TREND_LEVEL)
+    assert_allclose(variance_over(trend, [0.3] * d), defaults.TREND_LEVEL)
 
 
 def test_what_is_asked_counts_where_wanted_cells_cannot_be():
     for targets in (None, Cells(0.1), [[0.2, 0.2], [0.8, 0.8]]):
         trend = trend_of(queries=Cells([0.3, 0.6]), targets=targets, bounds=[(0, 1)] * 2)
-        assert_allclose(variance_over(trend, [[0.3, 0.3], [0.6, 0.6]]), TREND_LEVEL)
+        assert_allclose(variance_over(trend, [[0.3, 0.3], [0.6, 0.6]]), defaults.TREND_LEVEL)
     boxes = np.array([[0.0, 0.0, 0.2, 0.4], [0.3, 0.5, 0.7, 1.0]])
     trend = trend_of(queries=boxes, bounds=[(0, 1)] * 2)
-    assert_allclose(variance_over(trend, boxes[:, 2:] - boxes[:, :2]), TREND_LEVEL)
+    assert_allclose(variance_over(trend, boxes[:, 2:] - boxes[:, :2]), defaults.TREND_LEVEL)
 
 
 def test_a_context_is_no_side_of_a_cell():
     cells = {"queries": Cells(0.3), "targets": Cells(0.3), "context_bounds": [(0, 1)]}
     trend = trend_of([0.5], bounds=[(0, 1)] * 2, **cells)
-    assert_allclose(variance_over(trend, [0.0, 0.3, 0.3]), TREND_LEVEL)
+    assert_allclose(variance_over(trend, [0.0, 0.3, 0.3]), defaults.TREND_LEVEL)
 
 
 def test_candidates_follow_the_best_and_what_may_be_better():
     points = np.arange(20.0)[:, np.newaxis]
     arms = ArmSet(points, np.array([[0.0, 19.0]]), None, None)
     means, spread = -points[:, 0], np.where(points[:, 0] >= 17, 40.0, 0.0)
-    assert_array_equal(best_places(arms, means, None)[:, 0], np.arange(N_FOLLOWED))
+    assert_array_equal(best_places(arms, means, None)[:, 0], np.arange(defaults.N_FOLLOWED_TARGETS))
     # By means 0, 1, 2, ... and, with two deviations more, 17, 18, 19.
     assert_array_equal(best_places(arms, means, spread)[:, 0], [0, 17, 1, 18, 2])
 

@@ -17,16 +17,12 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
+from skgpb import defaults
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.evaluator import Functionals, numbered
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.likelihood import (
-    NOISE,
-    Likelihood,
-    OwnNoise,
-    noise_prior,
-)
+from skgpb.surrogate.likelihood import Likelihood, OwnNoise, noise_prior
 from skgpb.surrogate.samples import ScaledSamples
 
 RNG = np.random.default_rng(0)
@@ -474,7 +470,7 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
     process.track(P, A)
     kernel = process.kernel_
     typical = kernel.diag(np.vstack((kernel.points(P), kernel.queries(A)))).mean()
-    assert_allclose(process.alpha_, NOISE * typical)
+    assert_allclose(process.alpha_, defaults.NOISE * typical)
     answers = [g + 0.3 * rng.normal(size=len(A)) for _ in range(30)]
     for z in answers:
         process.condition_query(A, z)

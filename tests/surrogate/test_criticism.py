@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+from skgpb import defaults
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.criticism import FEWEST_LEARNED, RISK, Criticism, risk_of_check
+from skgpb.surrogate.criticism import Criticism, risk_of_check
 
 X = np.random.default_rng(0).random((12, 2))
 
@@ -24,7 +25,7 @@ def observed(X, y, noise, kernel=None, units=(0.0, 1.0)):
 @pytest.mark.parametrize("noise", [0.01, 1e-8])
 @pytest.mark.parametrize("last", [500, 5])
 def test_residuals_are_those_of_models_without_an_answer(last, noise, monkeypatch):
-    monkeypatch.setattr("skgpb.surrogate.criticism.LAST", last)
+    monkeypatch.setattr("skgpb.defaults.N_CHECKED", last)
     y = np.sin(6.0 * X).sum(axis=1)
     found = Criticism.of(observed(X, y, noise, units=(0.3, 2.0)))
     expected = []
@@ -45,7 +46,7 @@ def test_answers_to_one_query_are_compared_with_the_noise():
     found = Criticism.of(observed(np.array([[0.2], [0.2], [0.2], [0.8]]), y, 0.04))
     # Two degrees of freedom of three answers whose squared differences to their mean sum to 0.5.
     np.testing.assert_allclose(found.repeats, 0.5 / 0.04 / 2)
-    assert found.repeats_fit == (np.exp(-0.5 / 0.04 / 2) > 0.5 * RISK)
+    assert found.repeats_fit == (np.exp(-0.5 / 0.04 / 2) > 0.5 * defaults.RISK)
     assert np.isnan(Criticism.of(observed(X, X[:, 0], 0.04)).repeats)
 
 
@@ -82,7 +83,7 @@ def test_one_wild_answer_does_not_hide_itself_in_what_was_learned_with_it():
 
 
 def test_checks_spend_no_more_than_the_risk():
-    assert sum(map(risk_of_check, range(1, 1000))) < RISK
+    assert sum(map(risk_of_check, range(1, 1000))) < defaults.RISK
 
 
 @pytest.mark.parametrize("n", [4, 5, 9, 10])
@@ -91,4 +92,4 @@ def test_a_scale_learned_from_few_queries_condemns_none_of_them(n):
     y[0] = 1.0
     gp = observed(np.linspace(0.0, 1.0, n)[:, np.newaxis], y, 1e-8, RBF(1.0))
     assert Criticism.of(gp, learned=False).contradicts
-    assert Criticism.of(gp, learned=True).contradicts == (n >= FEWEST_LEARNED)
+    assert Criticism.of(gp, learned=True).contradicts == (n >= defaults.FIRST_CHECK_LEARNED)

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2, norm
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import GPUCBOptimizer
-from skgpb.surrogate import GaussianProcess, criticism
+from skgpb import GPUCBOptimizer, defaults
+from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.criticism import explains_nothing, lacks_fit, leave_one_out
 from skgpb.surrogate.shrinkage import shrinkage_means
 
@@ -115,11 +115,11 @@ def test_the_odds_of_roughness_are_those_of_predictions_by_all_others(monkeypatc
     gp, (chance, odds) = process(told, y), odds_by_refits(told, y)
     assert chance < 0.01
     for factor, expected in ((1.0 - 1e-7, True), (1.0 + 1e-7, False)):
-        monkeypatch.setattr(criticism, "ODDS_OF_ROUGHNESS", np.exp(odds) * factor)
+        monkeypatch.setattr(defaults, "ODDS_OF_ROUGHNESS", np.exp(odds) * factor)
         assert lacks_fit(gp, NOISE) == expected
-    monkeypatch.setattr(criticism, "ODDS_OF_ROUGHNESS", 1e-300)
+    monkeypatch.setattr(defaults, "ODDS_OF_ROUGHNESS", 1e-300)
     for factor, expected in ((1.0 + 1e-7, True), (1.0 - 1e-7, False)):
-        monkeypatch.setattr(criticism, "LACK_OF_FIT", chance * factor)
+        monkeypatch.setattr(defaults, "LACK_OF_FIT", chance * factor)
         assert lacks_fit(gp, NOISE) == expected
 
 

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
+    defaults,
 )
 from skgpb.kernels import AdditiveMatern, CellAverage
 from skgpb.kernels._boxes import boxes_from_points
@@ -19,9 +20,6 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.gram import covariance_of, covariance_of_functionals
 from skgpb.surrogate.likelihood import (
-    LENGTH_SCALE,
-    NOISE,
-    NOISE_LIMITS,
     Likelihood,
     Prior,
     default_kernel,
@@ -216,14 +214,18 @@ def test_an_almost_exact_answer_after_a_large_one_leaves_numbers(cls, large):
 
 def test_the_prior_of_the_noise_is_in_units_of_a_typical_variance():
     prior, limits = noise_prior(4.0)
-    assert_allclose(np.exp(prior.center), 4.0 * NOISE)
-    assert_allclose(np.exp(limits), [[4.0 * NOISE_LIMITS[0], 4.0 * NOISE_LIMITS[1]]])
+    assert_allclose(np.exp(prior.center), 4.0 * defaults.NOISE)
+    assert_allclose(
+        np.exp(limits), [[4.0 * defaults.NOISE_LIMITS[0], 4.0 * defaults.NOISE_LIMITS[1]]]
+    )
 
 
 def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
     kernel = default_kernel(np.array([[0.0, 2.0], [5.0, 5.0], [0.0, 1e-3], [-1.0, 1.0]]))
     assert isinstance(kernel.k2, Matern)
-    assert_allclose(kernel.k2.length_scale, 2.0 * LENGTH_SCALE * np.array([2.0, 1.0, 1e-3, 2.0]))
+    assert_allclose(
+        kernel.k2.length_scale, 2.0 * defaults.LENGTH_SCALE * np.array([2.0, 1.0, 1e-3, 2.0])
+    )
     assert isinstance(default_kernel(SQUARE, smooth=True).k2, RBF)
     assert_allclose(default_prior(SQUARE).center, default_kernel(SQUARE).theta)
     assert np.isfinite(default_kernel(SQUARE).bounds).all()

@@ -8,9 +8,10 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
+from skgpb import defaults
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
-from skgpb.surrogate.models import AMPLITUDE_SPREAD, Models, _varying
+from skgpb.surrogate.models import Models, _varying
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
@@ -125,7 +126,7 @@ def test_the_expected_variance_is_that_of_two_epsilon_or_the_usual_one():
     assert wide.center[0] == pytest.approx(np.log(6.0**2), rel=1e-12)
     assert _varying(usual, 0.1).center[0] == usual.center[0] == 0.0
     for prior in (wide, _varying(usual, 0.1)):
-        assert prior.spread[0] == AMPLITUDE_SPREAD < usual.spread[0]
+        assert prior.spread[0] == defaults.STOP_AMPLITUDE_SPREAD < usual.spread[0]
         assert np.array_equal(prior.center[1:], usual.center[1:])
         assert np.array_equal(prior.spread[1:], usual.spread[1:])
     # What was given is as it was.

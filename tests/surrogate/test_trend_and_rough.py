@@ -5,23 +5,17 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
+from skgpb import defaults
 from skgpb.kernels import CellAverage
-from skgpb.surrogate.likelihood import LENGTH_SCALE
-from skgpb.surrogate.trend_and_rough import (
-    ROUGH_LENGTH,
-    ROUGH_LEVEL,
-    TREND_LEVEL,
-    prior_of_trend_and_rough,
-    trend_and_rough,
-)
+from skgpb.surrogate.trend_and_rough import prior_of_trend_and_rough, trend_and_rough
 
 POINTS = np.zeros((1, 1))
 
 
 def test_it_is_a_trend_and_something_rougher():
     X = np.array([[0.1], [0.15], [0.4]])
-    trend, rough = RBF(LENGTH_SCALE), RBF(ROUGH_LENGTH * LENGTH_SCALE)
-    expected = TREND_LEVEL * trend(X) + ROUGH_LEVEL * rough(X)
+    trend, rough = RBF(defaults.LENGTH_SCALE), RBF(defaults.ROUGH_LENGTH * defaults.LENGTH_SCALE)
+    expected = defaults.TREND_LEVEL * trend(X) + defaults.ROUGH_LEVEL * rough(X)
     found = trend_and_rough(np.array([[0.0, 1.0]]), POINTS)(X)
     assert_allclose(found, expected, rtol=1e-14)
 
@@ -29,9 +23,11 @@ def test_it_is_a_trend_and_something_rougher():
 def test_its_length_scales_are_in_units_of_the_sides():
     bounds = np.array([[0.0, 2.0], [5.0, 5.0], [-1.0, 0.0]])
     kernel = trend_and_rough(bounds, np.zeros((1, 3)))
-    scales = LENGTH_SCALE * 3**0.25 * np.array([2.0, 1.0, 1.0])  # no side is without length
+    scales = (
+        defaults.LENGTH_SCALE * 3**0.25 * np.array([2.0, 1.0, 1.0])
+    )  # no side is without length
     assert_allclose(kernel.k1.k2.length_scale, scales)
-    assert_allclose(kernel.k2.k2.length_scale, ROUGH_LENGTH * np.sqrt(3) * scales)
+    assert_allclose(kernel.k2.k2.length_scale, defaults.ROUGH_LENGTH * np.sqrt(3) * scales)
     assert np.isfinite(kernel.bounds).all()
     inside = (kernel.bounds[:, 0] < kernel.theta) & (kernel.theta < kernel.bounds[:, 1])
     assert inside.all()
@@ -44,7 +40,7 @@ def test_averages_over_wanted_cells_vary_as_answers_do(d):
     sides[1, 1:] = 0.0
     kernel = trend_and_rough(np.tile([0.0, 1.0], (d, 1)), sides)
     boxes = np.hstack([np.zeros_like(sides), sides])
-    for part, level in ((kernel.k1, TREND_LEVEL), (kernel.k2, ROUGH_LEVEL)):
+    for part, level in ((kernel.k1, defaults.TREND_LEVEL), (kernel.k2, defaults.ROUGH_LEVEL)):
         assert_allclose(CellAverage(part, 40).diag(boxes).mean(), level, rtol=1e-3)
         assert (part.bounds[:, 0] < part.theta).all()
         assert (part.theta < part.bounds[:, 1]).all()

@@ -100,3 +100,14 @@ def test_what_cannot_be_squared_is_no_answer(value):
         with pytest.raises(ValueError, match=r"must be within -1e\+150 and 1e\+150"):
             call()
         np.testing.assert_array_equal(learner.predict([[0.3]], return_std=True), before)
+
+
+def test_two_answers_that_are_equal_but_for_rounding_are_no_trouble():
+    """As those to points on either side of a top; of four it is no chance."""
+    two = -((np.array([0.05, 0.55]) - 0.3) ** 2)
+    assert two[0] != two[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert units_of(two) == (two.mean(), 0.0625)
+    with pytest.warns(NumericalWarning, match="four of sixteen digits"):
+        units_of(1e16 + np.array([0.0, 2.0, 4.0, 2.0]))

@@ -1,0 +1,241 @@
+"""What a number of default behaviour is worth: runs with it, and with it switched off, in pairs.
+
+    python -m benchmarks.ablate NAME ... [--all] [--list] [--small] [--runs 4] [--seed 0]
+        [--parts suite bbob ...] [--tables FOLDER] [--n-jobs 1] [--output DIR]
+
+The numbers are those of ``skgpb/defaults.py``; what each is replaced by is in
+``benchmarks/ablate/other_values.py``. Every number is measured on the choosing half of the suite,
+on BBOB (if ``coco-experiment`` is installed), on tables of reactions (with ``--tables``) and on
+exact answers, told nothing but the bounds, and on further short runs of other kinds of searches.
+``--small`` has fewer functions and 50 instead of 100 answers.
+
+Printed is, for each part, in how many games the number was read and in how many of these something
+else was asked or recommended, and the means of two differences with their standard errors over the
+games that read it: positive ones say that without the number it is worse. The first is of the
+regret per round in per cent, the second of the log10 of the regret at the end, where nothing else
+is said. Games that never read a number are not played again. Both runs of a pair have one seed and
+noise; but once they differ they are two different runs, so that single differences say little.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from benchmarks._common import argument_parser, estimate, format_table, mean_and_error
+from benchmarks.ablate.games import (
+    AT_THE_END,
+    MAIN,
+    MEASURES,
+    PER_ROUND,
+    Game,
+    further_parts,
+    main_parts,
+)
+from benchmarks.ablate.other_values import OTHER
+from benchmarks.peers.methods import quiet, single_threaded
+from skgpb import defaults
+
+NAMES = tuple(OTHER)
+FIELDS = ("name", "size", "part", "game", "seed", "first", "second", "reads")
+Key = tuple[str, str, str, str, int]
+
+_read: set[str] = set()
+
+
+class Recorder(ModuleType):
+    """A module that notes which of its numbers are read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.isupper():
+            _read.add(name)
+        return super().__getattribute__(name)
+
+
+@contextmanager
+def recorded() -> Iterator[set[str]]:
+    """Note the numbers that are read in the block."""
+    _read.clear()
+    defaults.__class__ = Recorder
+    try:
+        yield _read
+    finally:
+        defaults.__class__ = ModuleType
+
+
+@contextmanager
+def switched(name: str) -> Iterator[None]:
+    """Let a number have its other value in the block; "" for none."""
+    if not name:
+        yield
+        return
+    usual = getattr(defaults, name)
+    setattr(defaults, name, OTHER[name])
+    try:
+        yield
+    finally:
+        setattr(defaults, name, usual)
+
+
+def play(game: Game, name: str, seed: int) -> dict[str, Any]:
+    """Play a game with a number switched off, in whichever process this is."""
+    quiet()
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1), switched(name), recorded() as read:
+        first, second = game(seed)
+        reads = " ".join(sorted(read))
+    return {"first": first, "second": second, "reads": reads}
+
+
+class Record:
+    """What was played, in a file that the next call goes on with."""
+
+    def __init__(self, path: Path, size: str, n_jobs: int) -> None:
+        self.path, self.size, self.n_jobs = path, size, n_jobs
+        self.played: dict[Key, dict[str, Any]] = {}
+        if path.exists():
+            with path.open(newline="", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    key = (row["name"], row["size"], row["part"], row["game"], int(row["seed"]))
+                    self.played[key] = row | {n: float(row[n]) for n in ("first", "second")}
+
+    def of(
+        self, name: str, part: str, games: dict[str, Game], seeds: range, wanted: Callable
+    ) -> None:
+        """Play the games that are wanted and not in the file."""
+        keys = [
+            (name, self.size, part, game, seed)
+            for game in games
+            for seed in seeds
+            if wanted(game, seed) and (name, self.size, part, game, seed) not in self.played
+        ]
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(play)(games[game], name, seed) for _, _, _, game, seed in keys
+        )
+        with self.path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            if not file.tell():
+                writer.writeheader()
+            for key, values in zip(keys, found, strict=True):
+                self.played[key] = values
+                writer.writerow(dict(zip(FIELDS[:5], key, strict=True)) | values)
+
+
+def differences(record: Record, name: str, part: str, games: dict[str, Game], seeds: range) -> Any:
+    """Differences (n, 2) in the games that read a number: with its other value minus as it is."""
+    usual = {
+        (game, seed): record.played["", record.size, part, game, seed]
+        for game in games
+        for seed in seeds
+    }
+
+    def reads(game: str, seed: int) -> bool:
+        return name in usual[game, seed]["reads"].split()
+
+    record.of(name, part, games, seeds, reads)
+    pairs = [
+        [float(record.played[name, record.size, part, *key][m]) - float(usual[key][m]) for m in
+         ("first", "second")]
+        for key in usual
+        if reads(*key)
+    ]  # fmt: skip
+    return np.array(pairs).reshape(-1, 2)
+
+
+def cells_of(found: np.ndarray, n_games: int) -> list[str]:
+    """Games that read it, in how many something changed, and the mean differences."""
+    if not len(found):
+        return [f"0 of {n_games}", "", "", ""]
+    changed = int((found != 0.0).any(axis=1).sum())
+    if not changed:
+        return [f"{len(found)} of {n_games}", "0", "0", "0"]
+    both = [estimate(*map(float, each), 2) for each in zip(*mean_and_error(found), strict=True)]
+    return [f"{len(found)} of {n_games}", str(changed), *both]
+
+
+def verdict(found: dict[str, np.ndarray]) -> str:
+    """In which parts a number earns more than a standard error, and in which it costs as much."""
+    earns, costs = [], []
+    for part, each in found.items():
+        if len(each) > 1 and each.any():
+            mean, error = mean_and_error(each)
+            if (mean > error).any():
+                earns.append(part)
+            if (mean < -error).any():
+                costs.append(part)
+    if not any(len(each) for each in found.values()):
+        return "read in no game"
+    if not any(each.any() for each in found.values()):
+        return "nothing changed"
+    said = [f"earns: {', '.join(earns)}"] if earns else []
+    said += [f"costs: {', '.join(costs)}"] if costs else []
+    return "; ".join(said) or "within a standard error"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Play what is missing, and print a table for each number."""
+    parser = argument_parser("ablate", __doc__, 4, n_jobs=True)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of numbers in skgpb/defaults.py")
+    parser.add_argument("--all", action="store_true", help="all of them, with a table at the end")
+    parser.add_argument("--list", action="store_true", help="print them, and play nothing")
+    parser.add_argument("--small", action="store_true", help="fewer and shorter games")
+    parser.add_argument("--parts", nargs="+", metavar="PART", help="instead of all of them")
+    parser.add_argument("--tables", type=Path, help="folder of the tables of reactions")
+    options = parser.parse_args(arguments)
+    wrong = [name for name in options.names if name not in NAMES]
+    if wrong:
+        parser.error(f"no numbers of skgpb/defaults.py: {', '.join(wrong)}; see --list")
+    if options.list:
+        for name in NAMES:
+            print(f"{name} = {getattr(defaults, name)!r}, other value {OTHER[name]!r}")
+        return
+    names = NAMES if options.all else options.names
+    if not names:
+        parser.error("which numbers? Name some, or pass --all or --list")
+    quiet()
+    single_threaded()
+    warnings.simplefilter("ignore")
+    parts = main_parts(options.small, options.tables) | further_parts(options.small)
+    missing = [name for name in MAIN if name not in parts]
+    if missing:
+        print(f"skipped, see --help: {', '.join(missing)}")
+    unknown = set(options.parts or []) - set(parts)
+    if unknown:
+        parser.error(f"no parts: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    parts = {name: games for name, games in parts.items() if name in (options.parts or parts)}
+    seeds = range(options.seed, options.seed + options.runs)
+    path = options.output / "ablate.csv"
+    record = Record(path, "small" if options.small else "full", options.n_jobs)
+    for part, games in parts.items():
+        record.of("", part, games, seeds, lambda game, seed: True)
+    said = []
+    for name in names:
+        found = {p: differences(record, name, p, games, seeds) for p, games in parts.items()}
+        rows = [
+            (f"{part}: {', '.join(MEASURES.get(part, (PER_ROUND, AT_THE_END)))}",
+             cells_of(found[part], len(games) * options.runs))
+            for part, games in parts.items()
+            if len(found[part]) or part in MAIN
+        ]  # fmt: skip
+        title = f"{name} = {OTHER[name]!r} instead of {getattr(defaults, name)!r}"
+        table = format_table(title, ["read in", "changed", "first", "second"], rows)
+        said.append((name, [verdict(found)]))
+        print(f"{table}\n-> {said[-1][1][0]}\n", flush=True)
+    if options.all:
+        print(
+            format_table(f"{options.runs} runs, seed {options.seed}", ["more than an error"], said)
+        )
+    print(f"Written: {path}")
+
+
+if __name__ == "__main__":
+    main()

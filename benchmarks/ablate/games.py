@@ -1,0 +1,510 @@
+"""Short runs of every kind of search, each with two numbers that are small if it was good.
+
+A part is a dict of games by their names; a game takes a seed and returns its two numbers. The four
+parts of :data:`MAIN` are those of other benchmarks, with their problems; the further ones reach
+what these do not: cells, trees, indirect queries, failures, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from benchmarks import constraints, exact_answers, failures, lists, outliers, targets
+from benchmarks.fidelities.functions import PAIRS
+from benchmarks.fidelities.functions import Pair as Fidelity
+from benchmarks.suite import __main__ as suite
+from benchmarks.suite import bbob
+from benchmarks.suite.functions import Function, function, names
+from benchmarks.suite.methods import METHODS
+from skgpb import CombinatorialBandit, EIOptimizer, GPUCBOptimizer, KGOptimizer, Stop
+from skgpb.domains import Box, Fidelities
+from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPTSOptimizer,
+    GPZoomingOptimizer,
+    IDSOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+)
+from skgpb.problems import AdvertisingBudget
+
+Game = Callable[[int], tuple[float, float]]
+#: Parts that every number is measured on.
+MAIN = ("suite", "bbob", "reactions", "exact")
+#: What the two numbers of a part are.
+PER_ROUND, AT_THE_END = "per round, %", "log10 at the end"
+MEASURES = {
+    "exact": ("log10 behind the best answer", AT_THE_END),
+    "indirect": ("at half, %", AT_THE_END),
+    "cells": ("at half, %", AT_THE_END),
+    "fidelities": ("at half, %", AT_THE_END),
+    "failures": ("failures of the last ten", AT_THE_END),
+    "stop": ("answers", "wrong claims"),
+    "tuning": (PER_ROUND, AT_THE_END),
+}
+#: Smallest regret in per cent, without and with noise.
+LEAST, LEAST_NOISY = 1e-6, 1e-2
+
+
+def log_of(percent: float, noisy: bool = True) -> float:
+    """Return the logarithm of a regret in per cent, which may be as small as 0."""
+    return float(np.log10(max(percent, LEAST_NOISY if noisy else LEAST)))
+
+
+def two_of(regrets: list[float], last: float, noisy: bool = True) -> tuple[float, float]:
+    """Return the mean regret in per cent, and the logarithm of the last one."""
+    return 100.0 * float(np.mean(regrets)), log_of(100.0 * last, noisy)
+
+
+# -- the parts that every number is measured on ---------------------------------------------------
+
+
+@cache
+def problem_of(name: str) -> Function:
+    """Return a function of the suite or of BBOB, whose optimum is looked for once."""
+    return function(name)
+
+
+def of_suite(name: str, method: str, n: int, seed: int) -> tuple[float, float]:
+    """Play a method of the suite on one of its functions."""
+    found = suite.play(METHODS[method], problem_of(name), n, seed)
+    return found["per_round"], log_of(found["simple"], problem_of(name).noise > 0.0)
+
+
+@cache
+def table_of(name: str, folder: Path) -> lists.Problem:
+    """Return a table of reactions."""
+    return lists.of_table(name, folder)
+
+
+def of_reactions(name: str, folder: Path, method: str, noise: float, seed: int) -> Any:
+    """Look reactions up in a table."""
+    found = lists.play(lists.METHODS[method], table_of(name, folder), noise, seed)
+    return found[0], log_of(found[1], noise > 0.0)
+
+
+@cache
+def exact_function(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function of two dimensions in units of its range."""
+    return exact_answers.in_range(exact_answers.FUNCTIONS[name], 2)
+
+
+def of_exact(name: str, seed: int) -> tuple[float, float]:
+    """How far the recommendation is behind the best answer, and from the optimum."""
+    recommended, best = np.log10(
+        np.maximum(exact_answers.play(exact_function(name), seed)[-1], exact_answers.LEAST)
+    )
+    return float(recommended - best), float(recommended)
+
+
+# -- further parts --------------------------------------------------------------------------------
+
+
+def searched(make: Callable[..., Any], name: str, n: int, seed: int) -> tuple[float, float]:
+    """Search a function of the suite; answers of regions are averages."""
+    problem, rng = problem_of(name), np.random.default_rng([seed, 3])
+    optimizer = make(bounds=[(0.0, 1.0)] * problem.d, random_state=seed)
+    regrets = []
+    for _ in range(n):
+        query = optimizer.ask()
+        regrets.append(-float(problem.value(query.points).mean()))
+        optimizer.tell(query, problem.noise * rng.standard_normal() - regrets[-1])
+    last = -float(problem.value(optimizer.recommend().points).mean())
+    return two_of(regrets, last, problem.noise > 0.0)
+
+
+def in_a_pool(n: int, seed: int) -> tuple[float, float]:
+    """GPOO over the rows of a pool."""
+    problem, rng = problem_of("camel"), np.random.default_rng([seed, 4])
+    pool = rng.random((200, 2))
+    best, regrets = float(problem.value(pool).max()), []
+    optimizer = GPOOOptimizer(pool=pool, random_state=seed)
+    for _ in range(n):
+        query = optimizer.ask()
+        regrets.append(best - float(problem.value(query.points).mean()))
+        optimizer.tell(query, 0.1 * rng.standard_normal() - regrets[-1])
+    return two_of(regrets, best - float(problem.value(optimizer.recommend().points).mean()))
+
+
+def made_up(kind: str, make: Callable[..., Any], noise: float, seed: int) -> tuple[float, float]:
+    """Search lists, integers and numbers, a function for each seed."""
+    found = lists.play(lists.ours(make), lists.made_up(kind, seed), noise, seed)
+    return found[0], log_of(found[1], noise > 0.0)
+
+
+def of_cells(method: str, name: str, d: int, n: int, seed: int) -> tuple[float, float]:
+    """Look for the best cell of a side, with half of the answers and with all."""
+    problem = targets.problem(name, d)
+    after = []
+    for budget in (n // 2, n):
+        oracle = targets.Oracle(problem, 0.05, False, seed)
+        lower = targets.METHODS[method](oracle, seed, budget)
+        after.append(100.0 * (problem.best - problem.average_at(lower)))
+    return after[0], log_of(after[1])
+
+
+def hump(x: np.ndarray) -> np.ndarray:
+    """A hill and a narrow hump, from 0 to 1."""
+    return np.maximum(
+        0.6 * np.exp(-(((x - 0.3) / 0.25) ** 2)), np.exp(-0.5 * ((x - 0.77) / 0.04) ** 2)
+    )
+
+
+def blurred(make: Callable[..., Any], noise: float, n: int, seed: int) -> tuple[float, float]:
+    """Look for the hump behind a Gaussian blur of its width, by answers to blurred queries."""
+    rng, width = np.random.default_rng([seed, 5]), 0.04
+    shift = np.linspace(-4.0, 4.0, 81)
+    weights = np.exp(-0.5 * shift**2)
+    optimizer = make(
+        bounds=[(0.0, 1.0)], conditional=WindowMean(scale=width), query_bounds=[(0.0, 1.0)],
+        random_state=seed,
+    )  # fmt: skip
+    return indirectly(
+        optimizer, lambda a: np.average(hump(a + width * shift), weights=weights), noise, n, rng
+    )
+
+
+def indirectly(
+    optimizer: Any, answer: Callable[[float], float], noise: float, n: int, rng: Any
+) -> tuple[float, float]:
+    """Ask indirect queries, and judge what is recommended by the hump itself."""
+    regrets = []
+    for t in range(1, n + 1):
+        query = optimizer.ask()
+        optimizer.tell(query, float(answer(float(query.a[0]))) + noise * rng.standard_normal())
+        if t in (n // 2, n):
+            x = np.ravel(optimizer.recommend()).astype(float)
+            regrets.append(100.0 * (1.0 - float(hump(x).max())))
+    return regrets[0], log_of(regrets[1])
+
+
+def learned(cls: Any, n: int, seed: int) -> tuple[float, float]:
+    """The same where the blur is learned from pairs, of which some lie at the ends."""
+    rng = np.random.default_rng([seed, 6])
+    A = rng.random((150, 1))
+    X = np.clip(A + 0.04 * rng.standard_normal(A.shape), 0.0, 1.0)
+    optimizer = cls(bounds=[(0.0, 1.0)], random_state=seed).fit(X, queries=A)
+    shift = 0.04 * np.random.default_rng(0).standard_normal(200)
+    return indirectly(
+        optimizer, lambda a: float(hump(np.clip(a + shift, 0.0, 1.0)).mean()), 0.02, n, rng
+    )
+
+
+def by_operator(n: int, seed: int) -> tuple[float, float]:
+    """The same with a conditional mean embedding of the pairs."""
+    rng = np.random.default_rng([seed, 8])
+    A = rng.random((120, 1))
+    X = np.clip(A + 0.04 * rng.standard_normal(A.shape), 0.0, 1.0)
+    optimizer = CMESOptimizer(
+        conditional=ConditionalMean(X=X, A=A), bounds=[(0.0, 1.0)], random_state=seed
+    )
+    shift = 0.04 * np.random.default_rng(0).standard_normal(200)
+    return indirectly(
+        optimizer, lambda a: float(hump(np.clip(a + shift, 0.0, 1.0)).mean()), 0.02, n, rng
+    )
+
+
+def of_fidelities(cls: Any, pair: Fidelity, seed: int) -> tuple[float, float]:
+    """Search an expensive function with a cheap one, for half of the cost and for all."""
+    optimizer = cls(
+        bounds=[(0.0, 1.0)] * pair.d, queries=Fidelities(2), cost=[1.0, pair.price],
+        random_state=seed,
+    )  # fmt: skip
+    spent, regrets, budget = 0.0, [], pair.budget + 2.0 * pair.d
+    for share in (0.5, 1.0):
+        while spent < share * budget:
+            query = optimizer.ask()
+            optimizer.tell(query, pair.answer(query.points[0], query.task))
+            spent += pair.price_of(query.task)
+        regret = pair.optimum - pair.expensive(optimizer.recommend().points[0])
+        regrets.append(100.0 * regret / abs(pair.optimum))
+    return regrets[0], log_of(regrets[1])
+
+
+def of_failures(kind: str, engine: str, name: str, seed: int) -> tuple[float, float]:
+    """Search where evaluations fail."""
+    make, rate = failures.ENGINES[engine], failures.KINDS[kind]
+    end, last, _ = failures.play(make, exact_function(name), rate, 40, seed)
+    return float(last), end
+
+
+def of_outliers(name: str, seed: int) -> tuple[float, float]:
+    """Search with one answer that is mistyped."""
+    per_round, end = outliers.play(problem_of(name), seed, 45, 8.0)
+    return per_round, log_of(end)
+
+
+def of_stop(nu: float, noise: float, seed: int) -> tuple[float, float]:
+    """Answers until a run stops, and whether it was wrong to."""
+    arms = np.linspace(0.0, 1.0, 61)[:, None]
+    rng = np.random.default_rng([seed, 9])
+    K = Matern(0.2, nu=nu)(arms) + 1e-9 * np.eye(len(arms))
+    f = np.linalg.cholesky(K) @ rng.standard_normal(len(arms))
+    optimizer = GPUCBOptimizer(arms=arms, random_state=seed)
+    result = optimizer.run(
+        lambda arm: float(f[arm.index] + noise * rng.standard_normal()), 100, stop=Stop(0.4)
+    )
+    behind = f.max() - f[result.x.index]
+    return float(result.nfev), float(result.nfev < 100 and behind > 0.4)
+
+
+def in_contexts(make: Callable[..., Any], n: int, seed: int) -> tuple[float, float]:
+    """Search in contexts that arrive at random."""
+    rng = np.random.default_rng([seed, 10])
+    grid = np.linspace(0.0, 1.0, 201)
+    optimizer, regrets = make(seed), []
+
+    def f(x: Any, c: float) -> Any:
+        return np.exp(-(((x - 0.2 - 0.6 * c) / 0.15) ** 2)) + 0.3 * np.sin(9.0 * x)
+
+    for _ in range(n):
+        c = float(rng.random())
+        query = optimizer.ask(context=[c])
+        x = float(np.ravel(query.points)[-1])
+        regrets.append(float(f(grid, c).max() - f(x, c)))
+        optimizer.tell(query, float(f(x, c)) + 0.1 * rng.standard_normal())
+    return two_of(regrets, float(np.mean(regrets[-n // 4 :])))
+
+
+def constrained(name: str, n: int, seed: int) -> tuple[float, float]:
+    """Minimise under linear constraints, with exact answers."""
+    problem = constraints.PROBLEMS[name]
+    box = Box(dict(zip(problem.names, problem.bounds, strict=True)), problem.texts)
+    optimizer = GPUCBOptimizer(bounds=box, regret="simple", random_state=seed)
+    regrets = []
+    for _ in range(n):
+        query = optimizer.ask()
+        value = problem.function(query.points[0])
+        regrets.append((value - problem.least) / abs(problem.least))
+        optimizer.tell(query, -value)
+    last = problem.function(optimizer.recommend().points[0])
+    return two_of(regrets, (last - problem.least) / abs(problem.least), False)
+
+
+def of_campaigns(cls: Any, n: int, seed: int) -> tuple[float, float]:
+    """Divide a budget among three campaigns of which nothing is known."""
+    problem, rng = AdvertisingBudget(), np.random.default_rng([seed, 11])
+    engines = [cls(arms=problem.arms) for _ in range(3)]
+    bandit = CombinatorialBandit(engines, budget=problem.budget, random_state=seed)
+    regrets = []
+    for _ in range(n):
+        asked = bandit.ask()
+        regrets.append(1.0 - problem.value(asked) / problem.optimum)
+        bandit.tell(asked, problem.observe(asked, rng))
+    return two_of(regrets, 1.0 - problem.value(bandit.recommend()) / problem.optimum)
+
+
+class Made(BaseEstimator):
+    """An estimator whose score is a function of its parameters, and of the fold."""
+
+    def __init__(self, a: float = 0.0, b: float = 0.0, noise: float = 0.1) -> None:
+        self.a, self.b, self.noise = a, b, noise
+
+    def fit(self, X: np.ndarray, y: Any = None) -> Made:
+        """Remember which fold this is."""
+        self.seed_ = int(1e6 * abs(float(np.sum(X))))
+        return self
+
+    def truth(self) -> float:
+        """Score without the noise of folds."""
+        return -float(((self.a - 0.3) / 0.3) ** 2 + ((self.b - 0.6) / 0.5) ** 2)
+
+    def score(self, X: np.ndarray, y: Any = None) -> float:
+        """Score on a fold; some settings fail."""
+        if self.a > 0.95:
+            raise ValueError("this setting fails")
+        shared = np.random.default_rng(self.seed_).standard_normal()
+        own = np.random.default_rng(
+            [self.seed_, int(1e6 * self.a), int(1e6 * self.b)]
+        ).standard_normal()
+        return self.truth() + self.noise * (shared + own)
+
+
+def of_tuning(noise: float, seed: int) -> tuple[float, float]:
+    """Tune an estimator by cross-validation."""
+    from scipy.stats import uniform
+
+    from skgpb.model_selection import BanditSearchCV
+
+    X = np.random.default_rng([seed, 12]).random((20, 1))
+    space = {"a": uniform(0.0, 1.0), "b": uniform(0.0, 1.0)}
+    search = BanditSearchCV(
+        Made(noise=noise), space, n_iter=20, error_score=np.nan, random_state=seed
+    ).fit(X)
+    regrets = [-Made(**params).truth() for params in search.cv_results_["params"]]
+    return two_of(regrets, -Made(**search.best_params_).truth())
+
+
+def of_optuna(seed: int) -> tuple[float, float]:
+    """Optimise a study with parameters that are independent of each other."""
+    import optuna
+
+    from skgpb.integrations.optuna import GPBanditSampler
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(direction="minimize", sampler=GPBanditSampler(seed=seed))
+
+    def value(trial: Any) -> float:
+        x, k = trial.suggest_float("x", 0.0, 1.0), trial.suggest_int("k", 0, 9)
+        return (x - 0.3) ** 2 + 0.01 * (k - 6) ** 2 + 0.1 * np.sin(15.0 * x) + 0.1
+
+    study.optimize(value, n_trials=30)
+    values = [trial.value for trial in study.trials]
+    return two_of(values, min(values), False)
+
+
+def with_settings(cls: Any, **settings: Any) -> Callable[..., Any]:
+    """Return a class with some of its parameters."""
+    return partial(cls, **settings)
+
+
+def tree_in_contexts(seed: int) -> Any:
+    """The tree of Algorithm 3 of the adaptive discretization paper."""
+    return ContextualGPTreeOptimizer(
+        bounds=[(0.0, 1.0)], context_bounds=[(0.0, 1.0)], horizon=60, random_state=seed
+    )
+
+
+def search_in_contexts(seed: int) -> Any:
+    """GP-UCB over a box, in contexts."""
+    return GPUCBOptimizer(bounds=[(0.0, 1.0)], context_bounds=[(0.0, 1.0)], random_state=seed)
+
+
+def main_parts(small: bool, tables: Path | None) -> dict[str, dict[str, Game]]:
+    """The four parts that every number is measured on, as far as they can be played here."""
+    n = 50 if small else 100
+    chosen = [name for name in names("choosing") if problem_of(name).d <= (5 if small else 12)]
+    parts: dict[str, dict[str, Game]] = {
+        "suite": {name: partial(of_suite, name, "ucb", n) for name in chosen},
+        "exact": {
+            name: partial(of_exact, name)
+            for name in list(exact_answers.FUNCTIONS)[:: 4 if small else 1]
+        },
+    }
+    try:
+        import cocoex  # noqa: F401
+    except ImportError:
+        pass
+    else:
+        each = bbob.names(odd=True, even=False)[:: 5 if small else 1]
+        parts["bbob"] = {name: partial(of_suite, name, "ucb", n) for name in each}
+    if tables is not None:
+        parts["reactions"] = {
+            f"{name} {noise:g}": partial(of_reactions, name, tables, "ucb", noise)
+            for name in lists.TABLES
+            for noise in ((0.02,) if small else lists.NOISES_OF_TABLES)
+        }
+    return {name: parts[name] for name in MAIN if name in parts}
+
+
+def further_parts(small: bool) -> dict[str, dict[str, Game]]:
+    """Parts that reach the other numbers."""
+    n = 40 if small else 80
+    simple = with_settings(GPUCBOptimizer, regret="simple")
+    parts: dict[str, dict[str, Game]] = {
+        "simple": {
+            "forrester": partial(searched, simple, "forrester", n),
+            "needle-2": partial(searched, simple, "needle-2", n),
+            "branin": partial(searched, simple, "branin", n),
+            "hartmann-3": partial(of_suite, "hartmann-3", "simple", n),
+            "horizon": partial(
+                searched, with_settings(GPUCBOptimizer, regret="simple", horizon=n), "camel", n
+            ),
+            "cumulative horizon": partial(
+                searched, with_settings(GPUCBOptimizer, horizon=n), "sines-2", n
+            ),
+        },
+        "rules": {
+            "ei": partial(searched, EIOptimizer, "goldstein-price", n),
+            "consistent": partial(
+                searched,
+                with_settings(EIOptimizer, optimizer="consistent", kernel=RBF(0.5), alpha=1e-4),
+                "camel",
+                n,
+            ),
+            "ts": partial(searched, GPTSOptimizer, "branin", n),
+            "mes": partial(of_suite, "hartmann-3", "mes", n),
+            "paper": partial(of_suite, "branin", "paper", n),
+        },
+        "lists": {
+            f"{kind} {method}": partial(made_up, kind, make, noise)
+            for kind in ("three-lists", "lists-and-numbers")
+            for method, make, noise in (("ucb", GPUCBOptimizer, 0.05), ("simple", simple, 0.0))
+        },
+        "cells": {
+            f"{method} {name}": partial(of_cells, method, name, d, 30)
+            for method, name, d in (
+                ("kg", "forrester", 1),
+                ("kg", "branin", 2),
+                ("gpoo", "forrester", 1),
+            )
+        },
+        "trees": {
+            "gpoo": partial(searched, GPOOOptimizer, "camel", n),
+            "gpoo averages": partial(
+                searched, with_settings(GPOOOptimizer, feedback="average"), "forrester", n
+            ),
+            "gp-tree": partial(searched, with_settings(GPTreeOptimizer, horizon=n), "forrester", n),
+            "gp-tree theory": partial(
+                searched, with_settings(GPTreeOptimizer, horizon=n, diameter="theory"), "camel", n
+            ),
+            "zooming": partial(
+                searched, with_settings(GPZoomingOptimizer, horizon=n), "forrester", n
+            ),
+            "pool": partial(in_a_pool, n // 2),
+        },
+        "indirect": {
+            "cmes 0.02": partial(blurred, CMESOptimizer, 0.02, n),
+            "cmes 0.1": partial(blurred, CMESOptimizer, 0.1, n),
+            "gumbel": partial(blurred, with_settings(CMESOptimizer, max_values="gumbel"), 0.05, n),
+            "pi": partial(blurred, IndirectPIOptimizer, 0.05, 20),
+            "mes": partial(blurred, IndirectMESOptimizer, 0.05, 20),
+            "learned window": partial(learned, CMETSOptimizer, 20),
+            "learned pairs": partial(learned, CMESOptimizer, 20),
+            "operator": partial(by_operator, 20),
+        },
+        "fidelities": {
+            f"{cls.__name__} {pair.name}": partial(of_fidelities, cls, pair)
+            for cls in (KGOptimizer, IDSOptimizer)
+            for pair in PAIRS[:2]
+        },
+        "failures": {
+            f"{kind} {engine} {name}": partial(of_failures, kind, engine, name)
+            for kind in ("better side", "30 % at random")
+            for engine, name in (("GP-UCB", "camel"), ("EI", "sines"))
+        },
+        "outliers": {name: partial(of_outliers, name) for name in ("branin", "rough-1", "hills-4")},
+        "stop": {
+            f"nu={nu:g} noise={noise:g}": partial(of_stop, nu, noise)
+            for nu, noise in ((0.5, 0.3), (1.5, 0.1), (2.5, 0.1))
+        },
+        "contexts": {
+            "search": partial(in_contexts, search_in_contexts, n),
+            "tree": partial(in_contexts, tree_in_contexts, n),
+        },
+        "constraints": {name: partial(constrained, name, n) for name in ("HS24", "HS62", "HS76")},
+        "campaigns": {
+            cls.__name__: partial(of_campaigns, cls, 20)
+            for cls in (GPUCBOptimizer, EIOptimizer, GPTSOptimizer)
+        },
+        "tuning": {f"noise {noise:g}": partial(of_tuning, noise) for noise in (0.05, 0.5)},
+    }
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        pass
+    else:
+        parts["optuna"] = {"study": of_optuna}
+    return parts
