@@ -1,6 +1,23 @@
 """Covariances between means of a Gaussian process over boxes, for Gaussian product kernels."""
 
 
+cdef class GaussianCells
+
+
+# Means of all pairs of the distinct intervals of some boxes along each axis
+cdef class Intervals:
+    cdef list ends  # of each axis the distinct intervals (m, 2)
+    cdef Py_ssize_t n_places  # pairs of intervals of all axes
+    cdef Py_ssize_t[::1] starts, sizes  # of each axis, its first place and its intervals
+    cdef Py_ssize_t[:, ::1] codes  # (n, d), number of the interval of each box
+    cdef double[:, ::1] means, slopes  # (n_terms, n_places)
+
+    @staticmethod
+    cdef Intervals of(GaussianCells cells, const double[:, ::1] boxes)
+    cdef Py_ssize_t place(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t axis) noexcept nogil
+    cdef void fill(self, GaussianCells cells, bint with_slopes)
+
+
 cdef class GaussianCells:
     cdef readonly Py_ssize_t n_features  # d; a box descriptor has 2 d numbers
     cdef readonly Py_ssize_t n_terms  # Gaussian products in the sum
@@ -21,7 +38,10 @@ cdef class GaussianCells:
     cdef double pair_gradient(self, const double* a, const double* b,
                               const double[:, ::1] weights_jacobian,
                               const double[:, :, ::1] precisions_jacobian,
-                              double* scratch, double* gradient) noexcept nogil
+                              double* scratch, double* gradient,
+                              Intervals shared, Py_ssize_t row, Py_ssize_t column) noexcept nogil
+    # the same covariance as ``pair``, from means that are known
+    cdef double shared_pair(self, Intervals shared, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 
 # Mean of a Gaussian of precision q over a pair of intervals [al, au], [bl, bu]: ``grid_mean`` over

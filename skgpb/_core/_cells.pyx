@@ -28,6 +28,8 @@ cdef enum:
 # Releasing and reacquiring the interpreter's lock takes tens of microseconds: it is released only
 # for at least this many pairs.
 cdef Py_ssize_t RELEASED = 128
+# Speed: boxes from which on distinct intervals are looked for.
+cdef Py_ssize_t FEWEST_SHARED = 32
 # exp(-NEGLIGIBLE) is below the smallest normal number
 cdef double NEGLIGIBLE = 708.0
 # Relative size at which the remaining terms of a decreasing sequence are dropped.
@@ -356,6 +358,66 @@ cdef double box_mean(double q, double al, double au, double bl, double bu,
 # ---- boxes ----
 
 
+cdef class Intervals:
+    """Means of all pairs of the distinct intervals of boxes along each axis."""
+
+    @staticmethod
+    cdef Intervals of(GaussianCells cells, const double[:, ::1] boxes):
+        """Return the distinct intervals of boxes (n, 2 d), None where they are many."""
+        cdef Py_ssize_t axis, total = 0, n = boxes.shape[0], d = cells.n_features
+        if n < FEWEST_SHARED:
+            return None
+        cdef Intervals out = Intervals.__new__(Intervals)
+        rows = np.asarray(boxes)
+        codes = np.empty((n, d), dtype=np.intp)
+        out.ends, starts, sizes = [], [], []
+        for axis in range(d):
+            each, inverse = np.unique(rows[:, [axis, d + axis]], axis=0, return_inverse=True)
+            codes[:, axis] = inverse.ravel()
+            out.ends.append(np.ascontiguousarray(each))
+            starts.append(total)
+            sizes.append(len(each))
+            total += len(each) ** 2
+            if 4 * total > d * n * n:
+                return None
+        out.codes, out.n_places = codes, total
+        out.starts, out.sizes = np.array(starts, dtype=np.intp), np.array(sizes, dtype=np.intp)
+        return out
+
+    cdef Py_ssize_t place(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t axis) noexcept nogil:
+        """Return where the mean of boxes i and j along an axis stands."""
+        return self.starts[axis] + self.codes[i, axis] * self.sizes[axis] + self.codes[j, axis]
+
+    cdef void fill(self, GaussianCells cells, bint with_slopes):
+        """Compute the means, and their slopes by the precisions."""
+        cdef Py_ssize_t axis, k, i, j, place, s, d = cells.n_features
+        cdef const double[:, ::1] ends
+        cdef double q
+        cdef double* slope
+        self.means = np.empty((cells.n_terms, self.n_places))
+        self.slopes = np.empty((cells.n_terms, self.n_places if with_slopes else 1))
+        for axis in range(d):
+            ends = self.ends[axis]
+            with nogil:
+                for k in range(cells.n_terms):
+                    q = cells._precisions[k, axis]
+                    for i in range(ends.shape[0]):
+                        for j in range(ends.shape[0]):
+                            place = self.starts[axis] + i * ends.shape[0] + j
+                            slope = &self.slopes[k, place] if with_slopes else NULL
+                            if cells.integral:
+                                self.means[k, place] = box_mean(
+                                    q, ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1], slope)
+                                continue
+                            s = cells._n_representatives[axis]
+                            if with_slopes:
+                                self.means[k, place] = grid_mean_slope(
+                                    q, s, ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1], slope)
+                            else:
+                                self.means[k, place] = grid_mean(
+                                    q, s, ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
+
+
 cdef class GaussianCells:
     """Compute noiseless covariances between means over boxes for a sum of Gaussian products.
 
@@ -372,7 +434,9 @@ cdef class GaussianCells:
     -----
     Boxes are rows [lower_1..lower_d, upper_1..upper_d]. A pair costs O(n_terms d s) to
     O(n_terms d s^2) multiplications for grids and O(n_terms d) for whole boxes. Results for
-    (a, b) and (b, a) may differ by rounding; ``gram`` is symmetric exactly.
+    (a, b) and (b, a) may differ by rounding; ``gram`` is symmetric exactly. Cells of a tree share
+    the intervals along each axis, so that ``gram`` and ``gram_gradient`` compute the mean of a pair
+    of intervals once where few of them are distinct.
     """
 
     def __cinit__(self, weights, precisions, n_representatives=None):
@@ -455,13 +519,15 @@ cdef class GaussianCells:
     cdef double pair_gradient(self, const double* a, const double* b,
                               const double[:, ::1] weights_jacobian,
                               const double[:, :, ::1] precisions_jacobian,
-                              double* scratch, double* gradient) noexcept nogil:
+                              double* scratch, double* gradient,
+                              Intervals shared, Py_ssize_t row,
+                              Py_ssize_t column) noexcept nogil:
         """Return the covariance; ``gradient`` (p,) receives its derivatives with respect to theta.
 
         ``scratch`` holds 3 d numbers: the mean of each axis, its slope, and the product of the
-        means of all previous axes.
+        means of all previous axes. The means of rows of boxes may be known, in ``shared``.
         """
-        cdef Py_ssize_t k, j, t, d = self.n_features, p = weights_jacobian.shape[1]
+        cdef Py_ssize_t k, j, t, place, d = self.n_features, p = weights_jacobian.shape[1]
         cdef double product, after, factor, total = 0.0
         cdef double* means = scratch
         cdef double* slopes = scratch + d
@@ -472,7 +538,10 @@ cdef class GaussianCells:
             product = 1.0
             for j in range(d):
                 before[j] = product
-                if self.integral:
+                if shared is not None:
+                    place = shared.place(row, column, j)
+                    means[j], slopes[j] = shared.means[k, place], shared.slopes[k, place]
+                elif self.integral:
                     means[j] = box_mean(self._precisions[k, j], a[j], a[d + j], b[j], b[d + j],
                                         slopes + j)
                 else:
@@ -513,12 +582,31 @@ cdef class GaussianCells:
         cdef Py_ssize_t i, j, n = a.shape[0]
         out = np.empty((n, n))
         cdef double[:, ::1] out_view = out
+        cdef Intervals shared = Intervals.of(self, a)
+        if shared is not None:
+            shared.fill(self, False)
         with nogil:
             for i in range(n):
                 for j in range(i + 1):
-                    out_view[i, j] = self.pair(&a[i, 0], &a[j, 0])
+                    if shared is None:
+                        out_view[i, j] = self.pair(&a[i, 0], &a[j, 0])
+                    else:
+                        out_view[i, j] = self.shared_pair(shared, i, j)
                     out_view[j, i] = out_view[i, j]
         return out
+
+    cdef double shared_pair(self, Intervals shared, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Return ``pair`` of two boxes whose means along each axis are known."""
+        cdef Py_ssize_t k, axis
+        cdef double product, total = 0.0
+        for k in range(self.n_terms):
+            product = self._weights[k]
+            for axis in range(self.n_features):
+                product *= shared.means[k, shared.place(i, j, axis)]
+                if product == 0.0:
+                    break
+            total += product
+        return total
 
     def diag(self, A):
         """Return the variances (n,) of the means over boxes A (n, 2 d)."""
@@ -579,11 +667,15 @@ cdef class GaussianCells:
         cdef double[:, :, ::1] gradient_view = gradient
         cdef double[::1] scratch = np.empty(3 * self.n_features)
         cdef double[::1] row = np.empty(p + 1)  # not empty, so that it has an address
+        cdef Intervals shared = Intervals.of(self, a) if symmetric else None
+        if shared is not None:
+            shared.fill(self, True)
         with nogil:
             for i in range(n):
                 for j in range(i + 1 if symmetric else m):
                     out_view[i, j] = self.pair_gradient(&a[i, 0], &b[j, 0], by_weight,
-                                                        by_precision, &scratch[0], &row[0])
+                                                        by_precision, &scratch[0], &row[0],
+                                                        shared, i, j)
                     for t in range(p):
                         gradient_view[i, j, t] = row[t]
                     if symmetric:

@@ -84,7 +84,8 @@ cdef Py_ssize_t grown(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:
     if capacity < 8:
         capacity = 8
     while capacity < needed:
-        capacity *= 2
+        # An append costs more than copying does; twice the place would be hundreds of megabytes.
+        capacity += capacity if capacity < 512 else capacity // 4
     return capacity
 
 

@@ -217,3 +217,24 @@ def test_wrong_shapes_are_refused():
     ]:
         with pytest.raises(ValueError, match=r"weights|precisions|n_representatives"):
             GaussianCells(weights, precisions, counts)
+
+
+@pytest.mark.parametrize("counts", [None, (3, 4)])
+@pytest.mark.parametrize("n_terms", [1, 2])
+def test_means_of_shared_intervals_are_computed_once_and_are_the_same(counts, n_terms):
+    """Cells of a tree have few distinct intervals along each axis; others have their own."""
+    rng = np.random.default_rng(n_terms)
+    cells = GaussianCells(rng.random(n_terms), 1.0 + rng.random((n_terms, 2)), counts)
+    lower = rng.integers(0, 6, (60, 2)) / 8.0
+    of_tree = np.hstack([lower, lower + rng.choice([0.125, 0.25], (60, 2))])
+    weights, precisions = rng.random((n_terms, 3)), rng.random((n_terms, 2, 3))
+    for boxes in (of_tree, np.sort(rng.random((60, 2, 2)), axis=2).swapaxes(1, 2).reshape(60, 4)):
+        expected, slopes = cells.cross_gradient(boxes, boxes, weights, precisions)
+        below = np.tril_indices(60)
+        K = cells.gram(boxes)
+        assert_array_equal(K[below], cells.cross(boxes, boxes)[below])
+        assert_array_equal(K, K.T)
+        K, gradient = cells.gram_gradient(boxes, weights, precisions)
+        assert_array_equal(K[below], expected[below])
+        assert_array_equal(gradient[below], slopes[below])
+        assert_array_equal(gradient, gradient.swapaxes(0, 1))
