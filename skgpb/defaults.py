@@ -167,6 +167,8 @@ LATELY = 10
 HOPELESS = 0.5
 # Probability with which a recommendation keeps all limits on other outcomes, if any does.
 SURE_OF_LIMITS = 0.95
+# Points besides the candidates at which better ones within the limits are looked for in a round.
+N_PROBES_OF_LIMITS = 1000
 # Probability of keeping them below which nothing is asked while others are left.
 HOPELESS_OF_LIMITS = 0.05
 # Length scales of the chance of success that are compared, in those of the model of f (D-H65).

@@ -29,14 +29,15 @@ from skgpb.experiments.judgement import (
     verdict,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
-from skgpb.experiments.limits import outcomes_of, read_limits, written
+from skgpb.experiments.limits import Limits, outcomes_of, read_limits, written
 from skgpb.experiments.records import Record, today
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
-from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers.search import Search
 
 __all__ = ["Experiment"]
 
@@ -74,7 +75,8 @@ class Experiment(KeptRun):
     in a ReplayWarning that other queries would be asked now.
 
     :meth:`create` searches for single settings with ``GPUCBOptimizer(regret="simple")``, because
-    only the recommendation at the end counts. A file that was saved with other parameters keeps
+    only the recommendation at the end counts, and under limits with ``EIOptimizer``, whose file
+    ``EIOptimizer.load`` opens. A file that was saved with other parameters keeps
     them, also when it is corrected or its limits are changed.
 
     Examples
@@ -133,7 +135,7 @@ class Experiment(KeptRun):
             Limits on what else is measured: ``"peak temperature < 80"``, ``"6 <= pH <= 8"``. What
             has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
             that is known to be beyond a limit, and little is suggested that probably is; see
-            ``limits`` of :class:`~skgpb.GPUCBOptimizer`.
+            ``limits`` of :class:`~skgpb.EIOptimizer`.
         goal : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -184,9 +186,7 @@ class Experiment(KeptRun):
         if regions:
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
-            # Only the setting that is recommended at the end counts, and not each answer.
-            limited_or_none = dict(limited) or None
-            optimizer = GPUCBOptimizer(regret="simple", limits=limited_or_none, **settings).start()
+            optimizer = _search_within(limited, settings).start()
         left_out: list[str] = []
         records: dict[int, Record] = {}
         numbers: list[Any] = []
@@ -492,9 +492,15 @@ class Experiment(KeptRun):
             other = clone(self._optimizer._repeated([]))
             other.set_params(bounds=_bounds_of(every, list(constraints)))
             if limits is not None:
-                answer = self._labels["answer"]
+                answer, before_limits = self._labels["answer"], outcome_limits(self._optimizer)
                 limited = read_limits(limits, names + [answer] * bool(answer))
-                other.set_params(limits=dict(limited) or None)
+                given = other.get_params(deep=False)
+                ours = EIOptimizer if before_limits else GPUCBOptimizer
+                if type(other) is ours and given.get("regret", "simple") == "simple":
+                    shared = ("bounds", "alpha", "direction", "random_state")
+                    other = _search_within(limited, {name: given[name] for name in shared})
+                else:
+                    other.set_params(limits=dict(limited) or None)
             other.start()
             events = self._events_within(other)
             self._check_pending(other._space)
@@ -550,7 +556,8 @@ class Experiment(KeptRun):
                 X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
             elif kind == "set":
-                others = {n: v for n, v in rest[0].items() if n not in ("bounds", "limits")}
+                known = set(other.get_params(deep=False)) - {"bounds", "limits"}
+                others = {name: each for name, each in rest[0].items() if name in known}
                 events.append((kind, others))
             else:
                 query = rest[0]
@@ -1180,6 +1187,16 @@ def _with_past(
         optimizer = optimizer._repeated([*optimizer._events, *events])
     pending = [row for row, _ in (*asked, *lost)]
     return optimizer, [*given, *told, *pending], [region for _, region in lost]
+
+
+def _search_within(limits: Limits, settings: dict[str, Any]) -> Search:
+    """Return the search of an experiment, which has limits on other outcomes or none.
+
+    Only the setting that is recommended at the end counts, and not each answer.
+    """
+    if limits:
+        return EIOptimizer(limits=dict(limits), **settings)
+    return GPUCBOptimizer(regret="simple", **settings)
 
 
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,20 @@ from skgpb.domains.candidates import Incumbents
 from skgpb.optimizers._best import polished
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-#: What rows of descriptors are worth, of means there, if they were answered or may fail.
-Worth: TypeAlias = Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+
+class Worth(NamedTuple):
+    """What means are worth where evaluations fail or limits may not hold.
+
+    Attributes
+    ----------
+    of : callable
+        Takes rows of descriptors, means there, and whether they were answered; returns their worth.
+    n_probes : int
+        Further points at which it is looked for: what is worth most may lie between candidates.
+    """
+
+    of: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+    n_probes: int
 
 
 class PosteriorIncumbents(Incumbents):
@@ -36,9 +48,9 @@ class PosteriorIncumbents(Incumbents):
         Whether targets are to lie apart. After hyperparameters were learned, all tracked
         functionals are evaluated afresh in any case, and candidates have followed the best of
         other hyperparameters (D-H32).
-    worth : callable or None
-        Takes rows of descriptors, means there, and whether they were answered; returns what these
-        are worth where evaluations fail or limits may not hold, and candidates do not follow them.
+    worth : Worth or None
+        What means are worth where evaluations fail or limits may not hold, and candidates do not
+        follow them.
     """
 
     def __init__(
@@ -60,7 +72,7 @@ class PosteriorIncumbents(Incumbents):
         self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
         self._worth = worth
         if worth is not None:
-            self._means = worth(targets.rows, self._means, False)
+            self._means = worth.of(targets.rows, self._means, False)
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -73,10 +85,17 @@ class PosteriorIncumbents(Incumbents):
         if observed.offsets is not None:
             single = np.diff(observed.offsets) == 1
             rows, told = rows[observed.offsets[:-1][single]], told[single]
-        if self._worth is not None:
-            told = self._worth(rows, told, True)
-        points = np.concatenate([rows[:, :d], self._targets.rows[:, :d]])
-        return points, np.concatenate([told, self._means])
+        points, values = [rows, self._targets.rows], [told, self._means]
+        worth, gp = self._worth, self._gp
+        if worth is not None:
+            values[0] = worth.of(rows, told, True)
+        if worth is not None and worth.n_probes:
+            shift = np.random.default_rng(len(observed)).random(d)
+            probes = self._targets.probes(worth.n_probes, shift)
+            means = (gp.moments(probes) - gp.offset) / gp.scale if len(probes) else told[:0]
+            points.append(probes)
+            values.append(worth.of(probes, means, False))
+        return np.concatenate(points)[:, :d], np.concatenate(values)
 
     def places(self) -> np.ndarray:
         """Return the places of the best targets."""

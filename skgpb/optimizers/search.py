@@ -302,7 +302,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
                 means = low + chances.of(rows) * (means - low)
             return means
 
-        return worth
+        return Worth(worth, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
 
     def _limits(self) -> Limits | None:
         """Return what is known of limits on other outcomes; None without any, or answers."""
