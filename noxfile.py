@@ -312,6 +312,19 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def calibration(session: nox.Session) -> None:
+    """Whether intervals of 95 % hold where decisions are made: a small part of the benchmark.
+
+    It fails where fewer than 90 % of the truths are within, by more than two standard errors.
+    """
+    install(session, "test")
+    part = ["--searches", "best", "regions", "--laws", "matern-1/2", "matern-5/2"]
+    part += ["--noises", "5", "30", "--runs", "50", "--at-least", "90", "--n-jobs", "2"]
+    command = ["python", "-m", "benchmarks.calibration", *part, *session.posargs]
+    session.run(*command, env=dict.fromkeys(BLAS_THREADS, "1"))
+
+
+@nox.session
 def asv(session: nox.Session) -> None:
     """Compare speed and memory of this commit with another: ``nox -s asv -- main``.
 

@@ -1,25 +1,33 @@
-"""Coverage of the intervals at 50, 80 and 95 % when all hyperparameters are learned.
+"""How often intervals of 95 % hold where decisions are made, and how long they are.
 
-``python -m benchmarks.calibration [--runs 100] [--seed 0] [--answers 10 30 100] [--output DIR]``
-draws fresh problems: functions from Gaussian processes of three kinds of smoothness that are not
-the model's, of one to four dimensions, any scale and offset, with noise of 1 to 50 % of their
-spread. An optimizer that knows
-the bounds only is told noisy answers: averages over random cells of a partition, or values at
-points. Then the posterior of *noiseless* averages over other cells (or of values at other points)
-is compared with the truth.
+``python -m benchmarks.calibration [--runs 200] [--seed 0] [--searches best] [--laws rbf]
+[--dimensions 1] [--noises 5] [--answers 20 50] [--at-least 90] [--n-jobs 1] [--output DIR]``
 
-Two ways of choosing what is answered are printed: at random, as the theory of calibration has it,
-and by the optimizer itself, which looks where it expects much and so is optimistic more often. The
-last column is the learned over the true noise variance: median, and 80 % of the problems.
+A search that is told nothing but the bounds plays a function that is not drawn from its own prior.
+After some numbers of answers three of its intervals are compared with the truth: that of the query
+it recommends, that of the query with the best answer so far, and those of settings that are drawn
+at random. The first was chosen because it looks best, and the second because its answer is lucky.
+
+A model which knows the law of the function and the noise is given the same answers. "Law known" is
+how often its intervals hold, at the recommendation and at random settings. "Length" is the mean
+length of the intervals there as a multiple of its own. "Error" is the mean error of what is
+expected of the recommendation, in per cent of the range of f: above zero it is too optimistic.
+
+Every combination of the options is a cell. One cell of 200 runs takes minutes. The searches are
+GP-UCB for what is earned on the way ("points") and for the best setting ("best", as an experiment
+has it), the latter with a list of six beside a number ("lists"), GPOO, whose answers are averages
+over cells ("regions"), and CMES, whose answers are blurred ("cmes").
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-from scipy.stats import norm
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+from scipy.stats import norm, qmc
 
 from benchmarks._common import (
     argument_parser,
@@ -27,134 +35,343 @@ from benchmarks._common import (
     format_table,
     mean_and_error,
     positive_int,
+    replicate,
     write_csv,
 )
-from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.experiments.judgement import finest_measured
+from skgpb.kernels import WindowMean
 
-LEVELS = (0.5, 0.8, 0.95)
-#: Features that stand for a draw from a Gaussian process.
+#: Half the length of an interval of 95 %, in standard deviations.
+BAND = float(norm.ppf(0.975))
+#: Degrees of freedom of the spectral density of the processes; those of an RBF kernel are infinite.
+SMOOTHNESS = {"matern-1/2": 1.0, "matern-3/2": 3.0, "matern-5/2": 5.0, "rbf": np.inf}
+LAWS = (*SMOOTHNESS, "cone", "cliff", "hills")
+SEARCHES = ("points", "best", "lists", "regions", "cmes")
+NOISES = (0.0, 5.0, 30.0)
+#: Features that a process is made of.
 N_FEATURES = 1000
-N_HELD_OUT = 60
-#: Points per axis of a cell, by dimension.
-PER_AXIS = {1: 10, 2: 6, 3: 4, 4: 3}
+#: Settings that are drawn at random, and those by which the range of f is known.
+N_HELD_OUT, N_RANGE = 50, 4000
+#: Entries of the list, and how far apart they are.
+ENTRIES, APART = tuple("abcdef"), 0.4
+#: Standard deviation of the blur of CMES, and the points that stand for it.
+BLUR, N_BLUR = 0.1, 64
+#: What is known after some answers, in this order.
+MEASURED = (
+    "held_recommended",
+    "held_best_answer",
+    "held_random",
+    "length_recommended",
+    "length_random",
+    "known_held_recommended",
+    "known_held_random",
+    "known_length_recommended",
+    "known_length_random",
+    "error_recommended",
+)
 
 
 class Problem:
-    """A function drawn from a Gaussian process, by random Fourier features."""
+    """A function of some law on the unit cube.
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.d = int(rng.integers(1, 5))
-        scales = np.exp(rng.uniform(np.log(0.15), np.log(1.0), self.d)) * self.d**0.5
-        kernel = (RBF(), Matern(nu=2.5), Matern(nu=1.5))[rng.integers(3)]
-        self.frequencies = self._spectrum(kernel, rng) / scales
-        self.phases = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES)
-        self.weights = rng.normal(size=N_FEATURES) * np.sqrt(2.0 / N_FEATURES)
-        self.scale = 10.0 ** rng.uniform(-3.0, 3.0)
-        self.offset = self.scale * rng.uniform(-10.0, 10.0)
-        spread = self(rng.random((4000, self.d))).std()
-        self.noise = spread * np.exp(rng.uniform(np.log(0.01), np.log(0.5)))
+    Of a process all is Gaussian given its features, so that a model which knows them is exact.
+    """
 
-    def _spectrum(self, kernel: Kernel, rng: np.random.Generator) -> np.ndarray:
-        draws = rng.normal(size=(N_FEATURES, self.d))
-        if isinstance(kernel, Matern):
-            # Student's t is the spectral density of a Matern kernel.
-            freedom = 2.0 * kernel.nu
-            draws /= np.sqrt(rng.chisquare(freedom, (N_FEATURES, 1)) / freedom)
-        return draws
+    def __init__(self, law: str, d: int, has_list: bool, rng: np.random.Generator) -> None:
+        self.law, self.d, self.has_list = law, d, has_list
+        n_columns = d + len(ENTRIES) * has_list
+        if law in SMOOTHNESS:
+            scales = np.exp(rng.uniform(np.log(0.12), np.log(0.5), n_columns)) * d**0.5
+            scales[d:] = APART
+            frequencies = rng.normal(size=(N_FEATURES, n_columns))
+            freedom = SMOOTHNESS[law]
+            if np.isfinite(freedom):
+                # Student's t is the spectral density of a Matern kernel.
+                frequencies /= np.sqrt(rng.chisquare(freedom, (N_FEATURES, 1)) / freedom)
+            self._frequencies = frequencies / scales
+            self._phases = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES)
+            self._weights = rng.normal(size=N_FEATURES)
+        else:
+            n = 1 if law == "cone" else int(rng.integers(3, 7))
+            self._centers = 0.15 + 0.7 * self.columns(rng.random((n, d)), rng.integers(0, 6, n))
+            self._heights = rng.uniform(0.5, 1.0, n)
+            self._widths = np.exp(rng.uniform(np.log(0.08), np.log(0.3), n)) * d**0.5
+            self._along = rng.normal(size=n_columns)
+            self._along /= np.linalg.norm(self._along)
+        some = self(self.drawn(N_RANGE, rng))
+        self.range = float(np.ptp(some))
+
+    @property
+    def is_process(self) -> bool:
+        """Whether there is a model that knows the law."""
+        return self.law in SMOOTHNESS
+
+    def columns(self, X: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """Numbers (n, d), and with a list also a column for each entry of it."""
+        if not self.has_list:
+            return X
+        return np.hstack([X, APART * np.eye(len(ENTRIES))[entries]])
+
+    def drawn(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Columns of n settings that are drawn at random."""
+        return self.columns(rng.random((n, self.d)), rng.integers(0, len(ENTRIES), n))
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """Features of a process at rows of columns, shape (n, N_FEATURES)."""
+        found = np.cos(X @ self._frequencies.T + self._phases)
+        return found * np.sqrt(2.0 / N_FEATURES)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Value of f at points (n, d)."""
-        values = np.cos(X @ self.frequencies.T + self.phases) @ self.weights
-        return self.offset + self.scale * values
-
-    def average(self, points: np.ndarray) -> float:
-        """Mean of f over points."""
-        return float(self(points).mean())
-
-
-def random_cell(optimizer: GPOOOptimizer, rng: np.random.Generator) -> object:
-    """Draw a cell of the partition, coarse ones as often as fine ones."""
-    depth = int(rng.integers(1, 3 * optimizer.n_features_in_ + 3))
-    return optimizer.domain_.cell_at(depth, int(rng.integers(2**depth)))
+        """Value of f at rows of columns (n, n_columns)."""
+        if self.is_process:
+            return self.features(X) @ self._weights
+        if self.law == "cliff":
+            # It rises towards an edge, and falls by as much beyond it.
+            height = (X - self._centers[0]) @ self._along
+            return np.where(height < 0.0, height, height - 1.0)
+        far = np.linalg.norm(X[:, np.newaxis] - self._centers, axis=2)
+        if self.law == "cone":
+            return -far[:, 0]
+        return np.exp(-0.5 * (far / self._widths) ** 2) @ self._heights
 
 
-def standard_scores(
-    feedback: str, chosen: bool, n_answers: int, seed: int
-) -> tuple[np.ndarray, float]:
-    """Errors in standard deviations at held-out queries, and learned over true noise variance."""
-    rng = np.random.default_rng([seed, len(feedback), n_answers])
-    problem = Problem(rng)
-    d = problem.d
-    bounds = [(0.0, 1.0)] * d
-    optimizer: BaseBanditOptimizer
-    if feedback == "cells":
-        optimizer = GPOOOptimizer(bounds=bounds, n_representatives=PER_AXIS[d], random_state=seed)
+class Played:
+    """A search that plays a problem, and what its queries observe as averages over points."""
+
+    def __init__(self, search: str, problem: Problem, seed: int) -> None:
+        self.search, self.problem = search, problem
+        bounds: Any = [(0.0, 1.0)] * problem.d
+        if search == "regions":
+            self.optimizer: Any = GPOOOptimizer(bounds=bounds, random_state=seed)
+        elif search == "cmes":
+            nodes = norm.ppf(qmc.Sobol(problem.d, rng=seed).random(N_BLUR))
+            self._blur = BLUR * nodes
+            blurred = WindowMean(scale=BLUR)
+            self.optimizer = CMESOptimizer(conditional=blurred, bounds=bounds, random_state=seed)
+        else:
+            if search == "lists":
+                bounds = {f"x{i}": (0.0, 1.0) for i in range(problem.d)} | {"entry": list(ENTRIES)}
+            regret = "cumulative" if search == "points" else "simple"
+            self.optimizer = GPUCBOptimizer(bounds=bounds, regret=regret, random_state=seed)
+
+    def observed(self, query: Any) -> np.ndarray:
+        """Columns of the points over which a query averages f."""
+        if self.search == "cmes":
+            return np.atleast_2d(query.points).mean(axis=0) + self._blur
+        if self.search == "lists":
+            setting = query.params
+            X = np.array([[setting[f"x{i}"] for i in range(self.problem.d)]])
+            return self.problem.columns(X, np.array([ENTRIES.index(setting["entry"])]))
+        return query.points
+
+    def recommended(self, told: list[Any]) -> tuple[np.ndarray, float, float]:
+        """Columns of what is recommended, and the mean and deviation that are stated of it."""
+        optimizer = self.optimizer
+        if self.search == "regions":
+            # As an experiment does: nothing smaller than what was measured.
+            query = optimizer.recommend(depth=finest_measured(optimizer, told))
+        else:
+            query = optimizer.recommend()
+        if self.search == "cmes":
+            X = np.atleast_2d(query)
+            mean, std = self.optimizer.predict(X, return_std=True)
+            return X, float(mean[0]), float(std[0])
+        return self.observed(query), *self.stated(query)
+
+    def stated(self, query: Any) -> tuple[float, float]:
+        """Mean and deviation that are stated of a query."""
+        mean, std = self.optimizer.predict_query([query], return_std=True)
+        return float(mean[0]), float(std[0])
+
+    def at_random(self, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, float, float]]:
+        """Columns of settings or cells that are drawn at random, and what is stated of them."""
+        problem = self.problem
+        if self.search == "regions":
+            depths = rng.integers(1, 3 * problem.d + 3, N_HELD_OUT).tolist()
+            domain = self.optimizer.domain_
+            cells = [domain.cell_at(depth, int(rng.integers(2**depth))) for depth in depths]
+            mean, std = self.optimizer.predict_query(cells, return_std=True)
+            for cell, *moments in zip(cells, mean.tolist(), std.tolist(), strict=True):
+                yield cell.points, *moments
+            return
+        X, entries = rng.random((N_HELD_OUT, problem.d)), rng.integers(0, len(ENTRIES), N_HELD_OUT)
+        asked: Any = X
+        if self.search == "lists":
+            names = [f"x{i}" for i in range(problem.d)]
+            asked = [
+                dict(zip(names, x, strict=True)) | {"entry": ENTRIES[entry]}
+                for x, entry in zip(X.tolist(), entries, strict=True)
+            ]
+        mean, std = self.optimizer.predict(asked, return_std=True)
+        columns = problem.columns(X, entries)
+        for i in range(N_HELD_OUT):
+            yield columns[i : i + 1], float(mean[i]), float(std[i])
+
+
+def known(
+    problem: Problem, observed: list[np.ndarray], answers: list[float], noise: float
+) -> Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]:
+    """Return the means and deviations of averages over points, by a model that knows the law."""
+
+    def features(blocks: list[np.ndarray]) -> np.ndarray:
+        return np.array([problem.features(block).mean(axis=0) for block in blocks])
+
+    # f has the variance of its features; a little noise stands for none.
+    Phi, variance = features(observed), max(noise, 1e-5 * problem.range) ** 2
+    factor = np.linalg.cholesky(Phi @ Phi.T + variance * np.eye(len(Phi)))
+    weights = np.linalg.solve(factor, np.array(answers))
+
+    def moments(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        there = features(blocks)
+        V = np.linalg.solve(factor, Phi @ there.T)
+        left = np.einsum("ij,ij->i", there, there) - np.einsum("ij,ij->j", V, V)
+        return V.T @ weights, np.sqrt(np.maximum(left, 0.0))
+
+    return moments
+
+
+def measured(
+    played: Played,
+    told: list[tuple[Any, float]],
+    noise: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """What holds after some answers, see ``MEASURED``."""
+    problem = played.problem
+    best = max(told, key=lambda pair: pair[1])[0]
+    stated = [
+        played.recommended([query for query, _ in told]),
+        (played.observed(best), *played.stated(best)),
+    ]
+    stated += played.at_random(rng)
+    blocks, mean, std = zip(*stated, strict=True)
+    truth = np.array([float(problem(block).mean()) for block in blocks])
+    found = np.full(len(MEASURED), np.nan)
+    # Exact answers are known but for rounding.
+    within = np.abs(truth - mean) <= BAND * np.array(std) + 1e-6 * problem.range
+    length = 2.0 * BAND * np.array(std) / problem.range
+    found[:5] = within[0], within[1], within[2:].mean(), length[0], length[2:].mean()
+    if problem.is_process:
+        observed, answers = [played.observed(query) for query, _ in told], [y for _, y in told]
+        mean_known, std_known = known(problem, observed, answers, noise)(list(blocks))
+        within = np.abs(truth - mean_known) <= BAND * std_known + 1e-6 * problem.range
+        length = 2.0 * BAND * std_known / problem.range
+        found[5:9] = within[0], within[2:].mean(), length[0], length[2:].mean()
+    found[9] = (mean[0] - truth[0]) / problem.range
+    return found
+
+
+def steps(
+    search: str, law: str, d: int, noise: float, n: int, seed: int
+) -> Iterator[tuple[Played, list[tuple[Any, float]], float]]:
+    """Play a problem; yield the search, what it was told, and the noise, after every answer."""
+    rng = np.random.default_rng([seed, LAWS.index(law), d, int(10 * noise)])
+    problem = Problem(law, d, search == "lists", rng)
+    played, told = Played(search, problem, seed), list[tuple[Any, float]]()
+    level = 0.01 * noise * problem.range
+    for _ in range(n):
+        query = played.optimizer.ask()
+        answer = float(problem(played.observed(query)).mean() + level * rng.normal())
+        played.optimizer.tell(query, answer)
+        told.append((query, answer))
+        yield played, told, level
+
+
+def play(
+    search: str, law: str, d: int, noise: float, counts: tuple[int, ...], seed: int
+) -> np.ndarray:
+    """What holds after some numbers of answers, shape (n_counts, n_measured)."""
+    warnings.simplefilter("ignore")
+    found = []
+    for played, told, level in steps(search, law, d, noise, max(counts), seed):
+        if len(told) in counts:
+            found.append(measured(played, told, level, np.random.default_rng([seed, len(told)])))
+    return np.array(found)
+
+
+def ratio(runs: np.ndarray, name: str) -> str:
+    """Mean length of intervals as a multiple of that of the model that knows the law."""
+    length, other = (runs[:, MEASURED.index(f"{of}length_{name}")] for of in ("", "known_"))
+    is_known = np.isfinite(other)
+    # Of exact answers the length is zero.
+    if not is_known.any() or other[is_known].mean() < 1e-3:
+        return "-"
+    return f"{length[is_known].mean() / other[is_known].mean():.2f}"
+
+
+def row_of(runs: np.ndarray) -> list[str]:
+    """Cells of a row, from what was measured in every run (n_runs, n_measured)."""
+    mean, error = mean_and_error(100.0 * runs)
+    cells = [estimate(mean[i], error[i], 1) for i in range(3)]
+    law = runs[np.isfinite(runs[:, 5])]
+    if len(law):
+        held = 100.0 * law.mean(axis=0)
+        cells.append(f"{held[5]:.0f} and {held[6]:.0f}")
+        cells.append(f"{ratio(law, 'recommended')} and {ratio(law, 'random')}")
     else:
-        optimizer = GPUCBOptimizer(bounds=bounds, random_state=seed)
-    optimizer.ask()
-    for _ in range(n_answers):
-        if chosen:
-            query = optimizer.ask()
-        elif feedback == "cells":
-            query = random_cell(optimizer, rng)
-        else:
-            query = rng.random(d)
-        answer = problem.average(np.atleast_2d(np.asarray(query)))
-        optimizer.tell(query, answer + problem.noise * rng.normal())
-    # The schedule has stopped short of the last answers.
-    optimizer._learn()
-    scores = []
-    for _ in range(N_HELD_OUT):
-        if feedback == "cells":
-            points = random_cell(optimizer, rng).points
-        else:
-            points = rng.random((1, d))
-        mean, cov = optimizer.predict(points, return_cov=True)
-        std = np.sqrt(max(float(cov.mean()), 1e-300))
-        scores.append((problem.average(points) - float(mean.mean())) / std)
-    return np.array(scores), optimizer.alpha_ / problem.noise**2
+        cells += ["-", "-"]
+    return [*cells, estimate(mean[9], error[9], 1)]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print coverages."""
-    parser = argument_parser("calibration", __doc__, 100, what="problems")
+def is_short(runs: np.ndarray, least: float) -> bool:
+    """Whether fewer truths than ``least`` per cent are within, by more than two standard errors."""
+    mean, error = mean_and_error(100.0 * runs)
+    return bool((mean + 2.0 * error < least)[[0, 2]].any())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argument_parser("calibration", __doc__, 200, n_jobs=True)
+    choices: dict[str, Any] = {"searches": SEARCHES, "laws": LAWS}
+    for name, given in choices.items():
+        parser.add_argument(f"--{name}", nargs="+", choices=given, default=given[:2])
+    parser.add_argument("--dimensions", type=positive_int, nargs="+", default=[1, 2])
+    parser.add_argument("--noises", type=float, nargs="+", default=NOISES, help="%% of the range")
+    parser.add_argument("--answers", type=positive_int, nargs="+", default=[20, 50])
     parser.add_argument(
-        "--answers", type=positive_int, nargs="+", default=[10, 30, 100], help="default 10 30 100"
+        "--at-least",
+        type=float,
+        metavar="P",
+        help="end with status 1 if in some cell fewer truths than P %% are within the intervals of "
+        "the recommendation, or of random settings, by more than two standard errors",
     )
     options = parser.parse_args(arguments)
-    seeds, rows = range(options.seed, options.seed + options.runs), []
-    warnings.simplefilter("ignore")
-    levels = [f"{100 * level:g} %" for level in LEVELS]
-    for feedback in ("cells", "points"):
-        table = []
-        for chosen in (False, True):
-            for n in options.answers:
-                scores, ratios = zip(
-                    *(standard_scores(feedback, chosen, n, i) for i in seeds), strict=True
-                )
-                held = np.abs(scores)[:, None] <= norm.ppf(0.5 + np.array(LEVELS) / 2)[:, None]
-                mean, error = mean_and_error(100 * held.mean(axis=2))
-                low, middle, high = np.quantile(ratios, [0.1, 0.5, 0.9])
-                how = "chosen" if chosen else "random"
-                cells = [estimate(*each, 1) for each in zip(mean, error, strict=True)]
-                table.append(
-                    (f"{n} {how} {feedback}", [*cells, f"{middle:.2f} ({low:.2f} to {high:.2f})"])
-                )
-                rows.append((feedback, how, n, *mean, *error, low, middle, high))
+    counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
+    cells = [
+        (search, law, d, noise)
+        for search in options.searches
+        for law in options.laws
+        for d in options.dimensions
+        for noise in options.noises
+    ]
+    short = list[str]()
+    each = replicate(play, [(*cell, counts) for cell in cells], seeds, options.n_jobs)
+    rows, tables = [], dict[str, list[tuple[str, list[str]]]]()
+    together = dict[str, list[np.ndarray]]()
+    for (search, law, d, noise), runs in zip(cells, each, strict=True):
+        together.setdefault(search, []).append(runs.reshape(-1, len(MEASURED)))
+        for i, n in enumerate(counts):
+            label = f"{law}, d = {d}, noise {noise:g} %, {n} answers"
+            tables.setdefault(search, []).append((label, row_of(runs[:, i])))
+            if options.at_least is not None and is_short(runs[:, i], options.at_least):
+                short.append(f"{search}: {label}")
+            rows += [(search, law, d, noise, n, *run) for run in runs[:, i].tolist()]
+    header = ["recommended", "best answer", "random", "law known", "length", "error"]
+    for search, table in tables.items():
+        table.append(("all of these", row_of(np.concatenate(together[search]))))
         title = (
-            f"Answers to {feedback}: percentage of truths within intervals, mean (standard error) "
-            f"over {options.runs} problems, seed {options.seed}"
+            f"{search}: percentage of truths within intervals of 95 %, mean (standard error) over "
+            f"{options.runs} runs, seed {options.seed}"
         )
-        print(
-            format_table(title, [*levels, "noise variance / true"], table), end="\n\n", flush=True
-        )
+        print(format_table(title, header, table), end="\n\n", flush=True)
     path = options.output / "calibration.csv"
-    columns = ["answers_to", "chosen", "n", *(f"covered_{100 * level:g}" for level in LEVELS)]
-    columns += [f"error_{100 * level:g}" for level in LEVELS]
-    write_csv(path, [*columns, "noise_ratio_10", "noise_ratio_50", "noise_ratio_90"], rows)
+    write_csv(path, ["search", "law", "d", "noise", "n", *MEASURED], rows)
     print(f"Written: {path}")
+    for cell in short:
+        print(f"less than {options.at_least:g} %: {cell}")
+    return int(bool(short))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,7 +13,7 @@ from textwrap import wrap
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skgpb"
 
-# Floors from top to bottom: the rooms on each, what is in them, and left and right ends. The seven
+# Floors from top to bottom: the rooms on each, what is in them, and left and right ends. The eight
 # ideas of the page are in capitals.
 FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {
@@ -27,7 +27,7 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
         "model_selection": ("hyperparameters", 250, 405),
         "problems": ("known optima", 420, 520),
     },
-    {"optimizers": ("the LOOP, the ROUND, and a RULE in each file", 0, 520)},
+    {"optimizers": ("LOOP and STRATEGY; the ROUND, and a RULE in each file", 0, 520)},
     {
         "domains": ("LAYOUT and SET", 0, 160),
         "surrogate": ("POSTERIOR, model", 180, 340),

@@ -146,8 +146,6 @@ GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 SURPRISING = 2.0
 # Times that a query with surprising answers is asked in all (D-G8).
 MOST_ANSWERS = 4
-# Last queries that are compared for this (D-G8).
-N_COMPARED = 100
 # Points that a recommendation from indirect queries is compared with.
 N_RIVALS = 256
 
@@ -218,16 +216,12 @@ SMOOTH_AMPLITUDE_LIMITS = (0.05, 1e3)
 SETTINGS_LENGTH_SCALE = 0.5
 # Standard deviation of its logarithm.
 SETTINGS_LENGTH_SPREAD = 0.8
-# Its limits.
-SETTINGS_LENGTH_LIMITS = (0.1, 10.0)
 # Limits of this variance.
 SETTINGS_AMPLITUDE_LIMITS = (1e-2, 1e2)
 # Length scale of lists with main effects, which grows with the root of their number (D-H49).
 LIST_LENGTH_SCALE = 0.5
 # The same of ordered sides (D-H49).
 ORDERED_LENGTH_SCALE = 0.3
-# Limits of both (D-H49).
-ORDERED_LENGTH_LIMITS = (0.05, 50.0)
 # Variance of main effects over settings, in that of the other part (D-H49).
 SETTINGS_MAIN_EFFECTS = 2.0
 # Variance of averages over wanted cells by the trend (D-H31).
@@ -242,8 +236,6 @@ ROUGH_LENGTH = 0.25
 MOST_ROUGH_LENGTH = 0.5
 # Limits of the variance of the rough part, in its median (D-H25).
 ROUGH_LIMITS = (1e-3, 100.0)
-# Limits of its length scales (D-H25).
-ROUGH_LENGTH_LIMITS = (0.01, 2.0)
 # Standard deviation of the logarithm of its variance (D-H25).
 ROUGH_SPREAD = 1.5
 # Standard deviation of the logarithm of its length scales (D-H25).
@@ -371,10 +363,16 @@ ROUGHEST_WEIGHT = 2.0
 LEAST_DEVIATION = 2.0
 # Standard deviation of the logarithm of the variance of f there (D-H44).
 STOP_AMPLITUDE_SPREAD = 0.5
-# Limits of the deviations of hyperparameters around a mode (D-H44).
-MODE_DEVIATIONS = (0.05, 1.0)
-# Models with less than this share of the weight are left out (D-H44).
+# Smoothnesses and length scales with less than this share of the weight are left out (D-H44).
 NEGLIGIBLE_WEIGHT = 0.01
+# About so many models stand for all that fit the answers.
+N_MODELS = 16
+# What is read is averaged over them up to so many distinct queries.
+MOST_AVERAGED = 400
+# Median of the noise variance of these models, in that of the model that is asked.
+READ_NOISE = 6.0
+# Standard deviation of its logarithm.
+READ_NOISE_SPREAD = 1.5
 
 # -- tuning of hyperparameters ----------------------------------------------------------------
 

@@ -137,7 +137,7 @@ class Writer:
             return {"Generator": self.encode(value.bit_generator.state, where)}
         if hasattr(value, "arguments"):
             return self._by_arguments(value)
-        if hasattr(value, "ask") and hasattr(value, "get_params"):
+        if hasattr(value, "get_params") and (hasattr(value, "ask") or hasattr(value, "propose")):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
             return {"optimizer": type(value).__name__, "parameters": encoded}
@@ -244,9 +244,14 @@ class Reader:
             return self._by_arguments(value)
         if "guarantee" in value:
             return Guarantee(**self.decode(value["guarantee"]))
-        if value.get("optimizer") in self._optimizers:
-            cls = self._optimizers[value["optimizer"]]
-            return cls(**self.parameters(value["parameters"]))
+        if "optimizer" in value:
+            name = value["optimizer"]
+            if name not in self._optimizers:
+                raise ValueError(
+                    f"the run has {name}(...), whose class is not known here: import it before "
+                    "loading"
+                )
+            return self._optimizers[name](**self.parameters(value["parameters"]))
         raise ValueError(f"not a value of a saved run: {value!r}")
 
     def parameters(self, stored: dict[str, Any]) -> dict[str, Any]:

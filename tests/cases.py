@@ -40,12 +40,14 @@ from skgpb.optimizers import (
 )
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
+#: Those that are a search by themselves: no strategy has to be given.
 OPTIMIZERS = [
     value
     for name in skgpb.optimizers.__all__
     if inspect.isclass(value := getattr(skgpb.optimizers, name))
     and issubclass(value, BaseEstimator)
     and not inspect.isabstract(value)
+    and "strategy" not in inspect.signature(value).parameters
 ]
 
 BOUNDS = [(-1.0, 1.0), (0.0, 3.0)]

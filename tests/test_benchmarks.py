@@ -33,7 +33,9 @@ def commands() -> list[str]:
 #: Options with which a command takes seconds, in addition to ``--runs 1 --seed 1``.
 SMALLEST: dict[str, list[str]] = {
     "ablate": ["N_INITIAL SPLITS_PER_ROUND --small --parts constraints"],
-    "calibration": ["--answers 10"],
+    "calibration": [
+        "--answers 10 --searches best lists regions cmes --laws rbf --dimensions 1 --noises 5"
+    ],
     "constraints": ["--answers 11", "--suggestions 100"],
     "exact_answers": ["--names bowl"],
     "failures": ["--budget 14 --names bowl"],

@@ -9,13 +9,12 @@ import sys
 
 import numpy as np
 import pytest
+from cases import OPTIMIZERS
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import loguniform
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
-import skgpb.optimizers
 from skgpb import (
     CMESOptimizer,
     CMETSOptimizer,
@@ -384,14 +383,6 @@ DISPLAYS = [
     RegretDisplay,
     SliceDisplay,
     TreeDisplay,
-]
-
-OPTIMIZERS = [
-    value
-    for name in skgpb.optimizers.__all__
-    if inspect.isclass(value := getattr(skgpb.optimizers, name))
-    and issubclass(value, BaseEstimator)
-    and not inspect.isabstract(value)
 ]
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb import persistence
 
@@ -33,10 +34,18 @@ TestRule: type = built_on("new_algorithm.rst")["TestBayesUCB"]
 TestTree: type = built_on("new_tree.rst")["TestKnownToATenth"]
 TestSet: type = built_on("new_domain.rst")["TestLines"]
 TestKernel: type = built_on("new_kernel.rst")["TestEndsMean"]
+TestStrategy: type = built_on("new_strategy.rst")["TestEvolution"]
 del persistence._KERNELS["EndsMean"]  # the page itself is run elsewhere
+
+PLAYED = [f"new_{each}.rst" for each in ("algorithm", "tree", "strategy", "domain", "kernel")]
+
+
+@parametrize_with_checks([TestStrategy().make().set_params(bounds=None)])
+def test_the_strategy_of_the_page_is_an_estimator(estimator, check):
+    check(estimator)
 
 
 def test_pages_use_public_names_alone():
-    for page in ("new_algorithm.rst", "new_tree.rst", "new_domain.rst", "new_kernel.rst"):
+    for page in PLAYED:
         for example in doctest.DocTestParser().get_examples((PAGES / page).read_text("utf-8")):
             assert not re.search(r"\._[a-z]|import _", example.source), example.source

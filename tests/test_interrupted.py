@@ -345,7 +345,7 @@ def test_an_error_while_an_answer_is_taken_leaves_the_run_as_it_was(monkeypatch)
 def test_a_list_is_told_as_a_whole(monkeypatch):
     optimizer = played(arms(), 3)
     batch, before = optimizer.ask(3), told(optimizer)
-    update, n = GPUCBOptimizer._update, 0
+    update, n = GPUCBOptimizer._observe, 0
 
     def third(self, *arguments):
         nonlocal n
@@ -354,7 +354,7 @@ def test_a_list_is_told_as_a_whole(monkeypatch):
             raise KeyboardInterrupt
         update(self, *arguments)
 
-    monkeypatch.setattr(GPUCBOptimizer, "_update", third)
+    monkeypatch.setattr(GPUCBOptimizer, "_observe", third)
     with pytest.raises(KeyboardInterrupt):
         optimizer.tell(batch, [0.1, 0.2, 0.3])
     monkeypatch.undo()

@@ -280,6 +280,8 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
             "deviation). The best of many results is partly luck, so the expected result may be "
             "less good"
         )
+    if best["beware"]:
+        about += f". {best['beware']}"
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
     limits = limits_in_sentences(best)

@@ -58,6 +58,12 @@ def add_parser(commands: Any) -> None:
         help="say whether no other setting is better by more than W, so that you may stop",
     )
     add_confidence(best)
+    best.add_argument(
+        "--side",
+        nargs="+",
+        metavar="NAME=LENGTH",
+        help="of an experiment over regions, how long the sides of the recommended one are to be",
+    )
     expect = _add(commands, "expect", _expect, "what answer is expected at a setting")
     expect.add_argument(
         "--at", nargs="+", required=True, metavar="NAME=VALUE", help="a value for each side"
@@ -538,7 +544,7 @@ def _listed(experiment: Experiment) -> list[str]:
 
 def _best(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
-    best = experiment.best()
+    best = experiment.best(_lengths(arguments.side))
     if best is None:
         raise UsageError(
             f"{arguments.run_file} has no answer yet: ask, try what is asked, and tell its answer"
@@ -550,6 +556,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"recommended after {count(best['n_answers'], 'answer')}",
         *_setting(best["params"]),
         f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
+        *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_within_limits(best),
         f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
@@ -621,6 +628,7 @@ def _state(experiment: Experiment) -> list[str]:
     if best is not None:
         setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
         lines.append(f"recommended so far: {setting}; {_expected(best)}")
+        lines += [best["beware"]] if best["beware"] else []
     return lines
 
 
@@ -669,6 +677,17 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
         GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def _lengths(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Return the sides of a region, if they are given."""
+    if texts is None:
+        return None
+    pairs = _pairs(texts, "--side")
+    try:
+        return {name: float(text) for name, text in pairs.items()}
+    except ValueError:
+        raise UsageError(f"--side takes NAME=LENGTH, lengths being numbers, got {texts}") from None
 
 
 def _pairs(texts: Sequence[str], option: str = "--at") -> dict[str, str]:

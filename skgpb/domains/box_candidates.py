@@ -263,9 +263,8 @@ class BoxCandidates(ArmSet):
         if self.space is None or self.space.feasible is None:
             return np.empty((0, len(self.bounds)))
         vertices = self.space.feasible.vertices
-        return (
-            vertices if len(vertices) <= self.n_candidates // defaults.LOCAL_SHARE else vertices[:0]
-        )
+        most = self.n_candidates // defaults.LOCAL_SHARE
+        return vertices if len(vertices) <= most else vertices[:0]
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let the local candidates follow the best points; return the rows that moved."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan, sqrt
-from operator import itemgetter
 from pathlib import Path
 from types import EllipsisType
 from typing import Any, Self
@@ -22,6 +21,9 @@ from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import (
     BAND,
     expected,
+    finest_measured,
+    missing,
+    most_probable,
     outcomes_at,
     questionable,
     replicates,
@@ -814,21 +816,33 @@ class Experiment(KeptRun):
         """
         return [entry for entry in self.history() if entry["status"] == "pending"]
 
-    def best(self) -> dict[str, Any] | None:
+    def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         """Return the current recommendation and its uncertainty.
+
+        Of an experiment over regions it is no smaller than the smallest region with an answer.
+
+        Parameters
+        ----------
+        side : dict, default=None
+            Of an experiment over regions, the lengths of the sides of the region wanted, in the
+            units of the sides; for a side of choices or whole numbers how many of them, one if it
+            is left out.
 
         Returns
         -------
         best : dict or None
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
-            answer there without its noise; ``interval_95``, a pair; ``noise``, the standard
-            deviation of the noise in an answer, known or learned; ``n_answers``; ``best_answer``,
-            the entry of the history with the best answer, if possible of those that were measured
-            within all limits; ``outcomes``, a list with what is expected of each that has a
-            limit, see :meth:`expect`; and ``within_limits``, the probability that all limits hold.
+            answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
+            lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
+            an answer, known or learned; ``n_answers``; ``best_answer``, the entry of the history
+            with the best answer, if possible of those that were measured within all limits;
+            ``outcomes``, a list with what is expected of each that has a limit, see
+            :meth:`expect`; and ``within_limits``, the probability that all limits hold.
         """
         with self._reading():
-            return self._best()
+            if side is not None and not self._has_regions:
+                raise ValueError(f"side is for experiments over regions, got side={side!r}")
+            return self._best(side)
 
     def gap(self, confidence: float = 0.95) -> float | None:
         """Return how much better the best setting may be than the one recommended.
@@ -926,8 +940,7 @@ class Experiment(KeptRun):
                 return None
             optimizer = self._optimizer
             asked = self._entry_of(query).query if at is None else self._setting(at)
-            predict = optimizer.predict if isinstance(asked, dict) else optimizer.predict_query
-            mean, std = (float(x[0]) for x in predict([asked], return_std=True))
+            mean, std = most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             return surprise(answers, mean, sqrt(std**2 + noise), value)
 
@@ -1017,27 +1030,33 @@ class Experiment(KeptRun):
         with self._reading():
             return self._optimizer
 
-    def _best(self) -> dict[str, Any] | None:
+    def _best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         optimizer = self._optimizer
+        answered = [e for e in self._entries if e.answer is not None]
         try:
-            query = optimizer.recommend()
+            if side is None and isinstance(optimizer, GPOOOptimizer):
+                finest = finest_measured(optimizer, [entry.query for entry in answered])
+                query = optimizer.recommend(depth=finest)
+            else:
+                query = optimizer.recommend(side=None if side is None else dict(side))
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
         sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
-        answered = [(sign * e.answer, e) for e in self._entries if e.answer is not None]
+        answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
-        kept = [pair for pair in answered if pair[1].within_limits] or [
-            pair for pair in answered if pair[1].within_limits is None
-        ]
+        # Those that were measured within all limits come first, then those of which that is open.
+        order = {True: 0, None: -1, False: -2}
+        ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
             "mean": mean,
             "std": std,
             "interval_95": [mean - BAND * std, mean + BAND * std],
+            "beware": missing(answers, optimizer.alpha is not None),
             "noise": sqrt(optimizer.alpha_),
             "n_answers": len(answered),
-            "best_answer": max(kept or answered, key=itemgetter(0))[1].as_dict(),
+            "best_answer": answered[ranked.index(max(ranked))].as_dict(),
             **outcomes_at(optimizer, limits, query.params),
         }
 

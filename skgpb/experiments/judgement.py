@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from skgpb import defaults
+from skgpb.domains import Cell
+from skgpb.domains.query import Query
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import Limits, written
 from skgpb.experiments.sides import shown
@@ -30,6 +33,8 @@ FEW = 10
 ENOUGH, TIMES = 5, 2.0
 # By what to multiply what was typed for what was meant, and how often that happens. Where next to
 # nothing is known of the answer none of them is more probable than that it is right.
+# What was meant is at most FAR standard deviations from what was expected.
+FAR = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
 
 
@@ -66,6 +71,53 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     known = [each["probability"] for each in outcomes]
     within = prod(known) if known and None not in known else None
     return {"outcomes": outcomes, "within_limits": within}
+
+
+def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
+    """Return the prediction of an answer by the most probable model, without its noise.
+
+    What is a slip of the pen was measured with it, and allows for a model that is too sure.
+    """
+    if isinstance(asked, dict):
+        (point,) = optimizer._checked_points_of([asked])
+        blocks = optimizer._functionals_at(point[np.newaxis])
+    else:
+        blocks = optimizer._blocks_of([asked])
+    mean, std = (float(x[0]) for x in optimizer._gp.moments(blocks, std=True))
+    return (-mean if optimizer._own.direction == "minimize" else mean), std
+
+
+def missing(answers: Sequence[float], knows_noise: bool) -> str:
+    """Return what an interval lacks that rests on some answers, empty if nothing."""
+    n = len(answers)
+    if n > 1 and min(answers) == max(answers):
+        return (
+            "All results are equal, and do not show how much results vary: the interval is an "
+            "assumption of the program"
+        )
+    if n >= defaults.FIRST_LEARNING:
+        return ""
+    unknown = "how much results vary" + ("" if knows_noise else " and scatter")
+    return (
+        f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: the "
+        f"interval is an assumption of the program until there are {defaults.FIRST_LEARNING}"
+    )
+
+
+def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
+    """Return the depth in a tree of the smallest of some regions that were measured."""
+    tree: Any = optimizer.domain_.tree
+    low, high = np.split(tree.box(0, 1)[0], 2)
+
+    def depth(query: Any) -> int:
+        if isinstance(query, Cell):
+            return int(query.depth)
+        lower, upper = np.split(query.box, 2)
+        long = high > low
+        share = float(np.prod(((upper - lower) / np.where(long, high - low, 1.0))[long]))
+        return int(log(max(1.0 / share, 1.0)) / log(tree.n_children)) if share > 0.0 else 0
+
+    return max(map(depth, queries), default=None)
 
 
 def surprise(
@@ -117,9 +169,13 @@ def slip(mean: float, std: float, answer: float) -> float | None:
         return -2.0 * log(1.0 + ((value - mean) / std) ** 2 / 3.0)
 
     # The density of what was typed: the slip has stretched that of what was meant.
-    slips = {c: log(p * abs(c)) + log_density(c * answer) for c, p in SLIPS.items()}
-    likely = max(slips, key=lambda c: slips[c])
-    if slips[likely] <= log_density(answer):
+    slips = {
+        c: log(p * abs(c)) + log_density(c * answer)
+        for c, p in SLIPS.items()
+        if abs(c * answer - mean) <= FAR * std
+    }
+    likely = max(slips, key=lambda c: slips[c], default=1.0)
+    if slips.get(likely, -inf) <= log_density(answer):
         return None
     return float(f"{likely * answer:.12g}")
 

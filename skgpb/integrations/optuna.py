@@ -297,9 +297,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         key = (study._study_id, repr(search_space), *[other.number for other in known])
         kernel, alpha, center, scale = self._learn(key, space, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
-        arms = self._candidates(
-            space, X[np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]], sequence
-        )
+        best = np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]
+        arms = self._candidates(space, X[best], sequence)
         for i, name in enumerate(search_space):
             if name in fixed:
                 arms[2:, i] = space.coordinate(name, fixed[name])

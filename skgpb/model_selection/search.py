@@ -618,7 +618,7 @@ class Scores:
         finite = np.isfinite(self._mean)
         expected = np.full(self.n_settings, np.nan)
         if self.learns and self._told:
-            expected[finite] = self._engine.predict(in_coordinates(self._points)[finite])
+            expected[finite] = self._engine.surrogate_.predict(self._points[finite])
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:

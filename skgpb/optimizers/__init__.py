@@ -4,7 +4,7 @@ from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._ucb import BaseUCBOptimizer
-from skgpb.optimizers.cmes import CMESOptimizer, MaxValueSearch
+from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
@@ -18,7 +18,6 @@ from skgpb.optimizers.gpoo import GPOOOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
 from skgpb.optimizers.indirect_baselines import (
-    IndirectBaseline,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
@@ -32,6 +31,8 @@ from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.stooo import StoOOOptimizer
+from skgpb.optimizers.strategy import Strategy
+from skgpb.optimizers.strategy_optimizer import StrategyOptimizer
 from skgpb.optimizers.tree_search import Leaves, TreeSearch
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
 
@@ -50,7 +51,6 @@ __all__ = [
     "GPZoomingOptimizer",
     "IDSOptimizer",
     "IGPUCBOptimizer",
-    "IndirectBaseline",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
@@ -61,7 +61,6 @@ __all__ = [
     "KGOptimizer",
     "Leaves",
     "MESOptimizer",
-    "MaxValueSearch",
     "ModelParameters",
     "PIOptimizer",
     "PartitionSearch",
@@ -69,6 +68,8 @@ __all__ = [
     "Search",
     "StoOOOptimizer",
     "Stop",
+    "Strategy",
+    "StrategyOptimizer",
     "TargetsOptimizer",
     "TreeSearch",
     "URGPUCBOptimizer",

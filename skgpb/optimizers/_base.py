@@ -7,10 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from contextlib import suppress
-from copy import copy
 from functools import cache
 from math import nan
-from time import time
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
@@ -27,33 +25,35 @@ from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMi
 from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import ParameterSpace, in_coordinates
-from skgpb.exceptions import (
-    AllPendingError,
-    LearningWarning,
-    ParameterWarning,
-    PendingWarning,
-)
+from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
+from skgpb.feedback import RowAverage
 from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts
-from skgpb.optimizers._failing import FailedEvaluations
 from skgpb.optimizers._files import read_run, take_up, write_run
-from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
+from skgpb.optimizers._gap import (
+    GAP_STREAM,
+    Comparison,
+    Gap,
+    by_intervals,
+    check_failures,
+    is_by_intervals,
+)
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
 from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._replay import Event, Replay, rebuilt, rebuilt_in_place
+from skgpb.optimizers._record import Event, Record
+from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
-from skgpb.optimizers._run import EvaluationLoop, Evaluations, check_run
-from skgpb.optimizers._sides import NamedSides
-from skgpb.optimizers._snapshots import columns_of, rows_of
+from skgpb.optimizers._run import EvaluationLoop, check_run
+from skgpb.optimizers._sides import checked_space, coordinates, joint_space
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
-from skgpb.surrogate.schedule import NEVER, Schedule
+from skgpb.surrogate.bounded_norm import Widths
+from skgpb.surrogate.model import Model
 from skgpb.utils import (
     LARGEST_REWARD,
     StrOptions,
     box_around,
-    check_bounds,
     check_count,
     check_inside,
     check_noise_variance,
@@ -68,182 +68,11 @@ from skgpb.utils import (
     validate_params,
 )
 
-# Format: in the place of when a pending query may be asked again, for one that is not pending.
-NOT_PENDING = -1
-
 # The kind of query that an optimizer asks.
 Q = TypeVar("Q", bound=Query)
 
 
-class Record:
-    """What happened in a run, and which queries are pending.
-
-    Parameters
-    ----------
-    parameters : dict
-        Parameters with which it begins.
-
-    Attributes
-    ----------
-    events : list of events
-        Everything that happened, in order: all else follows from it.
-    history : list of tuples
-        A row for each answer.
-    n_told, n_fitted : int
-        Number of answers, and of evaluations that were given to ``fit``.
-    pending : dict
-        Queries being evaluated (None); failed ones, with the time when they may be asked again.
-    failures : list of tuples
-        Of each failure the number of answers before it, the query and the reason.
-    failed : FailedEvaluations
-        What these have taught, if a search asks for it.
-    times : list of float
-        When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
-    asked : list of queries
-        Queries that were asked since something was told, to be returned again.
-    asked_again : set of queries
-        Queries that ``ask`` returned more than once before they were told.
-    parameters, newest : dict
-        Parameters at the start, and as they were when the run last looked at them.
-    unsaid : list of str
-        Parameters that wait for the next start, which the run has not said yet.
-    evaluations : Evaluations
-        What calls of ``run`` are evaluating.
-    """
-
-    def __init__(self, parameters: dict[str, Any]) -> None:
-        self.parameters = self.newest = parameters
-        self.unsaid: list[str] = []
-        self.evaluations: Evaluations = Evaluations()
-        self.events: list[Event] = []
-        self.history: list[tuple[Any, ...]] = []
-        self.n_told = self.n_fitted = 0
-        self.pending: dict[Any, int | None] = {}
-        self.failures: list[tuple[int, Any, str]] = []
-        self.failed = FailedEvaluations()
-        self.times: list[float] = []
-        self.asked: list[Any] = []
-        self.asked_again: set[Any] = set()
-
-    @property
-    def n_known(self) -> int:
-        """Number of answers, with those that were given to ``fit``."""
-        return self.n_told + self.n_fitted
-
-    @property
-    def awaited(self) -> list[Any]:
-        """Queries being evaluated, in order."""
-        return [query for query, until in self.pending.items() if until is None]
-
-    def told_queries(self) -> list[Any]:
-        """Return the query of each answer."""
-        return [event[1] for event in self.events if event[0] == "tell"]
-
-    def first_free(self, places: list[int]) -> Any:
-        """Return the query of the first of some answers that is not pending, or None."""
-        told = self.told_queries()
-        return next((told[place] for place in places if told[place] not in self.pending), None)
-
-    def ask(self, query: Any) -> None:
-        """Record a query that is asked."""
-        self.asked.append(query)
-        self.pending[query] = None
-        self.events.append(("ask", query))
-        if self.asked_again:
-            self.asked_again.discard(query)
-
-    def take_back(self, query: Any) -> None:
-        """Forget the query that was asked last."""
-        del self.pending[query], self.asked[-1], self.events[-1]
-
-    def add(self, row: tuple[Any, ...]) -> None:
-        """Add the row of an answer to the history."""
-        self.history.append(row)
-        self.n_told += 1
-
-    def tell(self, query: Any, value: Any, noise: Any) -> bool:
-        """Record an answer; return whether it is a second one to a query that was asked twice."""
-        second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
-        if second:
-            self.asked_again.discard(query)
-        self.times.append(time())
-        self.events.append(("tell", query, value, noise))
-        self._release()
-        return second
-
-    def fail(self, query: Any, reason: str) -> None:
-        """Record a failure, and leave the query out for a while."""
-        self.failures.append((self.n_told, query, reason))
-        self.times.append(time())
-        self.events.append(("fail", query, reason))
-        if not isinstance(query, PointsQuery):
-            times = sum(each == query for _, each, _ in self.failures)
-            now = self.n_told + len(self.failures)
-            self.pending[query] = now + 2**times
-        self._release()
-
-    def drop(self, query: Any) -> None:
-        """Forget a pending query, to which there is no answer."""
-        self.pending.pop(query, None)
-        self._release()
-
-    def release_failed(self) -> None:
-        """Let all failed queries be asked again."""
-        self.pending = dict.fromkeys(self.awaited)
-
-    def _release(self) -> None:
-        """Forget which queries to return again, and release queries that failed long ago."""
-        self.asked = []
-        if not self.failures:
-            return
-        now = self.n_told + len(self.failures)
-        due = [each for each, until in self.pending.items() if until is not None and until <= now]
-        for query in due:
-            del self.pending[query]
-
-    def with_parameters(self, parameters: dict[str, Any], waiting: Collection[str]) -> Self:
-        """Return the same record, with parameters that are set after the last event."""
-        out = copy(self)
-        out.newest = self.newest | parameters
-        out.events = [*self.events, ("set", parameters)]
-        out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
-        return out
-
-    def until(self, n_events: int) -> Self:
-        """Return events, answers and failures of a record whose later events do not count."""
-        out = copy(self)
-        out.events = self.events[:n_events]
-        kinds = [event[0] for event in out.events]
-        out.history = self.history[: kinds.count("tell")]
-        out.failures = self.failures[: kinds.count("fail")]
-        out.times = self.times[: len(out.history) + len(out.failures)]
-        return out
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return what does not follow from the events at little cost."""
-        return {
-            "times": np.array(self.times),
-            "history": columns_of(self.history),
-            "failed_at": [n_told for n_told, _, _ in self.failures],
-            "pending": [[query, until] for query, until in self.pending.items()],
-            "asked": self.asked,
-            "n_fitted": self.n_fitted,
-        }
-
-    def restore(self, snapshot: dict[str, Any], named: Callable[[Any], Any]) -> None:
-        """Take a snapshot over; the events are there already, and ``named`` names queries."""
-        self.history = rows_of(snapshot["history"])
-        self.times = np.asarray(snapshot["times"]).tolist()
-        self.n_told, self.n_fitted = len(self.history), int(snapshot["n_fitted"])
-        failures = [event[1:] for event in self.events if event[0] == "fail"]
-        pairs = zip(snapshot["failed_at"], failures, strict=True)
-        self.failures = [(int(n_told), *failure) for n_told, failure in pairs]
-        self.pending = {named(query): until for query, until in snapshot["pending"]}
-        self.asked = [named(query) for query in snapshot["asked"]]
-
-
 class BaseBanditOptimizer(
-    NamedSides,
     Guarded,
     DocumentedMixin,
     RegressorMixin,
@@ -251,13 +80,13 @@ class BaseBanditOptimizer(
     ABC,
     Generic[Q],
 ):
-    """Base of fit and tell; subclasses always maximise.
+    """The loop: fit, ask, tell, run, files, pending and failed queries, for any search.
 
-    A subclass implements the algorithm in ``_begin`` and ``_update``, and asks and recommends, as
-    :class:`FreeChoice` does by ``_choose`` and ``_best``. None of these has to validate anything.
-    The domain object that ``_begin`` makes, ``domain_``, knows all queries and what they observe.
-    Public methods hold the lock of the optimizer (:mod:`skgpb.locks`), except
-    for ``run``, which evaluates in between.
+    A search is five methods, those of :class:`~skgpb.optimizers.Strategy`: ``_begin``,
+    ``_propose``, ``_observe``, ``_learn`` and ``_best``. None of them has to validate anything, and
+    they always maximise. The domain object that ``_begin`` makes, ``domain_``, knows all queries
+    and what they observe. Public methods hold the lock of the optimizer (:mod:`skgpb.locks`),
+    except for ``run``, which evaluates in between.
     """
 
     _query_type: ClassVar[type[Query]]
@@ -276,20 +105,37 @@ class BaseBanditOptimizer(
 
     random_state: Seed
 
+    bounds: Any
+    #: Of an optimizer that has no contexts.
+    context_bounds: Any = None
+
+    #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
+    _sides: ClassVar[str] = "continuous"
+    #: Whether what it asks and recommends are settings that can be set and are possible.
+    _keeps_settings: ClassVar[bool] = False
+
+    # Names of all sides, of those of contexts, and of those of actions.
+    _space: ParameterSpace | None
+    _context_space: ParameterSpace | None
+    _actions: ParameterSpace | None
+
     #: All queries, and what they observe.
     domain_: Any
 
     # The box of contexts, of an optimizer that may have some.
     _contexts: Contexts
+    #: Whether there are always contexts, whatever the parameters are.
+    _needs_contexts: ClassVar[bool] = False
 
-    #: When the model of f is learned and compared with the answers.
-    _schedule: Schedule = NEVER
+    #: The model of f, of an optimizer that has one.
+    _model: Model | None = None
 
     #: Noise variance of an answer told without its own, NaN for one that is learned.
     _default_noise_variance: float = nan
 
     _parameter_constraints: dict[str, Any] = {
         "direction": [StrOptions({"maximize", "minimize"})],
+        "bounds": "no_validation",
         "context_bounds": "no_validation",
     }
 
@@ -310,30 +156,36 @@ class BaseBanditOptimizer(
         """Return the names of the parameters, which scikit-learn reads from the signature anew."""
         return super()._get_param_names()
 
-    # -- the algorithm ----------------------------------------------------------------------
+    # -- the search: five methods, and what is given to fit ------------------------------------
 
     @abstractmethod
     def _begin(self) -> None:
         """Set up the state before any observation, for the domain in ``bounds_``."""
 
-    def _resolve(self, query: Any) -> Any:
-        """Return what ``_update`` needs to know of a query; raise without changing anything."""
-        if query not in self._record.pending:
-            self._check_query(query)
-        return query
-
-    def _check_query(self, query: Any) -> None:
-        """Raise unless a query that is not pending is of this optimizer."""
-        if not isinstance(query, PointsQuery):
-            self.domain_.resolve(query)
+    @abstractmethod
+    def _propose(self, context: np.ndarray | None) -> Any:
+        """Return the next query, in a context if there are contexts; none that is pending."""
 
     @abstractmethod
-    def _update(self, target: Any, reward: Any, alpha: Any) -> None:
-        """Take one validated reward."""
+    def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
+        """Take one validated reward, and close the round."""
+
+    def _learn(self) -> None:
+        """Learn from the answers, if that is due; called after each of them."""
+
+    @abstractmethod
+    def _best(self, context: np.ndarray | None = None) -> Any:
+        """Return the recommended query, in a context if there are contexts."""
 
     @abstractmethod
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take point evaluations given to ``fit``."""
+
+    def _resolve(self, query: Any) -> Any:
+        """Return a query, or raise ValueError if it is not one of this optimizer."""
+        if query not in self._record.pending and not isinstance(query, PointsQuery):
+            self.domain_.resolve(query)
+        return query
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -371,13 +223,12 @@ class BaseBanditOptimizer(
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
         if y is None:
             return validate_data(self, X, dtype=np.float64), None
-        return validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        several = self._reward_ndim > 0
+        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
 
     def _domain(self) -> np.ndarray | None:
         """Return bounds (d, 2) from the parameters, or None without a domain."""
-        if self._space is not None:
-            return self._space.bounds
-        return None if self._own.bounds is None else check_bounds(self._own.bounds)
+        return coordinates(self._own.bounds, self._space, "bounds")
 
     @property
     def _own(self) -> Any:
@@ -390,8 +241,17 @@ class BaseBanditOptimizer(
         self._seen: dict[str, Any] = self.get_params(deep=False)
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
-        self._given = SimpleNamespace(**given)
-        self._space: ParameterSpace | None = self._make_space()
+        self._given = own = SimpleNamespace(**given)
+        self._actions = self._checked_space("bounds")
+        self._context_space = self._checked_space("context_bounds")
+        self._space = joint_space(
+            self._context_space, self._actions, own.context_bounds, own.bounds
+        )
+
+    def _checked_space(self, name: str) -> ParameterSpace | None:
+        """Return the settings of a box, refusing sides that the algorithm cannot search."""
+        optimizer, bounds = type(self).__name__, getattr(self._own, name)
+        return checked_space(bounds, name, optimizer, self._sides, self._keeps_settings)
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -426,6 +286,27 @@ class BaseBanditOptimizer(
         # Size of the largest first design that is known to be filled.
         self._filled = 0
 
+    # -- units: names of sides, and the sign ----------------------------------------------------
+
+    def _points_of(self, X: Any) -> Any:
+        """Convert settings to points of the box; inputs without names are returned unchanged."""
+        return X if self._space is None else self._space.points(X)
+
+    def _rows_asked(self, X: Any) -> Any:
+        """Rows of queries that settings stand for; what has no names is returned as it is."""
+        if self._space is None and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            # Columns in another order than those given to fit are refused.
+            return validate_data(self, X, dtype=np.float64, reset=False)
+        return self._points_of(X)
+
+    def _checked_points_of(self, X: Any) -> np.ndarray:
+        """Check points at which something is to be known, shape (n, d)."""
+        return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
+
+    def _named(self, query: Any) -> Any:
+        """Let a query that was not made by the domain know the names of its sides."""
+        return query.named(self._space)
+
     def _signed(self, values: Any) -> Any:
         """Convert rewards to the maximised values, or back: both change the sign."""
         return -values if self._minimizes else values
@@ -435,12 +316,6 @@ class BaseBanditOptimizer(
         if isinstance(moments, tuple):
             return self._signed(moments[0]), *moments[1:]
         return self._signed(moments)
-
-    def _signed_history(self, history: np.ndarray) -> np.ndarray:
-        """Turn rewards and means in a history into the user's sign."""
-        for name in ("reward", "mean"):
-            history[name] = self._signed(history[name])
-        return history
 
     def _draw_seed(self) -> int:
         """Seed of everything random in a run; that of a loaded run is the one it had."""
@@ -503,6 +378,9 @@ class BaseBanditOptimizer(
 
     def _check_parameters(self) -> None:
         validate_params(self)
+        guarantee = getattr(self, "guarantee", None)
+        if guarantee is not None:
+            validate_params(guarantee)
 
     def _notice(self, named: Collection[str] = ()) -> None:
         """Take notice of parameters that were set since the run last looked.
@@ -513,7 +391,12 @@ class BaseBanditOptimizer(
         if not hasattr(self, "bounds_"):
             return
         seen = self._seen
-        names = [n for n in seen if getattr(self, n) is not seen[n] or n in named]
+        lists = () if seen.keys() >= set(named) else (list, tuple)  # names are those of members
+        names = [
+            name
+            for name, value in seen.items()
+            if getattr(self, name) is not value or name in named or isinstance(value, lists)
+        ]
         if not names:
             return
         with unchanged_by_errors(self):
@@ -621,19 +504,16 @@ class BaseBanditOptimizer(
             A ``ValueError``: there are not as many that are not pending.
         """
         count = 1 if n is None else check_count(n)
-        if not self._without_context(context):
-            return self._ask_in(context, n, another)
+        self._without_context(context)
         self._ensure_started()
         self._notice_and_say()
-        if n is None and (another or not self._record.asked):
-            return self._commit(self._ask_for, self._choose)
-        asked = self._asked_or_new(count, another)
+        asked = self._asked_or_new(count, another, context)
         return asked[0] if n is None else asked
 
     @property
     def _in_contexts(self) -> bool:
         """Whether queries are chosen in contexts."""
-        return self._own.context_bounds is not None
+        return self._needs_contexts or self._own.context_bounds is not None
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -647,20 +527,6 @@ class BaseBanditOptimizer(
             )
         return True
 
-    @locked
-    def _ask_in(self, context: Any, n: int | None, another: bool = False) -> Any:
-        """Return a query in a context, or n; repeated calls agree until an answer is told."""
-        count = 1 if n is None else check_count(n)
-        self._ensure_started()
-        self._notice_and_say()
-        context = self._contexts.checked(context)
-        mine = [query for query in self._record.asked if np.array_equal(query.context, context)]
-        mine = [] if another else mine[:count]
-        self._record.asked_again.update(mine)
-        if len(mine) < count:
-            mine += self._commit(self._ask_more, count - len(mine), self._choose_in, context)
-        return mine[0] if n is None else mine
-
     def _checked_contexts(self, contexts: Any) -> list[np.ndarray]:
         """Check the contexts of a run, in the order in which they arrive."""
         if contexts is None:
@@ -672,35 +538,27 @@ class BaseBanditOptimizer(
             self._ensure_started()
             return self._contexts.all_checked(contexts)
 
-    def _choose(self) -> Any:
-        """Return the next query, different from the pending ones."""
-        raise NotImplementedError
+    def _context_of(self, query: Any) -> np.ndarray | None:
+        """Return the context in which a query was chosen, None if there are no contexts."""
+        return self._contexts.checked(in_coordinates(query.context)) if self._in_contexts else None
 
-    def _choose_in(self, context: np.ndarray) -> Any:
-        """Return the next query in a context, different from the pending ones."""
-        raise NotImplementedError
-
-    def _to_repeat(self) -> Any:
-        """Return a query to ask again, whose answer says too little; None if there is none."""
-        return None
-
-    def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
+    def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
-        n_asked = len(self._record.asked)
-        first = n_asked if another else 0
-        missing = first + count - n_asked
-        if missing > 0:
-            self._commit(self._ask_more, missing, self._choose)
-        if first < n_asked:
-            self._record.asked_again.update(self._record.asked[first : min(count, n_asked)])
-        return self._record.asked[first : first + count]
+        asked = [] if another else self._record.asked
+        if self._in_contexts:
+            context = self._contexts.checked(context)
+            asked = [query for query in asked if np.array_equal(query.context, context)]
+        again, new = asked[:count], []
+        if len(again) < count:
+            new = self._commit(self._ask_more, count - len(again), context)
+        self._record.asked_again.update(again)
+        return [*again, *new]
 
-    def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
+    def _ask_for(self, context: np.ndarray | None) -> Any:
         """Choose a query and record it, or record that there is none."""
         record = self._record
         try:
-            again = None if arguments else self._to_repeat()
-            query = choose(*arguments) if again is None else again
+            query = self._propose(context)
         except AllPendingError:
             pending = record.pending
             if len(record.awaited) == len(pending):
@@ -708,16 +566,16 @@ class BaseBanditOptimizer(
             # Only failed queries are left.
             record.release_failed()
             try:
-                query = choose(*arguments)
+                query = self._propose(context)
             except AllPendingError:
                 record.pending = pending
                 raise
         record.ask(query)
         return query
 
-    def _ask_more(self, n: int, choose: Callable, *arguments: Any) -> list[Any]:
+    def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
         """Choose n further queries, or none if there are fewer than n."""
-        return [self._ask_for(choose, *arguments) for _ in range(n)]
+        return [self._ask_for(context) for _ in range(n)]
 
     @locked
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
@@ -778,12 +636,17 @@ class BaseBanditOptimizer(
         for observation in observations:
             self._take(*observation)
 
-    def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
+    def _take(self, query: Any, value: Any, noise: Any) -> None:
         """Take one validated answer or failure."""
         if value is None:
-            self._fail(query, "told as failed")
+            self._record.fail(query, "told as failed")
             return
-        self._update(target, self._signed(value), noise)
+        if isinstance(value, RowAverage):
+            self._record.count(query, value.count)
+            if not value.count:
+                return
+            value = float(value)
+        self._observe(query, self._signed(value), noise)
         if self._record.tell(query, value, noise):
             warn(
                 f"ask() returned {query!r} several times, and tell() got several answers to it: "
@@ -791,63 +654,11 @@ class BaseBanditOptimizer(
                 "queries of one ask(n), or call ask(another=True) for each worker",
                 PendingWarning,
             )
-        n = self._record.n_known
-        if n >= self._schedule.learning_due:
-            self._learn_or_keep()
-        if n >= self._schedule.check_due:
-            self._check_model()
-        self._after_tell()
-
-    @property
-    def _learns(self) -> bool:
-        """True if hyperparameters or the noise are learned from answers."""
-        return False
-
-    def _learn(self) -> None:
-        """Learn hyperparameters; what changes is replaced, not changed in place."""
-
-    def _diagnosed(self) -> dict[str, str]:
-        """Return what is known of the noise, and what is wrong with the model, in words."""
-        return {}
-
-    def _check_model(self) -> None:
-        """Compare the answers with the predictions of the model."""
-
-    def _after_tell(self) -> None:
-        """Prepare the next round, the last answer being taken and learned from."""
-
-    def _learn_or_keep(self) -> None:
-        """Learn; where that fails keep the hyperparameters, and the answer."""
-        when, n_events, failure = (self._record.n_told,), len(self._record.events), None
-        replay = self._replay
-        replayed = replay is not None and replay.has_learned
-        if replay is None or not replay.failed_to_learn(*when):
-            try:
-                with unchanged_by_errors(self):
-                    self._learn()
-                return
-            except Exception as error:
-                if replayed:
-                    raise  # the learned values of a file are at fault, not the learner
-                failure = error
-        del self._record.events[n_events:]
-        self._record.events.append(("unlearned", *when))
-        # It is not tried again before it is due again.
-        self._schedule.learned(self._record.n_known)
-        if failure is not None:
-            warn(
-                "learning the hyperparameters failed, those in use are kept: "
-                f"{type(failure).__name__}: {failure}",
-                LearningWarning,
-            )
+        self._learn()
 
     @locked
     def _tell_failure(self, query: Any, reason: str) -> None:
-        self._commit(self._fail, query, reason)
-
-    def _fail(self, query: Any, reason: str) -> None:
-        """Record a failure, and leave the query out for a while."""
-        self._record.fail(query, reason)
+        self._commit(self._record.fail, query, reason)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -951,37 +762,48 @@ class BaseBanditOptimizer(
         self._ensure_started()
         take_up(self, BaseBanditOptimizer, checkpoint, resume)
 
-    def _result(self, last: Any) -> Any:
-        """Return what a run recommends after its last query."""
-        return self.recommend()
-
     def _summary(self, last: Any, stop: Any) -> RunSummary:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
-        best = self._result(last) if self._informed else None
+        best = None
+        if self._informed:
+            context = in_coordinates(last.context) if self._in_contexts else None
+            best = self.recommend(context=context)
         delta = getattr(stop, "delta", defaults.GAP_DELTA)
         return RunSummary(
             best,
             nan if best is None else self._value_of(best),
             self.history_,
-            self._diagnosed(),
+            {} if self._model is None else self._model.in_words(),
             self._gap_later(best, delta, is_by_intervals(stop)),
         )
 
-    @abstractmethod
+    @locked
     def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Any:
-        """Return the best query found so far."""
+        """Return the best query found so far.
+
+        Parameters
+        ----------
+        method : {"posterior", "paper"}, default=None
+            How it is chosen; None for the best one known. Here all are the same.
+        context : None
+            There are no contexts here.
+
+        Returns
+        -------
+        query : query
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before anything is known: an answer that was told, or evaluations given to ``fit``.
+        """
+        self._checked_method(method)
+        self._without_context(context)
+        self._check_informed()
+        return self._best()
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
     _has_costs: ClassVar[bool] = False
-
-    @property
-    def _min_cost(self) -> float:
-        """Cost of the cheapest answer."""
-        return 0.0
-
-    def _cost_of(self, query: Any) -> float:
-        """Return the cost of a query."""
-        return 0.0
 
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -1146,24 +968,9 @@ class BaseBanditOptimizer(
         own = [] if self._own is self else list(vars(self._own).values())
         return super()._unwritten() + own
 
-    def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
-        """Repeat ``fit`` with the data of a log."""
-        self.fit(in_coordinates(X), y)
-
-    def _choice_of(self, query: Any) -> tuple[Any, ...]:
-        """Return the function, and its arguments, by which a query was chosen."""
-        return (self._choose,)
-
     def _look_at_round(self) -> bool:
         """Do all that choosing a query changes but the choice; whether that can be done."""
         return False
-
-    def _note(self, kind: str, query: Any, *what: Any) -> None:
-        """Take an event of a log about a query that is no answer."""
-        if kind != "fail":
-            raise ValueError(f"not an event of a saved run: {kind!r}")
-        (reason,) = what
-        self._fail(query, str(reason))
 
     # -- snapshots ----------------------------------------------------------------------------
 
@@ -1219,9 +1026,9 @@ class BaseBanditOptimizer(
         else:
             value = None if reward is None else check_reward(reward)
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
-        if not isinstance(query, self._query_type):
+        if not isinstance(query, self._query_type) or isinstance(query, PointsQuery):
             query = self._as_query(query)
-        return query, self._resolve(query), value, noise
+        return self._resolve(query), value, noise
 
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
@@ -1259,7 +1066,7 @@ class BaseBanditOptimizer(
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of the recommendation."""
         optimizer: Any = self
-        return float(optimizer.predict_query([query])[0])
+        return float(np.sum(optimizer.predict_query([query])))
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
@@ -1281,18 +1088,17 @@ class BaseBanditOptimizer(
 
     def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
         """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
-        self._record.add((self._descriptor(query), reward, mean, std, expanded))
-
-    def _descriptor(self, query: Any) -> np.ndarray:
-        """Box [lower, upper] around what a query observes, shape (2 d,)."""
-        return query.box
+        self._record.add((query.box, reward, mean, std, expanded))
 
     # -- how far it is from the best ----------------------------------------------------------
+
+    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
+    _compares: bool = False
 
     @property
     def _has_rivals(self) -> bool:
         """True if the recommendation can be compared with its alternatives."""
-        return False
+        return self._compares and not self._in_contexts
 
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.
@@ -1301,12 +1107,9 @@ class BaseBanditOptimizer(
         """
         return None
 
-    def _gap_by_intervals(self, comparison: Comparison) -> float:
-        """Return the gap for every f of bounded norm, NaN without intervals."""
-        return nan
-
-    def _check_failures(self, delta: float, name: str) -> None:
-        """Raise ValueError where intervals fail more often than delta."""
+    def _widths(self) -> Widths:
+        """Return the widths of intervals for every f of bounded norm, if there are rivals."""
+        raise NotImplementedError
 
     @locked
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
@@ -1341,7 +1144,7 @@ class BaseBanditOptimizer(
         if delta is not None:
             delta = check_share(delta, "delta")
             if by_interval and self._has_rivals:
-                self._check_failures(delta, f"delta={delta:g}")
+                check_failures(self._own.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
         self._check_informed()
         best = self.recommend() if self._has_rivals else None
@@ -1356,7 +1159,7 @@ class BaseBanditOptimizer(
                 f": stop must be a function of the optimizer or None, got {stop!r}"
             )
         if is_by_intervals(stop):
-            self._check_failures(stop.delta, f"delta={stop.delta:g} of {stop!r}")
+            check_failures(self._own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
         if stop is not None and not isinstance(stop, Stop) and not callable(stop):
             raise TypeError(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
@@ -1368,14 +1171,15 @@ class BaseBanditOptimizer(
             return stop(self) is True
         with self._lock:
             n = self._record.n_known
-            risks = stop.risks(n, self._learns, self.n_features_in_)
+            learns = self._model is not None and self._model.learns
+            risks = stop.risks(n, learns, self.n_features_in_)
             if risks is None:
                 return False
             comparison = self._compared(self.recommend())
             if comparison is None:
                 return False
             if is_by_intervals(stop):
-                return self._gap_by_intervals(comparison) <= stop.epsilon
+                return by_intervals(comparison, self._widths()) <= stop.epsilon
             if comparison.is_refuted(stop.epsilon, risks[0]):
                 return False
             rng = self._gap_stream()
@@ -1384,7 +1188,7 @@ class BaseBanditOptimizer(
         averaged = comparison.averaged(stop.epsilon)
         return averaged is None or averaged.is_within(stop.epsilon, *risks, rng)
 
-    def _gap_later(self, best: Any, delta: float, by_intervals: bool = False) -> Gap:
+    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Gap:
         """Return the gap of the present state, to be computed when it is asked for.
 
         The gap by intervals is computed at once, because it needs the present state.
@@ -1392,7 +1196,7 @@ class BaseBanditOptimizer(
         comparison = None if best is None or not self._has_rivals else self._compared(best)
         if comparison is None:
             return Gap(None, delta, None)
-        known = self._gap_by_intervals(comparison) if by_intervals else None
+        known = by_intervals(comparison, self._widths()) if by_interval else None
         return Gap(comparison, delta, self._gap_stream(), known)
 
     def _gap_stream(self) -> np.random.Generator:
@@ -1416,7 +1220,7 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._log.failures]
+        rows = [(i, query.box, reason) for i, query, reason in self._log.failures]
         width = len(rows[0][1]) if rows else 2 * self.n_features_in_
         dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
         return np.array(rows, dtype=dtype)
@@ -1432,84 +1236,18 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        d = self.n_features_in_
-        dtype = [
-            ("round", np.intp),
-            ("descriptor", np.float64, (2 * d,)),
-            ("reward", np.float64),
-            ("mean", np.float64),
-            ("std", np.float64),
-            ("expanded", np.bool_),
-        ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._log.history)]
-        return self._signed_history(np.array(rows, dtype=dtype))
+        return self._history_table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
 
-
-class FreeChoice(BaseBanditOptimizer[Q]):
-    """An optimizer that may ask whatever its domain has: ask, recommend, run.
-
-    A subclass chooses in ``_choose`` and ``_best``.
-    """
-
-    # -- the algorithm ----------------------------------------------------------------------
-
-    @abstractmethod
-    def _choose(self) -> Any:
-        """Return the next query, different from the pending ones."""
-
-    @abstractmethod
-    def _best(self) -> Any:
-        """Return the recommended query."""
-
-    @locked
-    def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Q:
-        """Return the best query found so far.
-
-        Parameters
-        ----------
-        method : {"posterior", "paper"}, default=None
-            How it is chosen; None for the best one known. Here all are the same.
-        context : None
-            There are no contexts here.
-
-        Returns
-        -------
-        query : query
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before anything is known: an answer that was told, or evaluations given to ``fit``.
-        """
-        self._checked_method(method)
-        self._without_context(context)
-        self._check_informed()
-        return self._best()
-
-
-class CostAwareOptimizer(BaseBanditOptimizer[Q]):
-    """An optimizer whose queries have costs, and which adds them up."""
-
-    _has_costs = True
-
-    # Cost of all answers told since the start.
-    _spent: float
-
-    @property
-    @locked
-    def spent_(self) -> float:
-        """Cost of all answers told since the start."""
-        check_is_fitted(self, "bounds_")
-        return self._spent
-
-    @property
-    @abstractmethod
-    def _min_cost(self) -> float:
-        """Cost of the cheapest answer."""
-
-    @abstractmethod
-    def _cost_of(self, query: Any) -> float:
-        """Return the cost of a query."""
+    def _history_table(
+        self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]
+    ) -> np.ndarray:
+        """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
+        numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
+        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
+        table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
+        for name in ("reward", "mean"):
+            table[name] = self._signed(table[name])
+        return table
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,6 @@ from skgpb.utils import (
 
 #: Constraints of the parameters that say how a domain is cut.
 CUTTING: dict[str, Any] = {
-    "bounds": "no_validation",
     "pool": "no_validation",
     "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
     "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -64,6 +63,12 @@ class Cutting:
     n_representatives: Any
     max_depth: int | None
     min_members: int
+
+    @classmethod
+    def of(cls, given: Any, space: ParameterSpace | None) -> Cutting:
+        """Return the parameters that are attributes of an object."""
+        names = [each.name for each in fields(cls) if each.name != "space"]
+        return cls(space=space, **{name: getattr(given, name) for name in names})
 
     def box(self, bounds: Any) -> np.ndarray | None:
         """Return the box (d, 2) of the domain, given ``bounds``; None if nothing is given."""

@@ -15,8 +15,9 @@ from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
 from skgpb.domains.layout import Layout
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
-from skgpb.optimizers._replay import Event, Replay, Replayable, is_derived, rebuilt
-from skgpb.optimizers._run import ANSWERED
+from skgpb.optimizers._record import ANSWERED, Event
+from skgpb.optimizers._replay import Replay, Replayable, is_derived, rebuilt
+from skgpb.optimizers.strategy import Strategy
 from skgpb.persistence import (
     FORMAT,
     VERSION,
@@ -93,7 +94,7 @@ def read_run(
         kinds: list[type] = [PointsQuery, Region, Box, Steps]
         for each in (cls._query_type, Arm, Cells, Districts, Layout):
             kinds += _with_subclasses(each)
-        reader = Reader(arrays, kinds, _with_subclasses(every))
+        reader = Reader(arrays, kinds, [*_with_subclasses(every), *_with_subclasses(Strategy)])
         missing = sorted(set(document["omitted"]) - set(given))
         if missing:
             raise ValueError(

@@ -200,13 +200,12 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     D-H31).
     """
     ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
-    best = np.column_stack(
-        [largest_first(each, 4 * defaults.N_FOLLOWED_TARGETS) for each in ranked]
-    ).ravel()
+    n = defaults.N_FOLLOWED_TARGETS
+    best = np.column_stack([largest_first(each, 4 * n) for each in ranked]).ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.layout.of_actions.places(targets.plain[best]):
         distinct.setdefault(place.tobytes(), place)
-    return np.array(list(distinct.values())[: defaults.N_FOLLOWED_TARGETS])
+    return np.array(list(distinct.values())[:n])
 
 
 def places_apart(targets: ArmSet, best: Arm, means: np.ndarray, n: int) -> np.ndarray:

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 from skgpb import defaults
+from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.optimizers._stop import Stop
+from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
 
 # Format: distinguishes the random stream of a gap from all others of a run.
 GAP_STREAM = 0x676170
-
-#: Ends of the intervals of functionals, in the user's sign.
-Ends = Callable[[Any], tuple[np.ndarray, np.ndarray]]
 
 
 def is_by_intervals(stop: Any) -> bool:
@@ -132,11 +131,17 @@ class Refined(Comparison):
         return SuboptimalityGap.of_process(self._gp, self.blocks())
 
 
-def by_intervals(comparison: Comparison, ends: Ends, minimizes: bool) -> float:
-    """Largest upper end of an interval less the lower end of the recommendation's, at least 0.
+def by_intervals(comparison: Comparison, widths: Widths) -> float:
+    """Largest upper end of an interval less the lower end of the recommendation's, at least 0."""
+    lower, upper = widths.ends(comparison.blocks())
+    return max(0.0, float(upper.max() - lower[-1]))
 
-    ``ends`` returns the ends of the intervals of functionals, in the user's sign.
-    """
-    lower, upper = ends(comparison.blocks())
-    better = upper[-1] - lower.min() if minimizes else upper.max() - lower[-1]
-    return max(0.0, float(better))
+
+def check_failures(guarantee: Guarantee | None, delta: float, name: str) -> None:
+    """Raise ValueError where intervals fail more often than delta."""
+    given = (guarantee or DEFAULT_GUARANTEE).failure_probability
+    if given > delta:
+        raise ValueError(
+            f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
+            f"most {name}"
+        )

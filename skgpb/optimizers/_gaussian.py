@@ -16,13 +16,12 @@ from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
-from skgpb.exceptions import ModelWarning
+from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
-from skgpb.optimizers._gap import Comparison, by_intervals
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.surrogate.bounded_norm import Widths
@@ -32,6 +31,7 @@ from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
+from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
     MOST_RESTARTS,
@@ -40,7 +40,7 @@ from skgpb.utils import (
     Real,
     StrOptions,
     check_reached,
-    validate_params,
+    unchanged_by_errors,
 )
 
 __all__ = ["ModelParameters"]
@@ -118,11 +118,13 @@ class ModelParameters:
     random_state: Seed = None
 
 
-class LearningOptimizer(BaseBanditOptimizer[Q]):
-    """An optimizer that has a model: :class:`~skgpb.surrogate.model.Model`.
+class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
+    """A search for functionals of f that has a model of f: :class:`~skgpb.surrogate.model.Model`.
 
-    The loop learns it when it is due, and ``surrogate_`` shows it. A subclass says what depends on
-    hyperparameters and units (``_after_fit``), and takes :class:`ModelParameters`.
+    It learns when that is due, and ``surrogate_`` shows it. The domain, ``domain_``, says the
+    descriptor rows of points and queries. A subclass chooses queries (``_choose``), says what
+    depends on hyperparameters, units and parameters (``_renew``), and takes
+    :class:`ModelParameters`.
     """
 
     kernel: Kernel | None
@@ -134,11 +136,16 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     guarantee: Guarantee | None
     surrogate_: Any
 
+    _compares = True
+
     _model: Model
     _gp: GaussianProcess
+    #: When the model is learned and compared with the answers.
+    _schedule: Schedule
 
     _parameter_constraints = {
         "kernel": [None, Kernel],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
         "guarantee": [Guarantee, None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
@@ -158,14 +165,9 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
             params = params | {"guarantee": clone(given or DEFAULT_GUARANTEE)}
         super()._set_params(params)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.guarantee is not None:
-            validate_params(self.guarantee)
-
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Points (n, d) as ``surrogate_`` takes them."""
-        return points
+        return self.domain_.rows_of(points)
 
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows of f at points (n, d), as the process knows them."""
@@ -179,15 +181,9 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         return None if self._own.alpha is None else float(self._own.alpha)
 
     @property
-    def _standardizes(self) -> bool:
-        return self._model.standardizes
-
-    @property
-    def _learns(self) -> bool:
-        return self._model.learns
-
-    def _diagnosed(self) -> dict[str, str]:
-        return self._model.in_words()
+    def _guarantee(self) -> Guarantee:
+        """Assumptions of confidence bounds: as given, or the usual ones."""
+        return self._own.guarantee or DEFAULT_GUARANTEE
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -205,15 +201,64 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         self._default_noise_variance = model.default_noise_variance
         self._show(model)
 
-    @abstractmethod
+    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
+        """Begin without observations; ``seed`` is for all random numbers, None draws one."""
+        if self._is_consistent:
+            self._check_consistent(kernel)
+        self._seed = self._draw_seed() if seed is None else seed
+        options = self._options()
+        model = self._make_model(kernel, n_columns, options)
+        alpha = 1e-10 if options.noise is None else options.noise
+        self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
+            alpha=alpha, random_state=self._seed
+        )
+        self._share_lock(self.surrogate_)
+        self.surrogate_._begin(model.process)
+        self._take_model(model)
+        if self._by_norm:
+            self._widths().warn_if_unfounded()
+
+    def _make_model(self, kernel: Kernel, n_columns: int, options: ModelOptions) -> Model:
+        """Return a model that has learned nothing."""
+        bounds = self.bounds_
+        if self._space is not None and isinstance(kernel, CellKernel):
+            bounds = self._space.column_bounds
+        # A kernel that the user did not choose is ours, to be learned under our priors; another
+        # one may bring its own.
+        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
+        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
+        return Model(
+            kernel,
+            n_columns,
+            options,
+            prior=prior,
+            usual_noise=self._usual_noise(),
+            origin=origin_of_rows(kernel, bounds),
+            seed=self._seed,
+        )
+
     def _show(self, model: Model) -> None:
         """Let ``surrogate_`` show this model."""
+        if self.surrogate_.process_ is not model.process:
+            self.surrogate_ = copy(self.surrogate_)
+            self.surrogate_.process_ = model.process
+
+    def _default_prior(self) -> Prior:
+        """Prior under which a kernel that the user did not choose is learned."""
+        if self._space is not None and self._space.discrete:
+            return kernel_on_settings(None, self._space).prior
+        return default_prior(self.bounds_)
+
+    def _usual_noise(self) -> tuple[float, float]:
+        """Median of the noise variance as a share of that of the answers, and its spread."""
+        return defaults.NOISE, defaults.NOISE_SPREAD
 
     def _params_changed(self) -> None:
         super()._params_changed()
         if self._is_consistent:
             self._check_consistent(self._gp.kernel)
         self._take_model(self._model.with_options(self._options()))
+        self._renew()
 
     @property
     @locked
@@ -224,15 +269,56 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
     def _after_fit(self) -> None:
         """Renew what depends on the hyperparameters and the units of the surrogate."""
+        self._renew()
+
+    def _renew(self) -> None:
+        """Renew what depends on these and on parameters that may be set during a run."""
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
         self._model.condition(self._functionals_at(X), y)
         self._record.n_fitted = len(X)
-        self._learn()
+        self._fit_model()
 
     def _learn(self) -> None:
-        """Learn the scale of the rewards and the hyperparameters, and refactorise."""
+        n = self._record.n_known
+        if n >= self._schedule.learning_due:
+            self._learn_or_keep()
+        if n >= self._schedule.check_due:
+            contradiction = self._model.criticise(self._name_of)
+            if contradiction:
+                warn(contradiction, ModelWarning)
+
+    def _learn_or_keep(self) -> None:
+        """Learn; where that fails keep the hyperparameters, and the answer."""
+        when, n_events, failure = (self._record.n_told,), len(self._record.events), None
+        replay = self._replay
+        replayed = replay is not None and replay.has_learned
+        if replay is None or not replay.failed_to_learn(*when):
+            try:
+                with unchanged_by_errors(self):
+                    self._fit_model()
+                return
+            except Exception as error:
+                if replayed:
+                    raise  # the learned values of a file are at fault, not the learner
+                failure = error
+        del self._record.events[n_events:]
+        self._record.events.append(("unlearned", *when))
+        # It is not tried again before it is due again.
+        self._schedule.learned(self._record.n_known)
+        if failure is not None:
+            warn(
+                "learning the hyperparameters failed, those in use are kept: "
+                f"{type(failure).__name__}: {failure}",
+                LearningWarning,
+            )
+
+    def _fit_model(self) -> None:
+        """Learn the scale of the rewards and the hyperparameters, and refactorise.
+
+        What changes is replaced, not changed in place.
+        """
         if not self._model.learns:
             return
         replay, learned = self._replay, None
@@ -252,26 +338,13 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         theta = self._widths().next_theta(self._model.n_learned)
         return Hyperparameters(0.0, 1.0, theta, self._model.noise)
 
-    def _to_repeat(self) -> Any:
-        places = self._doubted()
-        return self._record.first_free(places) if places else None
-
-    def _doubted(self) -> list[int]:
-        """Return which of the answers told are doubted, so that their queries are asked again."""
-        n_fitted = self._record.n_fitted
-        if len(self._model.samples) - n_fitted != self._record.n_told:
-            return []  # some answers consist of several samples
-        return [s - n_fitted for s in self._model.diagnosis.doubted if s >= n_fitted]
-
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"model": self._model.snapshot()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        learned = [
-            Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
-        ]
-        self._take_model(self._model.restored(snapshot["model"], learned))
+    def _name_of(self, sample: int) -> str | None:
+        """Name the query of a sample; None if it was told otherwise."""
+        told = self._record.told_queries()
+        place = sample - self._record.n_fitted
+        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
+            return repr(told[place])
+        return None
 
     @locked
     def criticism(self) -> Criticism:
@@ -291,18 +364,37 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         self._check_informed()
         return self._model.criticism()
 
-    def _check_model(self) -> None:
-        contradiction = self._model.criticise(self._name_of)
-        if contradiction:
-            warn(contradiction, ModelWarning)
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {"model": self._model.snapshot()}
 
-    def _name_of(self, sample: int) -> str | None:
-        """Name the query of a sample; None if it was told otherwise."""
-        told = self._record.told_queries()
-        place = sample - self._record.n_fitted
-        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
-            return repr(told[place])
-        return None
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        learned = [
+            Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
+        ]
+        self._take_model(self._model.restored(snapshot["model"], learned))
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    def _propose(self, context: np.ndarray | None) -> Any:
+        again = self._to_repeat() if context is None else None
+        return self._choose(context) if again is None else again
+
+    @abstractmethod
+    def _choose(self, context: np.ndarray | None) -> Any:
+        """Return the next query, different from the pending ones."""
+
+    def _to_repeat(self) -> Any:
+        """Return a query to ask again, whose answer says too little; None if there is none."""
+        places = self._doubted()
+        return self._record.first_free(places) if places else None
+
+    def _doubted(self) -> list[int]:
+        """Return which of the answers told are doubted, so that their queries are asked again."""
+        n_fitted = self._record.n_fitted
+        if len(self._model.samples) - n_fitted != self._record.n_told:
+            return []  # some answers consist of several samples
+        return [s - n_fitted for s in self._model.diagnosis.doubted if s >= n_fitted]
 
     # -- predicting -------------------------------------------------------------------------
 
@@ -332,6 +424,10 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of f at points.
 
+        Where the kernel is learned it is the average over models of several smoothnesses, length
+        scales and variances, weighted by how well they fit the answers
+        (:mod:`skgpb.surrogate.models`); ``surrogate_`` has the most probable one.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
@@ -347,8 +443,14 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
         """
         check_is_fitted(self, "bounds_")
-        rows = self._rows_of(self._checked_points_of(X))
-        moments = self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+        X = self._checked_points_of(X)
+        models = self._model.averaged
+        if models is None or (return_std and return_cov):
+            moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                moments = models.moments(self._functionals_at(X), return_std, return_cov)
+            check_reached(moments, X)
         return self._signed_moments(moments)
 
     @locked
@@ -372,6 +474,62 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         rows = self._rows_of(self._checked_points_of(X))
         return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
 
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[True], *, interval: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: bool = False, *, interval: Literal[False] = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+    @locked
+    def predict_query(
+        self, queries: Any, return_std: bool = False, *, interval: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Posterior of what queries observe, without the noise of an answer.
+
+        As that of :meth:`predict` it is an average over models where the kernel is learned.
+
+        Parameters
+        ----------
+        queries : query or list of queries
+            Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
+            which stand for their average.
+        return_std, interval : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,)
+        std : ndarray of shape (n_queries,), only if ``return_std``
+        lower, upper : ndarray of shape (n_queries,), only if ``interval``
+            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
+        """
+        if return_std and interval:
+            raise ValueError("at most one of return_std and interval can be asked for")
+        check_is_fitted(self, "bounds_")
+        blocks = self._blocks_of(queries)
+        if not interval:
+            read = self._model.averaged or self._gp
+            return self._signed_moments(read.moments(blocks, std=return_std))
+        return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
+
+    def _blocks_of(self, queries: Any) -> Any:
+        """Rows of what each of the queries of ``predict_query`` observes."""
+        return [self.domain_.block_of(query) for query in self._checked_queries(queries)]
+
     # -- intervals for every f of bounded norm ----------------------------------------------
 
     def _widths(self) -> Widths:
@@ -379,7 +537,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         several, model = self._is_consistent, self._model
         return Widths(
             model.process,
-            self._own.guarantee or DEFAULT_GUARANTEE,
+            self._guarantee,
             self._own.alpha,
             lambda: self.alpha_,
             model.standardizes,
@@ -427,17 +585,6 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         lower, upper = self._widths().ends(blocks)
         return (-upper, -lower) if self._minimizes else (lower, upper)
 
-    def _gap_by_intervals(self, comparison: Comparison) -> float:
-        return by_intervals(comparison, self._ends, self._minimizes)
-
-    def _check_failures(self, delta: float, name: str) -> None:
-        given = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
-        if given > delta:
-            raise ValueError(
-                f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
-                f"most {name}"
-            )
-
     # -- length scales that do not contradict the answers -----------------------------------
 
     @property
@@ -453,24 +600,15 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
         noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
-        if not noisy or (self._own.guarantee or DEFAULT_GUARANTEE).misspecification > 0.0:
+        if not noisy or self._guarantee.misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={alpha!r} and "
-                f"misspecification={(self._own.guarantee or DEFAULT_GUARANTEE).misspecification!r}"
+                f"misspecification={self._guarantee.misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 
-
-class GaussianProcessOptimizer(LearningOptimizer[Q]):
-    """A search for functionals of f whose descriptor rows its domain, ``domain_``, says."""
-
-    surrogate_: OnlineGaussianProcessRegressor
-
-    _parameter_constraints = {"alpha": [Interval(Real, 0, None, closed="left"), None]}
-
-    def _rows_of(self, points: np.ndarray) -> np.ndarray:
-        return self.domain_.rows_of(points)
+    # -- cells of any size ------------------------------------------------------------------
 
     def _best_region(
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
@@ -501,114 +639,6 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         else:
             boxes = self._gp.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])
-
-    # -- the model --------------------------------------------------------------------------
-
-    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
-        """Begin without observations; ``seed`` is for all random numbers, None draws one."""
-        if self._is_consistent:
-            self._check_consistent(kernel)
-        self._seed = self._draw_seed() if seed is None else seed
-        options = self._options()
-        model = self._make_model(kernel, n_columns, options)
-        alpha = 1e-10 if options.noise is None else options.noise
-        self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
-            alpha=alpha, random_state=self._seed
-        )
-        self._share_lock(self.surrogate_)
-        self.surrogate_._begin(model.process)
-        self._take_model(model)
-        if self._by_norm:
-            self._widths().warn_if_unfounded()
-
-    def _make_model(self, kernel: Kernel, n_columns: int, options: ModelOptions) -> Model:
-        """Return a model that has learned nothing."""
-        bounds = self.bounds_
-        if self._space is not None and isinstance(kernel, CellKernel):
-            bounds = self._space.column_bounds
-        # A kernel that the user did not choose is ours, to be learned under our priors; another
-        # one may bring its own.
-        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
-        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
-        return Model(
-            kernel,
-            n_columns,
-            options,
-            prior=prior,
-            usual_noise=self._usual_noise(),
-            origin=origin_of_rows(kernel, bounds),
-            seed=self._seed,
-        )
-
-    def _show(self, model: Model) -> None:
-        if self.surrogate_.process_ is not model.process:
-            self.surrogate_ = copy(self.surrogate_)
-            self.surrogate_.process_ = model.process
-
-    def _default_prior(self) -> Prior:
-        """Prior under which a kernel that the user did not choose is learned."""
-        if self._space is not None and self._space.discrete:
-            return kernel_on_settings(None, self._space).prior
-        return default_prior(self.bounds_)
-
-    def _usual_noise(self) -> tuple[float, float]:
-        """Median of the noise variance as a share of that of the answers, and its spread."""
-        return defaults.NOISE, defaults.NOISE_SPREAD
-
-    # -- predicting -------------------------------------------------------------------------
-
-    @overload
-    def predict_query(
-        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
-    ) -> np.ndarray: ...
-
-    @overload
-    def predict_query(
-        self, queries: Any, return_std: Literal[True], *, interval: Literal[False] = False
-    ) -> tuple[np.ndarray, np.ndarray]: ...
-
-    @overload
-    def predict_query(
-        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[True]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-
-    @overload
-    def predict_query(
-        self, queries: Any, return_std: bool = False, *, interval: Literal[False] = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-
-    @locked
-    def predict_query(
-        self, queries: Any, return_std: bool = False, *, interval: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Posterior of what queries observe, without the noise of an answer.
-
-        Parameters
-        ----------
-        queries : query or list of queries
-            Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
-            which stand for their average.
-        return_std, interval : bool, default=False
-            At most one of them.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_queries,)
-        std : ndarray of shape (n_queries,), only if ``return_std``
-        lower, upper : ndarray of shape (n_queries,), only if ``interval``
-            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
-        """
-        if return_std and interval:
-            raise ValueError("at most one of return_std and interval can be asked for")
-        check_is_fitted(self, "bounds_")
-        blocks = self._blocks_of(queries)
-        if not interval:
-            return self._signed_moments(self._gp.moments(blocks, std=return_std))
-        return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
-
-    def _blocks_of(self, queries: Any) -> Any:
-        """Rows of what each of the queries of ``predict_query`` observes."""
-        return [self.domain_.block_of(query) for query in self._checked_queries(queries)]
 
 
 def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:

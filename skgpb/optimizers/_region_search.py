@@ -20,7 +20,7 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice, Q
+from skgpb.optimizers._base import Q
 from skgpb.optimizers._failing import Chances, outcomes_of_regions
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
@@ -87,7 +87,7 @@ def deviations_within(beta: Any, guarantee: Guarantee, log_regions: float) -> fl
     return sqrt(2.0 * (log_regions - log(guarantee.failure_probability)))
 
 
-class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
+class RegionSearch(GaussianProcessOptimizer[Q]):
     """A Gaussian-process search for the best region, possibly finer than the queries.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
@@ -217,10 +217,6 @@ class RegionSearch(GaussianProcessOptimizer[Q], FreeChoice[Q]):
         return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
     # -- how far it is from the best ----------------------------------------------------------
-
-    @property
-    def _has_rivals(self) -> bool:
-        return True
 
     def _compared(self, best: Any) -> Refined:
         return Refined(

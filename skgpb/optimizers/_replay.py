@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import nan
 from typing import Any, Protocol, Self, TypeVar
 
@@ -12,7 +12,8 @@ import numpy as np
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
-from skgpb.optimizers._run import Event, RunRecord
+from skgpb.optimizers._limits import checked_outcomes
+from skgpb.optimizers._record import Event, Record
 
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "tell", "fail", "rows", "outcomes")
@@ -35,19 +36,19 @@ class Replayable(Protocol):
     def set_params(self, **parameters: Any) -> Self: ...
     def start(self) -> Self: ...
     @property
-    def _record(self) -> RunRecord: ...
+    def _record(self) -> Record: ...
     @property
     def _query_type(self) -> type[Query]: ...
-    def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None: ...
+    @property
+    def fit(self) -> Any: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
     def _named(self, query: Any) -> Any: ...
     def _resolve(self, query: Any) -> Any: ...
-    def _choice_of(self, query: Any) -> tuple[Any, ...]: ...
+    def _context_of(self, query: Any) -> np.ndarray | None: ...
     def _look_at_round(self) -> bool: ...
-    def _ask_for(self, choose: Callable[..., Any], *arguments: Any) -> Any: ...
+    def _ask_for(self, context: np.ndarray | None) -> Any: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
-    def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None: ...
-    def _note(self, kind: str, query: Any, *what: Any) -> None: ...
+    def _take(self, query: Any, value: Any, noise: Any) -> None: ...
 
 
 Optimizer = TypeVar("Optimizer", bound=Replayable)
@@ -166,7 +167,7 @@ class Replay:
         n_mismatches = 0
         for kind, *rest in self._events:
             if kind == "fit":
-                optimizer._refit(*rest)
+                _fit_again(optimizer, *rest)
             elif kind == "set":
                 optimizer.set_params(**rest[0])
             elif kind == "ask":
@@ -179,7 +180,7 @@ class Replay:
         """Begin as the run did, and take its state over."""
         if self._fitted:
             _, X, _, *rest = self._events[0]
-            optimizer._refit(X, None, *rest)
+            _fit_again(optimizer, X, None, *rest)
         else:
             optimizer.start()
         for event in self._events:
@@ -197,7 +198,7 @@ class Replay:
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         if self._skips_selection and optimizer._look_at_round():
             return self._record_ask(optimizer, query)
-        chosen = optimizer._ask_for(*optimizer._choice_of(query))
+        chosen = optimizer._ask_for(optimizer._context_of(query))
         if chosen == query:
             return False
         optimizer._record.take_back(chosen)
@@ -223,7 +224,15 @@ class Replay:
             optimizer._take(*_checked_again(optimizer, query, value, _none_for_nan(noise)))
             return
         query, *_ = _checked_again(optimizer, query, None, None)
-        optimizer._note(kind, query, *numbers)
+        record = optimizer._record
+        if kind == "fail":
+            record.fail(query, str(numbers[0]))
+        elif kind == "rows":
+            record.count(query, int(numbers[0]))
+        elif kind == "outcomes":
+            record.measure(query, checked_outcomes(numbers[0]))
+        else:
+            raise ValueError(f"not an event of a saved run: {kind!r}")
 
 
 def rebuilt(
@@ -291,6 +300,12 @@ def is_derived(name: str) -> bool:
     """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
     ours = name.startswith("_") or name.endswith("_")
     return ours and not name.startswith("_metadata_request")
+
+
+def _fit_again(optimizer: Replayable, X: Any, y: Any, queries: Any = None) -> None:
+    """Repeat ``fit`` with the data of a log."""
+    pairs = {} if queries is None else {"queries": in_coordinates(queries)}
+    optimizer.fit(in_coordinates(X), y, **pairs)
 
 
 def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from math import ceil
 from sys import maxsize
 from threading import Lock
@@ -17,6 +16,7 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
+from skgpb.optimizers._record import ANSWERED, Answer, Evaluations, Record
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
@@ -25,10 +25,6 @@ from skgpb.utils import Integral, Real, check_size
 
 # Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
-#: An event of the log of a run: its kind, and what the kind says.
-Event = tuple[Any, ...]
-# Kinds of events that answer a query.
-ANSWERED = ("tell", "fail", "rows")
 # Limit: scikit-learn's largest levels are of this order.
 MOST_VERBOSE = 100
 
@@ -67,51 +63,6 @@ class Evaluated:
         self.queries: dict[Any, int] = {}
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """An answer that has arrived but is not told, to a query asked after n events."""
-
-    query: Any
-    outcome: tuple[Any, Any]
-    n_events: int
-
-
-class Evaluations:
-    """Evaluations that outlive the call of ``run`` that began them.
-
-    Attributes
-    ----------
-    batch : list of queries
-        Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
-        not changed.
-    arrived : list of Answer
-        Answers to be told next, in whichever call.
-    """
-
-    def __init__(self) -> None:
-        self.batch: list[Any] = []
-        self.arrived: list[Answer] = []
-
-
-class RunRecord(Protocol):
-    """What happened in a run, see :class:`~skgpb.optimizers._base.Record`."""
-
-    events: list[Event]
-    pending: dict[Any, int | None]
-    failures: list[tuple[int, Any, str]]
-    times: list[float]
-    asked: list[Any]
-    asked_again: set[Any]
-    parameters: dict[str, Any]
-    newest: dict[str, Any]
-    unsaid: list[str]
-    evaluations: Evaluations
-
-    def ask(self, query: Any) -> None: ...
-    def take_back(self, query: Any) -> None: ...
-    def release_failed(self) -> None: ...
-
-
 class Player(Protocol):
     """What a run needs of its optimizer."""
 
@@ -121,7 +72,7 @@ class Player(Protocol):
     @property
     def _own(self) -> Any: ...
     @property
-    def _record(self) -> RunRecord: ...
+    def _record(self) -> Record: ...
     @property
     def spent_(self) -> float: ...
     @property
@@ -141,8 +92,7 @@ class Player(Protocol):
     def _cost_of(self, query: Any) -> float: ...
     def _without_context(self, context: Any) -> bool: ...
     def _checked_contexts(self, contexts: Any) -> list[np.ndarray]: ...
-    def _ask_in(self, context: Any, n: None, another: bool) -> Any: ...
-    def _asked_or_new(self, count: int, another: bool) -> list[Any]: ...
+    def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]: ...
     def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _tell_failure(self, query: Any, reason: str) -> None: ...
@@ -198,7 +148,7 @@ class EvaluationLoop:
         return self
 
     @property
-    def _record(self) -> RunRecord:
+    def _record(self) -> Record:
         return self._optimizer._record
 
     @property
@@ -473,7 +423,7 @@ class EvaluationLoop:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
             return None, described(wrong)
         if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
-            reward = checked[2]  # with other outcomes, and a float
+            reward = checked[1]  # with other outcomes, and a float
         return reward, None
 
     @locked
@@ -524,5 +474,5 @@ class EvaluationLoop:
             asked, out = self._record.asked, [*self._evaluated.batch, *queries]
             known = [each for each in asked if np.array_equal(each.context, context)]
             free = [each for each in known if each not in out]
-            queries.append(free[0] if free else optimizer._ask_in(context, None, another=True))
+            queries += free[:1] or optimizer._asked_or_new(1, another=True, context=context)
         return queries

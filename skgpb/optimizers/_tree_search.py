@@ -20,7 +20,6 @@ from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.exceptions import RefinementWarning
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
@@ -142,6 +141,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     # -- choosing and splitting leaves --------------------------------------------------------
 
+    def _choose(self, context: np.ndarray | None) -> Cell:
+        return self.domain_.cell(self._leaf_to_ask())
+
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Return the leaf of largest index that is not excluded, -1 if there is none."""
@@ -177,7 +179,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        failure_probability = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        failure_probability = self._guarantee.failure_probability
         n_children, depth = self._tree.n_children, self.domain_.max_depth
         constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
@@ -214,7 +216,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         slots[self._tree.leaves] = np.arange(self._tree.n_leaves)
         return slots[front]
 
-    def _best(self) -> Cell:
+    def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
         outcomes = outcomes_of_regions(self._record, self.bounds_)
         nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
@@ -257,15 +259,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting(
-            self._own.pool,
-            self._space,
-            self._own.n_children,
-            self._own.feedback,
-            self._own.n_representatives,
-            self._own.max_depth,
-            self._own.min_members,
-        )
+        return Cutting.of(self._own, self._space)
 
     def _domain(self) -> np.ndarray | None:
         return self._cutting().box(self._own.bounds)
@@ -283,7 +277,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
         self._gp.evaluate_afresh()
-        self._after_fit()
+        self._renew()
         self._track()
 
     def _snapshot(self) -> dict[str, Any]:
@@ -294,7 +288,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         super()._restore(snapshot)
         self.domain_._restore(snapshot["partition"], self._record.n_told)
         self._track(snapshot["known"])
-        self._after_fit()
+        self._renew()
 
     def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
         """Follow every leaf, by its slot; ``moments`` as the process takes them."""
@@ -323,22 +317,16 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     # -- the variation within cells ---------------------------------------------------------
 
-    def _after_fit(self) -> None:
+    def _renew(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._delta = self._diameter()
-
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._after_fit()
 
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
         if self._own.diameter != "kernel":
             return given_diameter(self._own.diameter, n) / self._gp.scale
-        factor = deviations_within(
-            self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), self._log_regions
-        )
+        factor = deviations_within(self.beta, self._guarantee, self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
-from skgpb._typing import Beta
+from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
+from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
 __all__ = ["BaseUCBOptimizer"]
@@ -72,3 +74,29 @@ class BaseUCBOptimizer(Search):
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define exploration(posterior)"
         )
+
+
+class GainUCBOptimizer(BaseUCBOptimizer):
+    """Base of rules whose theory has gamma_t, the maximum information gain."""
+
+    information_gain: Literal["greedy", "order"] | PerRound
+
+    _parameter_constraints = {
+        "information_gain": [
+            StrOptions({"greedy", "order"}),
+            Interval(Real, 0, None, closed="left"),
+            callable,
+        ],
+    }
+
+    def _renew(self) -> None:
+        super()._renew()
+        self._gain = information_gain_function(self)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {"gain": self._gain.snapshot()}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self._gain = information_gain_function(self)
+        self._gain.restore(snapshot["gain"])

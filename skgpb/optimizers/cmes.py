@@ -53,38 +53,27 @@ from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import CellSet, PointSet
 from skgpb.kernels import PolicyMean
 from skgpb.locks import locked
-from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers._record import Record
 from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import Round
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
-__all__ = ["CMESOptimizer", "MaxValueSearch"]
+__all__ = ["CMESOptimizer"]
 
 
-@dataclass(eq=False, repr=False)
-class MaxValueSearch(NamedQueries):
-    """Rule of the searches by what an answer tells of f*, the largest value of f.
+class MaxValueSearch:
+    """Rule of the searches by what an answer tells of f*, the largest value of f."""
 
-    Parameters
-    ----------
-    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
-        "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
-        Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
-        learned or depends on the query, and eq. 7 if it is one number. "joint" is not in the paper:
-        the information in the part of f* that is linear in the answer, from their joint posterior,
-        including the noise. It looks for the maximum of f, not of g, and explores more.
-    max_values : {"draws", "gumbel"}, default="draws"
-        How f* is sampled: by joint draws of f, refined between grid points, or from a Gumbel
-        distribution fitted to independent marginals, which is biased high on fine grids. "joint"
-        always uses draws.
-    n_max_values : int, default=100
-        Number of samples of f*.
-    """
+    information: Literal["auto", "noiseless", "noisy", "joint"]
+    max_values: Literal["draws", "gumbel"]
+    n_max_values: int
 
-    _: KW_ONLY
-    information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
-    max_values: Literal["draws", "gumbel"] = "draws"
-    n_max_values: int = 100
+    # Attributes of the search.
+    targets_: Any
+    _gp: GaussianProcess
+    _own: Any
+    _record: Record
 
     _parameter_constraints = {
         "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
@@ -159,11 +148,22 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
     Conditional max-value entropy search: it maximises f from noisy conditional expectations
     g(a) = E[f(X) | A = a].
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch` and
-    :class:`~skgpb.optimizers.MaxValueSearch`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
+    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
+        "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
+        Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
+        learned or depends on the query, and eq. 7 if it is one number. "joint" is not in the paper:
+        the information in the part of f* that is linear in the answer, from their joint posterior,
+        including the noise. It looks for the maximum of f, not of g, and explores more.
+    max_values : {"draws", "gumbel"}, default="draws"
+        How f* is sampled: by joint draws of f, refined between grid points, or from a Gumbel
+        distribution fitted to independent marginals, which is biased high on fine grids. "joint"
+        always uses draws.
+    n_max_values : int, default=100
+        Number of samples of f*.
     targets : Cells, array-like of shape (n_targets, d) or None, default=None
         The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
         points. None stands for all points. Cells need ``information="joint"``, which is then the
@@ -202,6 +202,9 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
     """
 
     _: KW_ONLY
+    information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
+    max_values: Literal["draws", "gumbel"] = "draws"
+    n_max_values: int = 100
     targets: Any = None
 
     @property
@@ -223,12 +226,12 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
 
     @property
     def _has_rivals(self) -> bool:
-        return not self._seeks_cells
+        return super()._has_rivals and not self._seeks_cells
 
-    def _best(self) -> Any:
+    def _best(self, context: np.ndarray | None = None) -> Any:
         """Return the best x, or the cell of the highest average, of the best of each size."""
         if not self._seeks_cells:
-            return super()._best()
+            return super()._best(context)
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
         means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])
         return cells[argmax_first(means)]

@@ -27,7 +27,6 @@ from skgpb._core._ties import argmax_first
 from skgpb._typing import Bounds
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
-from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
@@ -90,8 +89,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
 
     It maximises f from averages over cells or windows, where a finer resolution costs more.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters` and
-    :class:`~skgpb.optimizers.MaxValueSearch`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -121,6 +119,8 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         levels.
     update : {"repaired", "literal"}, default="repaired"
         Rule by which the tree changes, see the module's notes.
+    information, max_values, n_max_values
+        As for :class:`~skgpb.CMESOptimizer`.
 
     Attributes
     ----------
@@ -168,6 +168,9 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     cost: Callable[[int], float] | None = None
     alpha: Any = None
     update: Literal["repaired", "literal"] = "repaired"
+    information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
+    max_values: Literal["draws", "gumbel"] = "draws"
+    n_max_values: int = 100
 
     _query_type = IndirectCell
 
@@ -243,9 +246,9 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         self._leaves, self._next = set(snapshot["leaves"]), set(snapshot["next"])
         self._asked_cells = set(snapshot["asked_cells"])
 
-    def _update(self, query: IndirectCell, reward: float, alpha: float) -> None:
+    def _observe(self, query: IndirectCell, reward: float, alpha: float) -> None:
         """Take an answer, and update the tree at the queried cell."""
-        super()._update(query, reward, alpha)
+        super()._observe(query, reward, alpha)
         node = (query.depth, query.index)
         self._asked_cells.add(node)
         if node not in self._leaves and node not in self._next:
@@ -327,7 +330,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         if not by_root or root is None or self._pairs[0] is not None:
             return super()._domain()
         self._answered = self._query_kernel(None, None)
-        self._space: ParameterSpace | None = self._query_space
+        self._space = self._query_space
         return root
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:

@@ -14,10 +14,10 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import isnan
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -33,7 +33,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import AllocationPosterior
-from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
 from skgpb.optimizers._feedback import is_free
@@ -57,7 +57,7 @@ __all__ = ["CombinatorialBandit", "knapsack"]
 
 
 @dataclass(eq=False, repr=False)
-class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
+class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
 
     >>> import numpy as np
@@ -141,6 +141,11 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     _query_type = Allocation
 
+    if TYPE_CHECKING:
+
+        def recommend(self, method: Any = None, *, context: Any = None) -> Allocation:
+            """Return the best allocation found so far."""
+
     optimizers: Sequence[Any]
     budget: float
     costs: Any = None
@@ -177,14 +182,6 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         """
         return super().fit(X, y)
 
-    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        if y is None:
-            return super()._checked_data(X, y)
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        if len(self._own.optimizers) == 1:
-            y = column_or_1d(y, warn=True)
-        return X, y.reshape(len(X), -1)
-
     def _start(self, X: np.ndarray | None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
@@ -201,9 +198,6 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self.named_optimizers_: dict[str, Any] = dict(zip(names, optimizers, strict=True))
         super()._start(X)
 
-    def _make_space(self) -> None:
-        return None  # campaigns search arms
-
     def _domain(self) -> np.ndarray:
         return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])
 
@@ -215,16 +209,14 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
-    def _notice(self, named: Collection[str] = ()) -> None:
-        # Other names are those of campaigns, whose optimizers are cloned at the start.
-        own = vars(self._own)
-        super()._notice({name if name in own else "optimizers" for name in named})
-
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
         return CostTable(self.domain_.costs, self.budget)
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        if len(self.optimizers_) == 1:
+            y = column_or_1d(y, warn=True)
+        y = y.reshape(len(X), -1)
         if y.shape[1] != len(self.optimizers_):
             raise ValueError(
                 f"y must hold one reward for each of {len(self.optimizers_)} campaigns, got shape "
@@ -316,7 +308,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     # -- the round ----------------------------------------------------------------------------
 
-    def _choose(self) -> Allocation:
+    def _propose(self, context: np.ndarray | None) -> Allocation:
         first = self._first_allocation()
         return self._best_allocation() if first is None else first
 
@@ -403,15 +395,12 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         scores = self.optimizers_[0].acquisition(allocations.round())
         return allocations.choices[free[first_maximum(scores[free])]]
 
-    def _best(self) -> Allocation:
+    def _best(self, context: np.ndarray | None = None) -> Allocation:
         means = [
             optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
             for optimizer in self.optimizers_
         ]
         return self.domain_.allocation(self._table().best(np.concatenate(means)[np.newaxis])[0])
-
-    def _value_of(self, query: Allocation) -> float:
-        return float(self.predict_query([query]).sum())
 
     # -- what is told -------------------------------------------------------------------------
 
@@ -444,11 +433,11 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         """
         return self._tell(query, reward, alpha)
 
-    def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
+    def _take(self, query: Any, value: Any, noise: Any) -> None:
         asked = query in self._record.pending
         if value is not None:
             self._tell_campaigns(query, value, noise)
-        super()._take(query, target, value, noise)
+        super()._take(query, value, noise)
         cost = self.domain_.cost_of(query)
         if not asked and cost > self._table().limit:
             warn(
@@ -483,7 +472,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
             query = self._as_query(query)
-        return query, self._resolve(query), rewards, alphas
+        return self._resolve(query), rewards, alphas
 
     def _as_query(self, points: Any) -> Allocation | PointsQuery:
         query = super()._as_query(points)
@@ -491,7 +480,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
 
-    def _update(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
+    def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         told = np.array([each is not None for each in reward])
         self._record.add((query.box, self.domain_.slots_of(query), told))
         self._played.append(query.points)

@@ -43,9 +43,7 @@ from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
-from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
@@ -197,14 +195,13 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     beta: Beta = "theory"
 
     _query_type = ContextCell
+    _needs_contexts = True
     _sides = "any"
     # The paper plays and does not recommend.
     _methods = ("posterior",)
 
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = (REGIONS | ADAPTIVE) | {
-        "bounds": "no_validation",
-        "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "feedback": [StrOptions({"center", "average", "integral"})],
@@ -212,10 +209,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     }
 
     # -- the loop ---------------------------------------------------------------------------
-
-    @property
-    def _in_contexts(self) -> bool:
-        return True
 
     @overload
     def recommend(
@@ -256,9 +249,9 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._checked_method(method)
         self._check_informed()
         context = self._contexts.checked(context)
-        return self._best_in(context) if side is None else self._best_region(side, context=context)
+        return self._best(context) if side is None else self._best_region(side, context=context)
 
-    def _best_in(self, context: np.ndarray) -> ContextCell:
+    def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
         means, outcomes = means / self._gp.scale, outcomes_of_regions(self._record, self.bounds_)
@@ -271,12 +264,9 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         """Boxes [lower, upper] of cells that are played in a context."""
         return np.array([self.domain_.played(node, context).box for node in nodes])
 
-    def _result(self, last: ContextCell) -> ContextCell:
-        return self.recommend(context=in_coordinates(last.context))
-
     # -- Algorithm 3 ------------------------------------------------------------------------
 
-    def _choose_in(self, context: np.ndarray) -> ContextCell:
+    def _choose(self, context: Any) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
@@ -320,9 +310,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             "some of them before asking for more, or increase max_depth"
         )
 
-    def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose_in, self._contexts.checked(in_coordinates(query.context))
-
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
         gp = self._model.expected(map(self.domain_.block_of, self._record.pending))
@@ -356,7 +343,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._refined = True
         return children
 
-    def _update(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12."""
         node = self.domain_.node_of(query)
         block = self.domain_.block_of(query)
@@ -432,7 +419,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree: Tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
-        self._after_fit()
+        self._renew()
 
     def _snapshot(self) -> dict[str, Any]:
         horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
@@ -450,7 +437,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
         self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
         self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
-        self._after_fit()
+        self._renew()
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
@@ -466,7 +453,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             return
         self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._after_fit()
+            self._renew()
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
@@ -481,7 +468,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
+        return self._constants.beta(self._guarantee.failure_probability)
 
     @property
     @locked
@@ -515,24 +502,15 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         check_is_fitted(self, "bounds_")
         return tree_arrays(self._tree, self._signed)
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._after_fit()
-
-    def _after_fit(self) -> None:
+    def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self._own.diameter == "kernel":
             cells = self._constants.log_cells
-            self._delta = (
-                deviations_within(self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), cells)
-                * self._g
-            )
+            self._delta = deviations_within(self.beta, self._guarantee, cells) * self._g
         elif self._own.diameter == "theory":
-            self._delta = self._constants.variation(
-                self._g, (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
-            )
+            self._delta = self._constants.variation(self._g, self._guarantee.failure_probability)
         else:
             self._delta = given_diameter(self._own.diameter, n) / self._gp.scale

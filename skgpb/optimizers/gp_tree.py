@@ -30,7 +30,6 @@ from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
@@ -134,7 +133,7 @@ class GPTreeOptimizer(PartitionSearch):
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
-    def _choose(self) -> Cell:
+    def _choose(self, context: np.ndarray | None) -> Cell:
         """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
@@ -201,7 +200,7 @@ class GPTreeOptimizer(PartitionSearch):
         self._refined = True
         return firsts
 
-    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
         node = self.domain_.node_of(query)
         what = node if node >= 0 else self.domain_.block_of(query)
@@ -254,7 +253,7 @@ class GPTreeOptimizer(PartitionSearch):
             return
         self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._after_fit()
+            self._renew()
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
@@ -266,7 +265,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        return self._constants.beta((self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
+        return self._constants.beta(self._guarantee.failure_probability)
 
     @property
     def _log_regions(self) -> float:
@@ -282,9 +281,7 @@ class GPTreeOptimizer(PartitionSearch):
         """V_h for h = 0..max_depth + 1, in normalised units."""
         if self._own.diameter != "theory":
             return super()._diameter()
-        return self._constants.variation(
-            self._deviations(), (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
-        )
+        return self._constants.variation(self._deviations(), self._guarantee.failure_probability)
 
     def _deviations(self) -> np.ndarray:
         """g_h of Claim 2 for h = 0..max_depth + 1."""

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
-from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers._ucb import GainUCBOptimizer
 from skgpb.optimizers.round import Round
-from skgpb.surrogate.information_gain import information_gain_function
-from skgpb.utils import Interval, Real, StrOptions
 
 __all__ = ["GPTSOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GPTSOptimizer(BaseUCBOptimizer):
+class GPTSOptimizer(GainUCBOptimizer):
     r"""Thompson sampling: pull the arm that is best in a draw from the posterior.
 
     >>> from skgpb import GPTSOptimizer
@@ -70,16 +68,6 @@ class GPTSOptimizer(BaseUCBOptimizer):
     information_gain: Literal["greedy", "order"] | PerRound = "greedy"
     beta: Beta = 1.0
 
-    _parameter_constraints = {
-        "B": [Interval(Real, 0, None, closed="left")],
-        "R": [Interval(Real, 0, None, closed="left"), None],
-        "information_gain": [
-            StrOptions({"greedy", "order"}),
-            Interval(Real, 0, None, closed="left"),
-            callable,
-        ],
-    }
-
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return one joint draw of all queries, its deviations from the mean scaled."""
@@ -90,23 +78,3 @@ class GPTSOptimizer(BaseUCBOptimizer):
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
         return self._widths().beta_of_gain(self._gain(t - 1), 2.0)
-
-    def _begin(self) -> None:
-        super()._begin()
-        self._gain = information_gain_function(self)
-
-    def _after_fit(self) -> None:
-        super()._after_fit()
-        self._gain = information_gain_function(self)
-
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._gain = information_gain_function(self)
-
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"gain": self._gain.snapshot()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._gain = information_gain_function(self)
-        self._gain.restore(snapshot["gain"])

@@ -18,7 +18,6 @@ from scipy.spatial.distance import cdist
 from skgpb import defaults
 from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -131,7 +130,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return beta
 
     @property
-    def _is_for_best(self) -> bool:
+    def _finds_best(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
     def _beyond_known(self, beta: float, posterior: Round) -> float:
@@ -142,10 +141,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """
         mean, std = posterior.mean, posterior.std
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
-        known, near = (
-            std < defaults.KNOWN_DEVIATION * np.ptp(mean),
-            defaults.SAME_SETTING * np.ptp(arms, axis=0),
-        )
+        known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
+        near = defaults.SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
             if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
@@ -181,7 +178,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        delta = self._guarantee.failure_probability
         if self.domain_.is_discretization:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5

@@ -39,7 +39,6 @@ from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._failing import chances_of_regions
 from skgpb.optimizers._gaussian import ModelParameters
@@ -181,7 +180,6 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     _at_start = AT_START | {"horizon"}
     _parameter_constraints = HORIZON | {
-        "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "r_min": [Interval(Real, 0, None, closed="neither"), None],
@@ -205,7 +203,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._find_constants()
         self._track()
 
-    def _choose(self) -> Ball:
+    def _choose(self, context: np.ndarray | None) -> Ball:
         """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
         t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
@@ -288,7 +286,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         for each in changed:
             self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
 
-    def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
         # Should the user's function fail, it does before anything has changed.
         self._following = self._beta(self._record.n_told + 2)
@@ -304,8 +302,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         refined, self._refined = self._refined, False
         self._close_round(query, reward, *self._model.in_units(mean, var), refined)
 
-    def _after_tell(self) -> None:
-        """Lines 2 to 5 of the next round, as far as the answers lead."""
+    def _learn(self) -> None:
+        """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""
+        super()._learn()
         self._settled = self.domain_.depth.copy()
         t = self._record.n_told + 1
         if self.anytime or t <= self._horizon.n:
@@ -313,7 +312,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             following = self._following if callable(self.beta) else self._beta(t)
             self._refine(t, following)
 
-    def _best(self) -> Ball:
+    def _best(self, context: np.ndarray | None = None) -> Ball:
         """Return the smallest ball at the last evaluation, ties to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
@@ -328,7 +327,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
             return given_beta(self.beta, t, self._widths)
-        u = log(1.0 / (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability)
+        u = log(1.0 / self._guarantee.failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -357,13 +356,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._after_fit()
+        self._renew()
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._after_fit()
-
-    def _after_fit(self) -> None:
+    def _renew(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         if isinstance(self._own.variation, str):
@@ -384,13 +379,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(
-                g, 4**d, d, (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
-            )
+            return 2.0 * claim_2(g, 4**d, d, self._guarantee.failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(
-            self.beta, (self._own.guarantee or DEFAULT_GUARANTEE), self._log_regions
-        )
+        factor = deviations_within(self.beta, self._guarantee, self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:

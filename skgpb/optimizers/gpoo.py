@@ -87,11 +87,6 @@ class GPOOOptimizer(PartitionSearch):
 
     # -- answers about counted rows -----------------------------------------------------------
 
-    def _begin(self) -> None:
-        # Number of rows of cells, by depth and index, if it was told.
-        self._n_rows: dict[tuple[int, int], int] = {}
-        super()._begin()
-
     @locked
     def tell(
         self, query: Any, reward: Numbers, alpha: Numbers = None, *, count: Any = None
@@ -141,51 +136,24 @@ class GPOOOptimizer(PartitionSearch):
                 "count must be None with a pool, whose cells have a known number of rows"
             )
         value = float(reward) if reward.count else None
-        query, target, _, noise = super()._checked(query, value, alpha)
-        return query, target, reward, noise
-
-    def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
-        if not isinstance(value, RowAverage):
-            super()._take(query, target, value, noise)
-            return
-        self._count_rows(query, value.count)
-        if value.count:
-            super()._take(query, target, float(value), noise)
-
-    def _count_rows(self, query: Any, count: int) -> None:
-        """Take notice of how many rows a cell has."""
-        self._record.events.append(("rows", query, count))
-        if isinstance(query, Cell):
-            self._n_rows = {**self._n_rows, (query.depth, query.index): count}
-        if not count:
-            self._record.drop(query)
-
-    def _note(self, kind: str, query: Any, *what: Any) -> None:
-        if kind != "rows":
-            super()._note(kind, query, *what)
-            return
-        self._count_rows(query, int(what[0]))
+        query, _, noise = super()._checked(query, value, alpha)
+        return query, reward, noise
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        told = [event[1:] for event in self._record.events if event[0] == "rows"]
-        self._n_rows = {(q.depth, q.index): n for q, n in told if isinstance(q, Cell)}
         self._gp.lazy = self._room <= 0
 
     def _is_scarce(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
-        if not self._n_rows:
-            return False
-        cell = int(self._tree.depth[node]), int(self._tree.index[node])
-        return self._n_rows.get(cell, self._own.min_members) < self._own.min_members
+        rows, enough = self._record.rows, self._own.min_members
+        return bool(rows) and rows.get(self.domain_.cell(node), enough) < enough
 
     def _without_scarce(self, excluded: np.ndarray | None) -> np.ndarray | None:
         """Exclude cells that are known to have too few rows as well."""
-        if not self._n_rows:
-            return excluded
-        told = self._n_rows.items()
         below_min_members = [
-            self._tree.find(*cell) for cell, n in told if n < self._own.min_members
+            self.domain_.node_of(query)
+            for query, n in self._record.rows.items()
+            if n < self._own.min_members
         ]
         if not below_min_members:
             return excluded
@@ -194,12 +162,14 @@ class GPOOOptimizer(PartitionSearch):
         return marked
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
-        if not self._n_rows:
+        told = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
+        if not told:
             return super()._best_supported(finest, caution)
         # A cell whose rows were not counted may have none.
-        told = self._n_rows.items()
-        enough = [key for key, n in told if n >= self._own.min_members and key[0] <= finest]
-        cells = [self.domain_.cell_at(*key) for key in sorted(enough)]
+        enough = [
+            cell for cell, n in told.items() if n >= self._own.min_members and cell.depth <= finest
+        ]
+        cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
             return self.domain_.cell(0)
         mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
@@ -207,10 +177,6 @@ class GPOOOptimizer(PartitionSearch):
         return cells[argmax_first(value, self._model.unit_of_means)]
 
     # -- Algorithm 1 ------------------------------------------------------------------------
-
-    def _choose(self) -> Cell:
-        """Lines 3 and 4: choose the leaf to ask among the leaves that are not pending."""
-        return self.domain_.cell(self._leaf_to_ask())
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
@@ -221,7 +187,7 @@ class GPOOOptimizer(PartitionSearch):
             gp = self._model.expected(map(self.domain_.block_of, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._delta, excluded)
 
-    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""
         beta = self._beta(self._record.n_told + 1)
         node = self.domain_.node_of(query)

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA
-from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers._ucb import GainUCBOptimizer
 from skgpb.optimizers.round import Round
-from skgpb.surrogate.information_gain import information_gain_function
-from skgpb.utils import Interval, Real, StrOptions
 
 __all__ = ["IGPUCBOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class IGPUCBOptimizer(BaseUCBOptimizer):
+class IGPUCBOptimizer(GainUCBOptimizer):
     r"""GP-UCB for a function with a known bound on its norm, for comparison with theory.
 
     >>> from skgpb import IGPUCBOptimizer
@@ -64,11 +62,6 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
 
     _parameter_constraints = {
         "beta": BETA,
-        "information_gain": [
-            StrOptions({"greedy", "order"}),
-            Interval(Real, 0, None, closed="left"),
-            callable,
-        ],
     }
 
     @locked
@@ -80,23 +73,3 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Theorem 2, with the gain of the round to come, which is no less."""
         return self._widths().beta_of_gain(self._gain(t), 1.0)
-
-    def _begin(self) -> None:
-        super()._begin()
-        self._gain = information_gain_function(self)
-
-    def _after_fit(self) -> None:
-        super()._after_fit()
-        self._gain = information_gain_function(self)
-
-    def _params_changed(self) -> None:
-        super()._params_changed()
-        self._gain = information_gain_function(self)
-
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"gain": self._gain.snapshot()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._gain = information_gain_function(self)
-        self._gain.restore(snapshot["gain"])

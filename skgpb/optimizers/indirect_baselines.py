@@ -48,7 +48,6 @@ from skgpb.utils import (
 )
 
 __all__ = [
-    "IndirectBaseline",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
@@ -56,26 +55,10 @@ __all__ = [
 ]
 
 
-@dataclass(eq=False, repr=False)
 class IndirectBaseline(IndirectSearch):
-    """Base class of rules that score queries by the posterior of g given the answers alone.
+    """Base class of rules that score queries by the posterior of g given the answers alone."""
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
-
-    Parameters
-    ----------
-    answer_kernel : Kernel, default=None
-        Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
-
-    Attributes
-    ----------
-    answers_ : OnlineGaussianProcessRegressor
-        Posterior of g given the answers alone, over queries.
-    """
-
-    _: KW_ONLY
-    answer_kernel: Kernel | None = None
+    answer_kernel: Kernel | None
 
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
@@ -165,8 +148,8 @@ class IndirectBaseline(IndirectSearch):
         answers.process_.observe_all(self._rows_with([]), z, noises)
         return answers
 
-    def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
-        super()._update(query, reward, alpha)
+    def _observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        super()._observe(query, reward, alpha)
         alpha = self._model.alpha if isnan(alpha) else alpha
         if query.index >= 0:
             self._of_answers.observe_tracked(query.index, reward, alpha)
@@ -182,7 +165,7 @@ class IndirectBaseline(IndirectSearch):
         answers.optimizer = self._answer_optimizer if enough else None
         answers.n_restarts_optimizer = self.n_restarts_optimizer
         center, scale = 0.0, 1.0
-        if self._own.alpha is None and self._standardizes:
+        if self._own.alpha is None and self._model.standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
             center, scale = self._gp.offset, self._gp.scale
         elif self.normalize_y or self._own.answer_kernel is None:
@@ -211,7 +194,18 @@ class IndirectEIOptimizer(IndirectBaseline):
 
     It asks the query with the largest expected improvement of g, and recommends the maximum of f.
 
-    Its parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+
+    Parameters
+    ----------
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+
+    Attributes
+    ----------
+    answers_ : OnlineGaussianProcessRegressor
+        Posterior of g given the answers alone, over queries.
 
     See Also
     --------
@@ -225,6 +219,9 @@ class IndirectEIOptimizer(IndirectBaseline):
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
     """
+
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
     _is_log_acquisition = True
 
@@ -241,7 +238,12 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     It asks the query that most probably improves g, and recommends the maximum of f.
 
-    Its parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+
+    Parameters
+    ----------
+    answer_kernel : Kernel, default=None
+        As for :class:`~skgpb.IndirectEIOptimizer`.
 
     See Also
     --------
@@ -255,6 +257,9 @@ class IndirectPIOptimizer(IndirectBaseline):
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
     """
+
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
     _is_log_acquisition = True
 
@@ -272,10 +277,12 @@ class IndirectUCBOptimizer(IndirectBaseline):
     It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
     Costs are counted but do not change the choice.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
+    answer_kernel : Kernel, default=None
+        As for :class:`~skgpb.IndirectEIOptimizer`.
     beta : "rkhs", float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
@@ -295,6 +302,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
+    answer_kernel: Kernel | None = None
     beta: Literal["rkhs"] | PerRound = 4.0
 
     _parameter_constraints = {
@@ -325,10 +333,12 @@ class IndirectMESOptimizer(IndirectBaseline):
 
     It asks the query with the most information about the maximum of g, and recommends that of f.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectBaseline`.
+    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
+    answer_kernel : Kernel, default=None
+        As for :class:`~skgpb.IndirectEIOptimizer`.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
 
@@ -346,6 +356,7 @@ class IndirectMESOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
+    answer_kernel: Kernel | None = None
     n_max_values: int = 100
 
     _parameter_constraints = {

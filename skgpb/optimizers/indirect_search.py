@@ -32,7 +32,7 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
@@ -45,7 +45,7 @@ from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._query_prices import QueryPrices
 from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers._sides import coordinates
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -172,7 +172,7 @@ class IndirectParameters(ModelParameters):
     random_state: Seed = None
 
 
-class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
+class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass takes :class:`IndirectParameters`, says what can be asked in ``_make_queries``, and
@@ -181,8 +181,13 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
 
     model_noise: Any
 
-    if TYPE_CHECKING:  # it recommends an x, not a query
-        run: Callable[..., RunResult[np.ndarray]]
+    # Pairs (x, a) that were given to ``fit``.
+    _pairs: tuple[Any, Any] = (None, None)
+
+    if TYPE_CHECKING:
+        domain_: Any
+        targets_: Any
+        run: Callable[..., RunResult[np.ndarray]]  # it recommends an x, not a query
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
     _methods = ("posterior", "paper")
@@ -194,13 +199,39 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
         "operator": [StrOptions({"auto", "embedding", "window"})],
-        "bounds": "no_validation",
         "query_bounds": "no_validation",
         "n_points": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     }
+
+    # -- names of the sides of two boxes: bounds of x, and query_bounds of queries --------------
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._query_space = self._checked_space("query_bounds")
+
+    @property
+    def _box(self) -> np.ndarray | None:
+        """Return ``bounds`` as an array (d, 2), or None."""
+        return coordinates(self._own.bounds, self._space, "bounds")
+
+    @property
+    def _query_box(self) -> Any:
+        """Return ``query_bounds`` as an array (q, 2), or None."""
+        return coordinates(self._own.query_bounds, self._query_space, "query_bounds")
+
+    def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
+        """Names of the sides of the box of queries, which may be that of x."""
+        same = self._own.query_bounds is None and box is self.bounds_
+        return self._space if same else self._query_space
+
+    def _rows_asked(self, A: Any) -> Any:
+        return A if self.domain_.space is None else self.domain_.space.rows(A)
+
+    def _named(self, query: Any) -> Any:
+        return query.named(self.domain_.space)
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -241,12 +272,6 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
                 known = ~np.isnan(y)
                 self._observe_initial(X[known], self._signed(y[known]))
         return self
-
-    def _refit(
-        self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None = None
-    ) -> None:
-        A = None if queries is None else in_coordinates(queries)
-        self.fit(in_coordinates(X), y, queries=A)
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
         check_unmasked(y, "y")
@@ -470,8 +495,8 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         return super()._best_region(side, **options)
 
-    def _best(self) -> Any:
-        best = super()._best()
+    def _best(self, context: np.ndarray | None = None) -> Any:
+        best = super()._best(context)
         return best if best.has_names else best.points[0]
 
     def _value_of(self, query: Any) -> float:
@@ -497,15 +522,10 @@ class BaseIndirectSearch(NamedQueries, SetSearch[Asked, np.ndarray]):
         """
         check_is_fitted(self, "bounds_")
         queries = self.domain_
-        dtype = [
-            ("round", np.intp),
-            ("descriptor", np.float64, (2 * len(queries.bounds),)),
-            *((name, np.float64) for name in ("reward", "mean", "std")),
-            *(("a", np.float64, (queries.A.shape[1],)), ("cost", np.float64)),
-        ]
         told = zip(self._log.history, self._log.told_queries(), strict=True)
-        rows = [(i, *row[:4], query.a, query.cost) for i, (row, query) in enumerate(told, 1)]
-        return self._signed_history(np.array(rows, dtype=dtype))
+        rows = [(*row[:4], query.a, query.cost) for row, query in told]
+        a = "a", np.float64, (queries.A.shape[1],)
+        return self._history_table(rows, len(queries.bounds), a, ("cost", np.float64))
 
 
 @dataclass(eq=False, repr=False)
@@ -680,7 +700,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             return []
         if model.own_noise or model.noise <= exact_noise() or self._cost_model.differ:
             return []
-        first = max(0, len(gp.observed) - defaults.N_COMPARED)
+        first = max(0, len(gp.observed) - defaults.N_CHECKED)
         errors, variances = leave_one_out(gp, first)
         above = errors / np.sqrt(variances)
         above[gp.posterior.counts()[first:] >= defaults.MOST_ANSWERS] = -np.inf

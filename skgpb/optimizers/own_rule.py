@@ -12,10 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._typing import Bounds, Direction, Optimizer, Relearn, Seed
-from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers.ids import IDSOptimizer
@@ -49,7 +46,17 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
     return checked_scores(rule(posterior), "rule", len(posterior.cost))
 
 
-class TargetsOptimizer(Search):
+@dataclass(eq=False, repr=False)
+class RuleFirst:
+    """The first parameter of a search by a rule: bases that come last have the first fields."""
+
+    rule: str | Callable[[Round], Any] = "kg"
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"rule": [StrOptions(set(RULES)), callable]}
+
+
+@dataclass(eq=False, repr=False)
+class TargetsOptimizer(Search, RuleFirst):
     r"""Search for targets with your own acquisition function, or with KG, IDS or MES.
 
     >>> from skgpb import TargetsOptimizer
@@ -113,52 +120,7 @@ class TargetsOptimizer(Search):
     array([0.3])
     """
 
-    _parameter_constraints: dict[str, Any] = {"rule": [StrOptions(set(RULES)), callable]}
-
-    def __init__(
-        self,
-        rule: str | Callable[[Round], Any] = "kg",
-        kernel: Kernel | None = None,
-        *,
-        arms: Any = None,
-        queries: Any = None,
-        targets: Any = None,
-        bounds: Bounds | None = None,
-        context_bounds: Any = None,
-        cost: Any = None,
-        alpha: Any = None,
-        guarantee: Guarantee | None = None,
-        n_candidates: int = 500,
-        n_initial: int | None = None,
-        limits: Any = None,
-        optimizer: Optimizer = None,
-        n_restarts_optimizer: int = 0,
-        relearn: Relearn = "doubling",
-        normalize_y: bool = False,
-        direction: Direction = "maximize",
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            arms=arms,
-            queries=queries,
-            targets=targets,
-            bounds=bounds,
-            context_bounds=context_bounds,
-            cost=cost,
-            alpha=alpha,
-            guarantee=guarantee,
-            n_candidates=n_candidates,
-            n_initial=n_initial,
-            limits=limits,
-            optimizer=optimizer,
-            n_restarts_optimizer=n_restarts_optimizer,
-            relearn=relearn,
-            normalize_y=normalize_y,
-            direction=direction,
-            random_state=random_state,
-        )
-        self.rule = rule
+    rule: str | Callable[[Round], Any] = "kg"
 
     _targets_are_queries_in_box = False
     _is_log_acquisition = True
@@ -167,15 +129,6 @@ class TargetsOptimizer(Search):
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the values of the rule for all queries."""
         return values_of(self.rule, posterior)
-
-
-@dataclass(eq=False, repr=False)
-class RuleFirst:
-    """The first parameter of a search by a rule: bases that come last have the first fields."""
-
-    rule: str | Callable[[Round], Any] = "kg"
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"rule": [StrOptions(set(RULES)), callable]}
 
 
 @dataclass(eq=False, repr=False)

@@ -43,11 +43,10 @@ from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates, in_coordinates
+from skgpb.domains.space import Coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._base import CostAwareOptimizer, Q, checked_scores
+from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._best import (
     Possible,
     best_expected,
@@ -71,10 +70,11 @@ from skgpb.optimizers._following import Worth
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._limits import Limits, Measured, checked_limits, checked_outcomes
+from skgpb.optimizers._limits import Limits, Measured, checked_limits
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posterior_cache import PosteriorCache
+from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.likelihood import Prior
@@ -107,7 +107,7 @@ Queries: TypeAlias = Targets | Fidelities
 Best = TypeVar("Best")
 
 
-class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, Best]):
+class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
     A subclass has the parameters. It says what they stand for in ``_make_feedback`` and
@@ -128,8 +128,6 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     _targets_are_queries_in_box: ClassVar[bool] = True
     #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
     _is_log_acquisition: ClassVar[bool] = False
-    #: Whether the rule is to find the best, whatever the answers on the way are worth.
-    _finds_best: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -141,8 +139,11 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
     _cache: PosteriorCache
     # The wanted queries, where they are asked in turn with others.
     _target_sizes: TargetSizes | None = None
+    _has_costs = True
     # None where every answer costs 1 and has the usual noise.
     _cost_model: CostModel | None
+    # Cost of all answers told since the start.
+    _spent: float
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -167,11 +168,10 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     # -- the round --------------------------------------------------------------------------
 
-    def _choose_in(self, context: np.ndarray) -> Any:
-        self._cache.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
-        return self._choose()
-
-    def _choose(self) -> Any:
+    def _choose(self, context: np.ndarray | None) -> Any:
+        if context is not None:
+            n, rng = self._record.n_told, self._rng_of_candidates
+            self._cache.enter(context, n, rng, self._rows_seen)
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
 
@@ -352,9 +352,9 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         return best_of(values, free)
 
     @property
-    def _is_for_best(self) -> bool:
+    def _finds_best(self) -> bool:
         """Whether only the recommendation matters, and not the answers on the way to it."""
-        return self._finds_best
+        return False
 
     @property
     def _repeats_for_gain(self) -> bool:
@@ -366,12 +366,12 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         space = self._space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = self._own.kernel is None
-        return separate and learned and self._is_for_best and self._is_observable
+        return separate and learned and self._finds_best and self._is_observable
 
     @property
     def _knows_all(self) -> bool:
         """True if the best is to be found and every query has an exact answer, or can have none."""
-        if not (self._is_for_best and self._is_observable and not self._cache.queries.follows):
+        if not (self._finds_best and self._is_observable and not self._cache.queries.follows):
             return False
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
@@ -431,7 +431,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
             )
         return slots
 
-    def _update(self, query: Any, reward: Any, alpha: Any) -> None:
+    def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
         slot = self._cache.slot_of(query)
@@ -446,7 +446,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        theta = self._guarantee.failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         n_told = self._record.n_told
         # Looking at candidates does not change them: later failures do not move them.
@@ -534,7 +534,9 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     # -- the recommendation -----------------------------------------------------------------
 
-    def _best(self) -> Any:
+    def _best(self, context: np.ndarray | None = None) -> Any:
+        if context is not None:
+            return self._best_in(context)
         self._refresh()
         limits = self._limits()
         weighed = limits is not None or self._chances() is not None
@@ -653,7 +655,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
                 raise ValueError(f"method={method!r} needs an answer that can be recommended")
             return answered
         if side is None:
-            return self._best() if there is None else self._best_in(there)
+            return self._best(there)
         if self._limits() is not None:
             raise ValueError(f"side is for searches without limits, got side={side!r}")
         if method == "paper" and there is None:
@@ -687,6 +689,7 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
             self._cache.track()
         # A kernel that does not take the rows says so before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        self._renew()
 
     def _snapshot(self) -> dict[str, Any]:
         spent_on_target_sizes = 0.0 if self._target_sizes is None else self._target_sizes.spent
@@ -711,31 +714,20 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
 
     def _after_fit(self) -> None:
         self._cache.invalidate(self._gp)
+        super()._after_fit()
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
         self._cache.begin_again()
 
-    # -- contexts ---------------------------------------------------------------------------
-
-    def _choice_of(self, query: Any) -> tuple[Any, ...]:
-        if self._own.context_bounds is None:
-            return (self._choose,)
-        return self._choose_in, self._contexts.checked(in_coordinates(query.context))
-
-    def _result(self, last: Any) -> Any:
-        if self._own.context_bounds is None:
-            return self.recommend()
-        return self.recommend(context=in_coordinates(last.context))
-
     # -- what is told -------------------------------------------------------------------------
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        query, target, value, noise = super()._checked(query, reward, alpha)
+        query, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
             level, cost_model = self._model.alpha, self._cost_model
-            noise = level if cost_model is None else cost_model.noise_of(target, level)
-        return query, target, value, noise
+            noise = level if cost_model is None else cost_model.noise_of(query, level)
+        return query, value, noise
 
     def _rows_asked(self, X: Any) -> Any:
         if self._space is None or self.domain_.layout.task_column != 0.0:
@@ -797,19 +789,24 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         return super()._known_noise
 
     @property
+    @locked
+    def spent_(self) -> float:
+        """Cost of all answers told since the start."""
+        check_is_fitted(self, "bounds_")
+        return self._spent
+
+    @property
     def _min_cost(self) -> float:
+        """Cost of the cheapest answer."""
         return 1.0 if self._cost_model is None else self._cost_model.least
 
     def _cost_of(self, query: Arm | PointsQuery) -> float:
+        """Return the cost of a query."""
         if self._cost_model is None:  # points that are no query cost nothing
             return float(self._cache.sets[0].cost_group(query) >= 0)
         return self._cost_model.cost_of(query)
 
     # -- how far it is from the best ----------------------------------------------------------
-
-    @property
-    def _has_rivals(self) -> bool:
-        return self._own.context_bounds is None
 
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
@@ -832,15 +829,13 @@ class SetSearch(CostAwareOptimizer[Q], GaussianProcessOptimizer[Q], Generic[Q, B
         ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``.
         """
         check_is_fitted(self, "bounds_")
-        history = super().history_
         if self.domain_.layout.task_column != 0.0:
-            return history
-        told = self._log.told_queries()
-        out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
-        for name in history.dtype.names or ():
-            out[name] = history[name]
-        out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
-        return out
+            return super().history_
+        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
+        return self._history_table(
+            rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp)
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -985,8 +980,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "arms": "no_validation",
         "queries": "no_validation",
         "targets": "no_validation",
-        "bounds": "no_validation",
-        "context_bounds": "no_validation",
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", None],
         "limits": "no_validation",
@@ -1036,7 +1029,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _begin_checks(self, d: int) -> None:
         if self._actions is not None and not self._targets_are_queries:
-            self._check_settings(self._actions, self._own.bounds, "bounds")
+            check_settings(self._actions, self._own.bounds, "bounds", type(self).__name__)
         if differs(self._own.alpha) and self._targets_are_queries and self._own.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
@@ -1132,23 +1125,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
             reward = Measured(*reward)
-        query, target, value, noise = super()._checked(query, reward, alpha)
+        query, value, noise = super()._checked(query, reward, alpha)
         if isinstance(reward, Measured):
             value = Measured(value, reward.outcomes)
-        return query, target, value, noise
+        return query, value, noise
 
-    def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
+    def _take(self, query: Any, value: Any, noise: Any) -> None:
         if not isinstance(value, Measured):
-            super()._take(query, target, value, noise)
+            super()._take(query, value, noise)
             return
-        super()._take(query, target, float(value), noise)
-        self._note("outcomes", query, value.outcomes)
-
-    def _note(self, kind: str, query: Any, *what: Any) -> None:
-        if kind != "outcomes":
-            super()._note(kind, query, *what)
-            return
-        self._record.events.append((kind, query, checked_outcomes(*what)))
+        super()._take(query, float(value), noise)
+        self._record.measure(query, value.outcomes)
 
     def _make_outcome_model(self) -> Model:
         """Return a model like that of f, which has learned nothing."""
@@ -1223,11 +1210,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._feedback.default_prior()
 
     def _usual_noise(self) -> tuple[float, float]:
-        return (
-            (defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD)
-            if self._feedback.n_tasks
-            else super()._usual_noise()
-        )
+        if self._feedback.n_tasks:
+            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
+        return super()._usual_noise()
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.

@@ -38,7 +38,7 @@ from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
@@ -48,6 +48,7 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
+from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
@@ -56,7 +57,7 @@ __all__ = ["StoOOOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StoOOOptimizer(FreeChoice[Cell]):
+class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
     >>> from skgpb import StoOOOptimizer
@@ -160,7 +161,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
-    def _choose(self) -> Cell:
+    def _propose(self, context: np.ndarray | None) -> Cell:
         """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
         domain, pending = self.domain_, self._record.pending
         chances = chances_of_regions(self._record, self.bounds_)
@@ -170,7 +171,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
         t = self._record.n_told + 1 + len(self._record.pending)
         return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)
 
-    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         tree, node = self._tree, self.domain_.node_of(query)
         log_term = self._log_term(self._record.n_told + 1)
         before = (np.nan, np.nan)
@@ -189,7 +190,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
             self.domain_.split(node)
         self._close_round(query, reward, *before, expand)
 
-    def _best(self) -> Cell:
+    def _best(self, context: np.ndarray | None = None) -> Cell:
         outcomes = outcomes_of_regions(self._record, self.bounds_)
         nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
         means = [self._mean_of_node(node) for node in nodes.tolist()]
@@ -245,7 +246,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
             return mean.mean(axis=1), np.zeros(len(cells))
 
         sides = checked_sides(side, self.bounds_, self._space)
-        lower, upper = np.split(self._observed_boxes()[0], 2, axis=1)
+        lower, upper = np.split(np.array(self._observed()[0]), 2, axis=1)
         seen = 0.5 * (lower + upper)
         return best_placed(moments, seen, self.bounds_, sides, 0.0, self._space)
 
@@ -262,15 +263,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting(
-            self._own.pool,
-            self._space,
-            self._own.n_children,
-            self._own.feedback,
-            self._own.n_representatives,
-            self._own.max_depth,
-            self._own.min_members,
-        )
+        return Cutting.of(self._own, self._space)
 
     def _domain(self) -> np.ndarray | None:
         return self._cutting().box(self._own.bounds)
@@ -370,34 +363,15 @@ class StoOOOptimizer(FreeChoice[Cell]):
         """
         check_is_fitted(self, "bounds_")
         X = self._checked_points_of(X)
-        boxes, means = self._observed_boxes()
-        if not len(boxes):
+        boxes, means = self._observed()
+        if not boxes:
             return np.full(len(X), 0.5 * (self._own.reward_range[0] + self._own.reward_range[1]))
-        d = self.n_features_in_
-        side = self.bounds_[:, 1] - self.bounds_[:, 0]
-        side = np.where(side > 0, side, 1.0)
-        volume = np.prod((boxes[:, d:] - boxes[:, :d]) / side, axis=1)
-        order = np.argsort(volume, kind="stable")
-        boxes, means = boxes[order], means[order]
-        if self._space is not None:
-            X = self._space.snapped(X)
-        nearest = [
-            np.argmin(
-                (np.maximum(np.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0.0) / side).sum(axis=1)
-            )
-            for x in X
-        ]
-        return self._signed(means[nearest])
+        return self._signed(nearest_means(X, boxes, means, self.bounds_, self._space))
 
-    def _observed_boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes (n, 2 d) with an observation and the mean of each one's rewards."""
-        tree, d = self._tree, self.n_features_in_
-        seen = np.flatnonzero(tree.n_evaluations)
-        boxes = [tree.box(int(node), int(node) + 1)[0] for node in seen]
-        means = [self._mean_of_node(int(node)) for node in seen]
-        outside: dict[bytes, list[Any]] = {}
-        for box, reward in self._outside:
-            outside.setdefault(box.tobytes(), [box]).append(reward)
-        boxes += [entry[0] for entry in outside.values()]
-        means += [float(np.mean(entry[1:])) for entry in outside.values()]
-        return np.array(boxes).reshape(-1, 2 * d), np.array(means)
+    def _observed(self) -> tuple[list[np.ndarray], list[float]]:
+        """Boxes (2 d,) of cells with the mean of their rewards, and of other points."""
+        tree, outside = self._tree, self._outside
+        seen = np.flatnonzero(tree.n_evaluations).tolist()
+        boxes = [tree.box(node, node + 1)[0] for node in seen]
+        means = [self._mean_of_node(node) for node in seen]
+        return boxes + [box for box, _ in outside], means + [reward for _, reward in outside]

@@ -177,9 +177,6 @@ class TreeSearch(PartitionSearch):
 
     # -- the search ---------------------------------------------------------------------------
 
-    def _choose(self) -> Cell:
-        return self.domain_.cell(self._leaf_to_ask())
-
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         n_pending = len(self._record.pending)
         expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
@@ -199,7 +196,7 @@ class TreeSearch(PartitionSearch):
         rng = np.random.default_rng([self._seed, self._record.n_told, n_pending])
         return Leaves(gp, self.domain_, self._delta, asked, self._beta(t), t, rng)
 
-    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+    def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         node = self.domain_.node_of(query)
         slot = self._tree.node(node)[2] if node >= 0 else -1
         what = slot if slot >= 0 else self.domain_.block_of(query)
@@ -215,9 +212,8 @@ class TreeSearch(PartitionSearch):
                 f"{f'{marked.dtype} of shape {marked.shape}' if marked.ndim else marked}"
             )
         nodes = self._tree.leaves[marked].tolist()
-        nodes = [each for each in nodes if self.domain_.splittable(each)][
-            : defaults.SPLITS_PER_ROUND
-        ]
+        splittable = [each for each in nodes if self.domain_.splittable(each)]
+        nodes = splittable[: defaults.SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
         self._close_round(query, reward, *self._model.in_units(mean, var), node in nodes)

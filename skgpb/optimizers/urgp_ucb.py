@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from skgpb.acquisition.ucb import union_bound_beta
-from skgpb.guarantee import DEFAULT_GUARANTEE
 from skgpb.locks import locked
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
@@ -79,7 +78,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = (self._own.guarantee or DEFAULT_GUARANTEE).failure_probability
+        delta = self._guarantee.failure_probability
         if self.domain_.is_discretization:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5

@@ -18,7 +18,6 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
-from skgpb.kernels._settings import OnSettings
 from skgpb.surrogate.criticism import Criticism, about_contradiction, about_outliers, risk_of_check
 from skgpb.surrogate.diagnosis import Diagnosis
 from skgpb.surrogate.exactness import (
@@ -32,7 +31,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import Likelihood, OwnNoise, Prior, check_restarts, noise_prior
-from skgpb.surrogate.models import Models
+from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.outliers import find_outliers
 from skgpb.surrogate.samples import Samples, ScaledSamples
 from skgpb.surrogate.schedule import Schedule
@@ -232,6 +231,7 @@ class Model:
         self.found: Hyperparameters | None = None
         self.contradicted: str = ""
         self._diagnosed: tuple[Any, Any] = None, None
+        self._averaged: tuple[Any, Models | None] = None, None
         self._begun = False
         self._own_share: float = self._error_of(kernel)
         check_due = defaults.FIRST_CHECK_LEARNED if self.learns else defaults.FIRST_CHECK_GIVEN
@@ -243,6 +243,9 @@ class Model:
     def n_answers(self) -> int:
         """Number of answers."""
         return len(self.samples)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_averaged": (None, None)}
 
     # -- options ------------------------------------------------------------------------------
 
@@ -429,9 +432,8 @@ class Model:
             return before
         if learns_noise and len(gp.observed) >= defaults.FIRST_CHECK_LEARNED:
             error = (reward - gp.offset) / gp.scale - before[0]
-            far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * (
-                before[1] + noise / gp.scale**2
-            )
+            variance = before[1] + noise / gp.scale**2
+            far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * variance
             if far and abs(error) > defaults.OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
                 # Whether it is an outlier is known once the model was learned without it.
                 self.schedule.learn_soon()
@@ -680,13 +682,18 @@ class Model:
     @property
     def diagnosis(self) -> Diagnosis:
         """What the answers so far say of noise, outliers and fit."""
-        state = self.process, self.options, self.n_answers, self.schedule.learned_at
+        state = self._state
         if state != self._diagnosed[0]:
             _, options, n, learned_at = state
             facts = n, self.noise, options.noise, learned_at, self.prior is not None
             found = Diagnosis(self.process, self.samples, *facts, self.standardizes)
             self._diagnosed = state, found
         return self._diagnosed[1]
+
+    @property
+    def _state(self) -> tuple[GaussianProcess, ModelOptions, int, int]:
+        """What a diagnosis and an average over models rest on."""
+        return self.process, self.options, self.n_answers, self.schedule.learned_at
 
     def in_words(self) -> dict[str, str]:
         """Return the diagnosis in words, and under "beware" what a comparison has found."""
@@ -697,6 +704,21 @@ class Model:
         """Posterior means of the functionals in units of their own, if nothing connects them."""
         return shrinkage_means(np.array(self.samples.functional), np.array(self.samples.reward))
 
+    @property
+    def averaged(self) -> Models | None:
+        """The models that fit the answers, whose average is what is read of the posterior.
+
+        None with a given kernel, before anything is learned, and where answers are so many that
+        they leave little doubt: then ``process`` is read. They are found when they are first read,
+        before the next answer is observed.
+        """
+        state = self._state
+        if state != self._averaged[0]:
+            few = len(self.process.observed) <= defaults.MOST_AVERAGED
+            make = self.possible(self.process) if few else None
+            self._averaged = state, None if make is None else make(0.0)
+        return self._averaged[1]
+
     def possible(self, gp: GaussianProcess) -> Callable[[float], Models] | None:
         """Return the factory of models that fit the answers; None with a given kernel.
 
@@ -706,12 +728,15 @@ class Model:
         prior = self.prior
         if prior is None or self.schedule.learned_at < defaults.FIRST_LEARNING:
             return None
-        if not is_of_matern(gp.kernel) or type(gp.kernel) is OnSettings:
-            return None  # of lists and integers nothing was measured, and it takes seconds
+        if self.own_noise or not can_be_averaged(gp.kernel):
+            return None
         samples = self.samples.scaled(gp.offset, gp.scale)
-        of_noise, limits = self._noise_prior() if samples.unknown.any() else (None, None)
-        optimizer = self.options.optimizer
-        return partial(Models.around, gp, samples, prior, of_noise, limits, self.noise, optimizer)
+        of_noise = None
+        if samples.unknown.all() and self.diagnosis.noise != "none":
+            of_noise, _ = self._noise_prior()
+        make = partial(Models.around, gp, samples, prior, of_noise, self.noise)
+        known = self._averaged[1] if self._averaged[0] == self._state else None
+        return make if known is None else lambda epsilon: make(epsilon) if epsilon else known
 
     # -- criticism ----------------------------------------------------------------------------
 

@@ -1,46 +1,60 @@
 r"""Several models of the same answers, weighted by their evidence.
 
 Learned hyperparameters are uncertain. A posterior under the most probable ones alone is
-overconfident if there are few answers, or if f is rougher than its kernel. This module averages
-over Matérn kernels of several smoothnesses. Each is taken at its most probable hyperparameters and
-at points on either side: one pair scales all length scales, another the noise variance. The points
-are Gauss-Hermite nodes of the Laplace approximation, weighted by the density of the hyperparameters
-there [Rue2009]_. The prior believes in the roughest smoothness as much as in all others.
+overconfident if there are few answers, or if f is rougher than its kernel. What is read of a
+posterior is therefore averaged over models on a grid: kernels of several smoothnesses and length
+scales, and of each all combinations of a prior variance of f and a noise variance. The weight of a
+model is the density of the answers times that of its hyperparameters.
+
+One eigendecomposition of the covariance of the answers gives the density for all variances. With
+the covariance K = U diag(l) U^T for a prior variance of one, both K and the answers y in units of
+the noise of each, the density for a prior variance a and a noise variance s is
+
+.. math:: -2 \log p(y) = \sum_i \left( \log(a l_i + s)
+          + \frac{(U^T y)_i^2}{a l_i + s} \right) + \text{const}.
+
+About two dozen models are kept. Of each smoothness and length scale they are the quantiles in the
+order of the noise variance, as many as its weight demands: the moments are then those of the whole
+grid within a few per cent.
 
 Whoever asks whether something is within epsilon of the best takes f to vary by more than that.
 Answers that hardly vary suggest otherwise, and then nothing seems to be more than epsilon better.
 Often this is wrong if f is rough and has been asked for at few places. So the prior then expects f
-to have a standard deviation of at least two epsilon, and is narrower.
-
-References
-----------
-.. [Rue2009] H. Rue, S. Martino and N. Chopin, "Approximate Bayesian inference for latent Gaussian
-   models by using integrated nested Laplace approximations", JRSS B 71, 2009. Section 3: a small
-   design around the mode.
+to have a standard deviation of at least two epsilon, and is narrower. Infinitely smooth kernels are
+left out: with any variance they explain answers that hardly vary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import exp, log, sqrt
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import log
+from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
 from skgpb import defaults
-from skgpb.surrogate.exactness import of_smoothness
+from skgpb.kernels._settings import AxisRBF
+from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels.evaluator import evaluator_of
+from skgpb.surrogate.exactness import is_of_matern, of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.length_scales import are_length_scales
-from skgpb.surrogate.likelihood import Likelihood, Prior
+from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
-# Mathematics: distance of the outer nodes from the mode, in standard deviations, and their weight.
-DISTANCE, WEIGHT = sqrt(3.0), 1.0 / 6.0
-# Accuracy: step of the differences for curvatures.
-STEP = 0.2
+# Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
+# variances of f in units of their median, and of noise variances in units of the variance of the
+# answers. The steps are about twice the deviations after a hundred answers; noise is coarse where
+# it hardly matters.
+LENGTHS = np.arange(-3, 5) * 0.5
+AMPLITUDES = np.arange(-6, 5) * 0.6
+NOISES = np.append(np.arange(-12, -6) * 1.15, np.arange(-20, 4) * 0.35)
+# Mathematics: variances and length scales of the RBF kernels whose sum is within 0.022 of exp(-r).
+ROUGH = ((0.158, 0.085), (0.451, 0.471), (0.391, 1.425))
 
 
 @dataclass(frozen=True)
@@ -65,60 +79,74 @@ class Models:
         samples: ScaledSamples,
         prior: Prior,
         of_noise: Prior | None,
-        limits: np.ndarray | None,
         noise: float,
-        optimizer: Callable | str | None,
         epsilon: float = 0.0,
     ) -> Models:
-        """Return the most probable model of each smoothness, and models around it.
+        """Return the models of all smoothnesses and length scales that fit the answers.
 
         Parameters
         ----------
         gp : GaussianProcess
-            The process with all observations, under a Matérn kernel times a constant.
+            The process with all observations, under a kernel of which the prior is.
         samples : ScaledSamples
             The answers, in the units of the process.
-        prior, of_noise : Prior
-            Priors on the hyperparameters of the kernel and on the logarithm of the noise variance;
-            ``of_noise`` is None if the noise is known.
-        limits : ndarray of shape (1, 2) or None
-            Bounds of the logarithm of the noise variance.
+        prior : Prior
+            On the hyperparameters of the kernel.
+        of_noise : Prior or None
+            On the logarithm of the noise variance; None if it is known, or some answers say theirs.
         noise : float
-            Noise variance at which the search starts.
-        optimizer : "fmin_l_bfgs_b" or callable
-            Finds the most probable hyperparameters.
+            Noise variance of answers that do not say theirs where ``of_noise`` is None.
         epsilon : float, default=0.0
             Difference of values of f that is asked about, in the user's units; 0 for none.
         """
         if epsilon > 0.0:
             prior = _varying(prior, epsilon / gp.scale)
-        every: list[tuple[float, Kernel, float]] = []
+        samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
         functionals, some, n = gp.observed, samples, len(gp.observed)
         if n > defaults.N_TRIED:
             chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             functionals, some = functionals.chosen(chosen), samples.about(chosen)
-        starts = [(gp.kernel.theta, log(noise) if of_noise else 0.0)]
-        starts.append((prior.center, float(of_noise.center[0]) if of_noise else 0.0))
-        for nu in defaults.SMOOTHNESS:
-            kernel = of_smoothness(gp.kernel, nu)
-            covariance = covariance_of_functionals(kernel, functionals, True, gp.origin)
-            density = Likelihood(covariance, some, prior, of_noise)
-            theta, level = density.maximum(starts, kernel.bounds, limits, optimizer, False)
-            mode, bounds = theta, kernel.bounds
-            along = are_length_scales(kernel)[np.newaxis].astype(np.float64)
-            if level is not None and limits is not None:
-                mode, bounds = np.append(theta, log(level)), np.vstack([bounds, limits])
-                along = np.pad(along, (0, 1))
-                along[1, -1] = 1.0
-            known = log(defaults.ROUGHEST_WEIGHT) if nu == defaults.SMOOTHNESS[0] else 0.0
-            for weight, x in _design(density, mode, bounds, along):
-                further = exp(x[-1]) if level is not None else noise
-                every.append((weight + known, kernel.clone_with_theta(x[: len(theta)]), further))
-        values = np.array([weight for weight, _, _ in every])
-        weights = np.exp(values - values.max())
-        kept = np.flatnonzero(weights >= defaults.NEGLIGIBLE_WEIGHT * weights.sum()).tolist()
-        processes = [_conditioned(gp, samples, *every[i][1:]) for i in kept]
-        return cls(processes, weights[kept] / weights[kept].sum())
+        levels = np.zeros(1) if of_noise is None else NOISES
+        merged = some.merged(noise if of_noise is None else 1.0)
+        more = len(some.y) - len(merged.y)
+        amplitudes = prior.center[0] + AMPLITUDES
+        of_variances = _of_variances(prior, of_noise, levels)
+        repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
+        nodes: list[Kernel] = []
+        densities = []
+        for known, kernel in _kernels(gp.kernel, prior, epsilon == 0.0):
+            evaluator = evaluator_of(kernel, gp.n_columns, gp.origin, gp.sizes)
+            K = functionals.covariance(functionals, evaluator)
+            nodes.append(kernel)
+            density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
+            densities.append(known + density + of_variances + repeats)
+        density = np.array(densities)
+        every = np.exp(density - density.max())
+        every /= every.sum()
+        processes, weights = list[GaussianProcess](), list[float]()
+        for kernel, of_variances in zip(nodes, every, strict=True):
+            for weight, level, amplitude in _quantiles(of_variances):
+                theta = kernel.theta
+                theta[0] = amplitudes[amplitude]
+                variance = noise if of_noise is None else float(np.exp(levels[level]))
+                model = kernel.clone_with_theta(theta)
+                processes.append(_conditioned(gp, samples, model, variance))
+                weights.append(weight)
+        return cls(processes, np.array(weights) / sum(weights))
+
+    def moments(
+        self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
+    ) -> Any:
+        """Moments of functionals, as those of a :class:`GaussianProcess`, averaged over models."""
+        each = [gp.moments(blocks, std=std, cov=cov) for gp in self.processes]
+        if not (std or cov):
+            return self.weights @ np.array(each)
+        means, second = (np.array(part) for part in zip(*each, strict=True))
+        mean = self.weights @ means
+        apart = means - mean
+        if std:
+            return mean, np.sqrt(self.weights @ (second**2 + apart**2))
+        return mean, np.tensordot(self.weights, second, 1) + (apart.T * self.weights) @ apart
 
     def suboptimality_gap(self, blocks: list[np.ndarray]) -> SuboptimalityGap:
         """Return the gap of the last of some functionals to the best, averaged over models."""
@@ -134,6 +162,134 @@ def _varying(prior: Prior, epsilon: float) -> Prior:
     return Prior(center, spread)
 
 
+def _of_variances(prior: Prior, of_noise: Prior | None, levels: np.ndarray) -> np.ndarray:
+    """Log prior of the variances of the noise and of f, shape (n_levels, n_amplitudes)."""
+    of_amplitudes = -0.5 * (AMPLITUDES / prior.spread[0]) ** 2
+    if of_noise is None:
+        return of_amplitudes[np.newaxis]
+    gap = (levels - of_noise.center[0] - log(defaults.READ_NOISE)) / defaults.READ_NOISE_SPREAD
+    of_levels = np.log(np.gradient(levels)) - 0.5 * gap**2
+    return of_levels[:, np.newaxis] + of_amplitudes
+
+
+def _of_answers(
+    K: np.ndarray, noise: np.ndarray, y: np.ndarray, amplitudes: np.ndarray, levels: np.ndarray
+) -> np.ndarray:
+    """Log density of mean answers, shape (n_levels, n_amplitudes), up to a constant.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Covariances of what was observed, for a prior variance of one.
+    noise : ndarray of shape (n,)
+        Noise variances, in units of those of ``levels``.
+    y : ndarray of shape (n,)
+        Mean answers.
+    amplitudes, levels : ndarray
+        Logarithms of prior variances of f and of noise variances.
+    """
+    root = np.sqrt(noise)
+    values, vectors = np.linalg.eigh(K / np.outer(root, root))
+    square = (vectors.T @ (y / root)) ** 2
+    variances = np.exp(amplitudes)[:, np.newaxis] * np.maximum(values, 0.0)
+    variances = np.exp(levels)[:, np.newaxis, np.newaxis] + variances
+    return -0.5 * (np.log(variances) + square / variances).sum(axis=2)
+
+
+def can_be_averaged(kernel: Kernel) -> bool:
+    """Return whether models of several smoothnesses can take the place of a kernel."""
+    return bool(_shapes(kernel))
+
+
+def _shapes(kernel: Any, smooth: bool = True) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
+    """Return changes of the smoothness of a kernel, and their prior weights.
+
+    Matern kernels have another smoothness, up to infinite if ``smooth``. Averages of an RBF kernel
+    have a closed form; sums of RBF kernels stand for a rough one.
+    """
+    base = kernel
+    while isinstance(base, WrapperKernel):
+        base = base.base
+    if is_of_matern(base):
+        changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
+            (weight, partial(of_smoothness, nu=nu)) for nu, weight in _weights_of_smoothness(smooth)
+        ]
+    elif _is_of_rbf(base):
+        changes = [(1.0, lambda kernel: kernel), (1.0, _roughened)]
+    else:
+        changes = []
+    return [(weight, partial(_within, change=change)) for weight, change in changes]
+
+
+def _weights_of_smoothness(smooth: bool) -> list[tuple[float, float]]:
+    """Smoothnesses of Matern kernels, and their prior weights.
+
+    That of the roughest is larger: what is claimed of f has to hold for rough functions too, which
+    some dozens of noisy answers do not tell from smooth ones.
+    """
+    roughest, *others = defaults.SMOOTHNESS
+    weights = [(roughest, defaults.ROUGHEST_WEIGHT), *((nu, 1.0) for nu in others)]
+    return [*weights, (np.inf, 1.0)] if smooth else weights
+
+
+def _is_of_rbf(kernel: Kernel) -> bool:
+    """Return whether a kernel is a constant times RBF."""
+    product = isinstance(kernel, Product) and isinstance(kernel.k1, ConstantKernel)
+    return product and type(kernel.k2) in (RBF, AxisRBF)
+
+
+def _within(kernel: Any, change: Callable[[Kernel], Kernel]) -> Kernel:
+    """Change the kernel of f, which others may wrap."""
+    if not isinstance(kernel, WrapperKernel):
+        return change(kernel)
+    within = _within(kernel.base, change)
+    return type(kernel)(**{**kernel.get_params(deep=False), "base": within})
+
+
+def _roughened(kernel: Any) -> Kernel:
+    """Return about a Matern-1/2 kernel, as a sum of RBF kernels, instead of an RBF kernel."""
+    shape = kernel.k2
+    total: Kernel | None = None
+    for weight, share in ROUGH:
+        scale = share * np.asarray(shape.length_scale)
+        settings = {**shape.get_params(deep=False), "length_scale": scale}
+        part = ConstantKernel(weight) * type(shape)(**settings)
+        total = part if total is None else total + part
+    return kernel.k1 * total
+
+
+def _kernels(kernel: Any, prior: Prior, smooth: bool) -> Iterator[tuple[float, Kernel]]:
+    """Kernels of all smoothnesses and length scales, of variance one, and their log priors."""
+    lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
+    # As long along all sides as the prior expects, and in the proportions that were learned.
+    shapes, apart = [center], learned - center
+    if np.ptp(apart[lengths]) > 0.0:
+        shapes.append(np.where(lengths, center + apart - apart[lengths].mean(), learned))
+    thetas = [shape + longer * lengths for shape in shapes for longer in LENGTHS]
+    for weight, change in _shapes(kernel, smooth):
+        for theta in np.clip(thetas, *kernel.bounds.T):
+            gap = ((theta - center) / prior.spread)[1:]
+            theta[0] = 0.0
+            yield log(weight) - 0.5 * float(gap @ gap), change(kernel.clone_with_theta(theta))
+
+
+def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
+    """Numbers of noise variances and of variances of f that stand for all, and their weights.
+
+    Of weights (n_levels, n_amplitudes) they are the quantiles in the order of the noise.
+    """
+    total = float(weights.sum())
+    if total < defaults.NEGLIGIBLE_WEIGHT:
+        return []
+    n = max(1, round(defaults.N_MODELS * total))
+    places = (np.arange(n) + 0.5) / n * total
+    chosen, counts = np.unique(np.searchsorted(np.cumsum(weights), places), return_counts=True)
+    numbers = np.column_stack(np.unravel_index(chosen, weights.shape)).tolist()
+    return [
+        (count / n * total, *pair) for count, pair in zip(counts.tolist(), numbers, strict=True)
+    ]
+
+
 def _conditioned(
     gp: GaussianProcess, samples: ScaledSamples, kernel: Kernel, noise: float
 ) -> GaussianProcess:
@@ -142,27 +298,3 @@ def _conditioned(
     out.offset, out.scale = gp.offset, gp.scale
     out.restore(gp.observed, samples.merged(noise))
     return out
-
-
-def _design(
-    density: Likelihood, mode: np.ndarray, bounds: np.ndarray, along: np.ndarray
-) -> list[tuple[float, np.ndarray]]:
-    """Return points around the mode (n,) in directions (k, n), and their log weights."""
-    deviations = [_deviation(density, mode, each, bounds) for each in along]
-    volume = sum(map(log, deviations))
-    out = [(density(mode)[0] + volume + log(1.0 - 2.0 * WEIGHT * len(along)), mode)]
-    for direction, deviation in zip(along, deviations, strict=True):
-        for sign in (-1.0, 1.0):
-            x = np.clip(mode + sign * DISTANCE * deviation * direction, *bounds.T)
-            # The ratio of the density to the normal density of the rule.
-            out.append((density(x)[0] + 0.5 * DISTANCE**2 + volume + log(WEIGHT), x))
-    return out
-
-
-def _deviation(
-    density: Likelihood, mode: np.ndarray, along: np.ndarray, bounds: np.ndarray
-) -> float:
-    """Return the standard deviation along a direction, from the second difference there."""
-    sides = [density(np.clip(mode + h * along, *bounds.T))[0] for h in (-STEP, STEP)]
-    fall = max(2.0 * density(mode)[0] - sum(sides), 0.0)
-    return float(np.clip(STEP / sqrt(fall) if fall > 0.0 else np.inf, *defaults.MODE_DEVIATIONS))

@@ -21,26 +21,20 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     With ``smooth`` an RBF kernel, whose averages over cells have a closed form. With
     ``main_effects`` single axes have an effect of their own, if there are several.
     """
-    side, n, amplitude = (
-        np.diff(space.bounds)[:, 0],
-        space.n_axes,
-        ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS),
-    )
+    side, n = np.diff(space.bounds)[:, 0], space.n_axes
+    limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
+    amplitude = ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS)
     if main_effects and n > 1:
-        each = np.where(
-            [axis.ordered for _, axis in space.axes],
-            defaults.ORDERED_LENGTH_SCALE,
-            defaults.LIST_LENGTH_SCALE,
-        )
+        ordered = [axis.ordered for _, axis in space.axes]
+        each = np.where(ordered, defaults.ORDERED_LENGTH_SCALE, defaults.LIST_LENGTH_SCALE)
         return amplitude * AdditiveMatern(
             each * sqrt(n) * side,
-            np.outer(side, defaults.ORDERED_LENGTH_LIMITS),
+            limits,
             main_effects=defaults.SETTINGS_MAIN_EFFECTS,
             main_effects_bounds=defaults.MAIN_EFFECTS_LIMITS,
             groups=space.groups,
         )
     scales: Any = defaults.SETTINGS_LENGTH_SCALE * side
-    limits: Any = np.outer(side, defaults.SETTINGS_LENGTH_LIMITS)
     if n == 1:
         scales, limits = float(scales[0]), tuple(limits[0])
     shape = AxisRBF if smooth else AxisMatern

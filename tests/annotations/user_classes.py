@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_type
@@ -80,16 +81,16 @@ from skgpb.kernels._boxes import boxes_from_points
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers import (
     CMESOptimizer,
-    IndirectBaseline,
     IndirectEIOptimizer,
     IndirectParameters,
     IndirectSearch,
     Leaves,
-    MaxValueSearch,
     ModelParameters,
     PartitionSearch,
     Round,
     Search,
+    Strategy,
+    StrategyOptimizer,
     TreeSearch,
 )
 from skgpb.problems import AdvertisingBudget, gpoo_function
@@ -178,6 +179,23 @@ class Surest(TreeSearch):
         return leaves.n_evaluations >= 2
 
 
+class Uniform(Strategy):
+    """A search of another kind: five methods, one of which does nothing by default."""
+
+    def start(self, bounds: np.ndarray, rng: np.random.Generator) -> None:
+        self.bounds, self.rng = bounds, rng
+        self.told: list[tuple[float, np.ndarray]] = []
+
+    def propose(self, pending: Sequence[PointsQuery]) -> np.ndarray:
+        return self.rng.uniform(*self.bounds.T)
+
+    def observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
+        self.told.append((reward, query.points[0]))
+
+    def recommend(self) -> np.ndarray:
+        return max(self.told, key=lambda each: each[0])[1]
+
+
 def rules() -> None:
     """A rule of one's own, and what it looks at."""
     optimizer = Boldest(RBF(0.2), arms=POINTS, alpha=0.01)
@@ -192,8 +210,10 @@ def rules() -> None:
     assert_type(surest.ask(), Cell)
     shared: list[ModelParameters] = [optimizer, surest]
     assert isinstance(surest, PartitionSearch) and all(each.alpha == 0.01 for each in shared)
+    of_points = StrategyOptimizer(Uniform(), bounds=BOX, random_state=0)
+    assert_type(of_points.ask(), PointsQuery)
+    assert_type(of_points.run(lambda query: float(query.points.mean()), 4).x, PointsQuery)
     indirect: list[IndirectSearch] = [CMESOptimizer(), IndirectEIOptimizer()]
-    assert isinstance(indirect[0], MaxValueSearch) and isinstance(indirect[1], IndirectBaseline)
     assert all(isinstance(each, IndirectParameters) for each in indirect)
 
 

@@ -354,7 +354,7 @@ def test_everything_is_json_with_documented_keys(run):
         *("note", "operator", "date", "measured", "measurements"),
     }
     assert set(status["best"]) == {
-        *("params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"),
+        *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
         *("outcomes", "within_limits"),
     }
     assert status["sides"] == [
@@ -710,10 +710,11 @@ def test_what_is_far_beyond_is_asked_about(run):
     play(run, 8)
     query = run.ask()[0]["query"]
     answers = [entry["answer"] for entry in run.history() if entry["answer"] is not None]
-    low, high = run.surprise(1e6, query)["expected"]
-    assert low <= min(answers) and high >= max(answers)
+    said = run.surprise(1e6, query)
+    low, high = said["expected"]
+    assert low <= min(answers) and high >= max(answers) and said["meant"] is None
     for beyond in (high + 2.1 * (high - low), low - 2.1 * (high - low)):
-        assert run.surprise(beyond, query) == {"expected": [low, high], "meant": None}
+        assert run.surprise(beyond, query) is not None
     for entry in run.history()[:5]:
         assert run.surprise(0.0, at=entry["params"]) is None
 
@@ -770,3 +771,41 @@ def test_parameters_that_were_set_from_python_are_no_entries(run):
     assert again.history()[4]["answer"] == 0.25
     again.undo()
     assert GPUCBOptimizer.load(run.path).n_initial == 3
+
+
+def test_an_interval_says_what_it_lacks(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], seed=0)
+    run.tell(2.0, at={"x": 0.2})
+    assert run.best()["beware"].startswith("1 result does not show how much results vary and")
+    run.tell(2.0, at={"x": 0.7})
+    assert run.best()["beware"].startswith("All results are equal")
+    run.tell(2.5, at={"x": 0.4})
+    assert run.best()["beware"].startswith("3 results do not show")
+    run.tell(2.1, at={"x": 0.9})
+    assert run.best()["beware"] == ""
+
+
+def test_no_region_is_recommended_that_is_smaller_than_what_was_measured(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:8", "y=0:4"], regions=True, seed=0)
+    for _ in range(12):
+        query = run.ask()[0]
+        x, y = (np.mean(query["params"][name]) for name in ("x", "y"))
+        run.tell(float(np.exp(-((x - 5.0) ** 2) - (y - 1.0) ** 2)), query["query"])
+
+    def area(params):
+        return np.prod([high - low for low, high in params.values()])
+
+    measured = [area(entry["params"]) for entry in run.history()]
+    best = run.best()
+    assert area(best["params"]) >= min(measured) * (1.0 - 1e-9)
+    assert run.optimizer.recommend().depth > run.optimizer.tree_.depth.min()
+    sized = run.best(side={"x": 1.0, "y": 0.5})
+    assert area(sized["params"]) == pytest.approx(0.5)
+    low, high = sized["interval_95"]
+    (lower, upper) = (np.array([sized["params"][n][i] for n in "xy"]) for i in (0, 1))
+    region = run.optimizer.recommend(side={"x": 1.0, "y": 0.5})
+    assert_allclose(region.box, [*lower, *upper])
+    mean, std = run.optimizer.predict_query(region, return_std=True)
+    assert_allclose([low, high], [mean[0] - 1.96 * std[0], mean[0] + 1.96 * std[0]])
+    with pytest.raises(ValueError, match="side is for experiments over regions"):
+        Experiment.create(tmp_path / "other", ["x=0:1"]).best(side={"x": 0.5})

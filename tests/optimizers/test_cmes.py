@@ -307,7 +307,7 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
     box, grid = make("CMES-box"), make("CMES-box", continuous=False)
     for each in (box, grid):
         play(each, 2)
-    query, posterior = box._choose(), box.posterior()
+    query, posterior = box._choose(None), box.posterior()
     candidates, row = box._values(posterior), WINDOW.queries(query.points)
     there = posterior.at(box.surrogate_.process_, row, np.array([1e-3]), np.ones(1))
     assert box._values(there)[0] >= candidates.max() - 1e-12
@@ -444,6 +444,6 @@ def test_a_failure_in_learning_leaves_units_and_process_as_they_were():
     units = optimizer.surrogate_.center_, optimizer.surrogate_.scale_
     mean = optimizer.predict([[0.3]])
     with pytest.raises(FloatingPointError):
-        optimizer._learn()
+        optimizer._fit_model()
     assert (optimizer.surrogate_.center_, optimizer.surrogate_.scale_) == units
     assert optimizer.predict([[0.3]]) == mean

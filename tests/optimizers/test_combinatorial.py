@@ -521,14 +521,14 @@ def test_no_campaign_is_told_where_one_of_them_fails(monkeypatch, error):
     for each in (player, twin):
         play(each, 2)
     allocation, spoiled = player.ask(), player.optimizers_[1]
-    update = type(spoiled)._update
+    update = type(spoiled)._observe
 
     def fails_once(self, *arguments):
         if self is spoiled:
             raise error
         update(self, *arguments)
 
-    monkeypatch.setattr(type(spoiled), "_update", fails_once)
+    monkeypatch.setattr(type(spoiled), "_observe", fails_once)
     with pytest.raises(type(error)):
         player.tell(allocation, [1.0, 2.0, 3.0])
     monkeypatch.undo()

@@ -29,11 +29,11 @@ from skgpb import (
     MESOptimizer,
     PIOptimizer,
     StoOOOptimizer,
+    defaults,
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers._failing import WeighedPosterior, with_failures
-from skgpb.surrogate import success
 from skgpb.surrogate.success import learned_success
 
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
@@ -189,8 +189,8 @@ def test_random_failures_change_no_tree(tree, monkeypatch):
     """Without a pattern a search is as if nothing were learned."""
     cls, given = TREES[tree]
     asked = []
-    for enough in (success.ENOUGH, np.inf):
-        monkeypatch.setattr(success, "ENOUGH", enough)
+    for evidence in (defaults.SUCCESS_EVIDENCE, np.inf):
+        monkeypatch.setattr(defaults, "SUCCESS_EVIDENCE", evidence)
         domain = {} if "pool" in given else {"bounds": [(0, 1)] * 2}
         optimizer, rng = cls(**given, **domain, random_state=0), np.random.default_rng(4)
         queries = []

@@ -111,14 +111,14 @@ def test_pending_answers_have_the_noise_of_real_ones_in_scaled_units(kind, alpha
     assert process.scale != pytest.approx(1.0, rel=0.1)
     points = np.array([query.center for query in optimizer.ask(2)])
     X = np.vstack([points, ARMS])
-    C = optimizer.predict(X, return_cov=True)[1]
+    rows = optimizer._rows_of(X)
+    C = optimizer.surrogate_.predict(rows, return_cov=True)[1]
     for i in range(2):
         C = C - np.outer(C[i], C[i]) / (C[i, i] + optimizer.alpha_)
     expected = optimizer._model.expected(map(optimizer.domain_.block_of, optimizer.pending_))
-    rows = optimizer._rows_of(X)
     # C loses the digits of what it is computed from: atol is the root of its rounding.
     assert_allclose(expected.moments(rows, std=True)[1], np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
-    assert_allclose(expected.moments(rows), optimizer.predict(X), rtol=1e-9)
+    assert_allclose(expected.moments(rows), optimizer.surrogate_.predict(rows), rtol=1e-9)
 
 
 def test_a_rule_over_arms_sees_what_is_pending_in_units_of_the_process():
@@ -127,7 +127,7 @@ def test_a_rule_over_arms_sees_what_is_pending_in_units_of_the_process():
     seen = optimizer.posterior()
     assert seen.t == 12 + 1 + 2
     assert_allclose(seen.noise * scale**2, 0.09, rtol=1e-12)
-    C = optimizer.predict(ARMS, return_cov=True)[1]
+    C = optimizer.surrogate_.predict(ARMS, return_cov=True)[1]
     for query in pending:
         C = C - np.outer(C[query.index], C[query.index]) / (C[query.index, query.index] + 0.09)
     assert_allclose(seen.std * scale, np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
@@ -205,7 +205,7 @@ def test_the_second_start_finds_what_the_first_cannot(settings):
     kernel = optimizer.surrogate_.process_.kernel
     kernel.theta = kernel.bounds[:, 0]
     optimizer.surrogate_.process_.evaluate_afresh()
-    optimizer._learn()
+    optimizer._fit_model()
     assert optimizer.alpha_ < 0.05 * optimizer.surrogate_.process_.scale**2
     assert_allclose(optimizer.predict(ARMS[1::2]), values[1::2], atol=0.1)
 

@@ -117,7 +117,7 @@ def test_own_noise_of_an_answer_is_kept_beside_a_learned_one():
     play(optimizer, 15)
     optimizer.tell([0.5, 0.5], 3.0, alpha=25.0)
     optimizer.tell([0.25, 0.5], 0.4, alpha=1e-6)
-    optimizer._learn()
+    optimizer._fit_model()
     noises = (
         optimizer.surrogate_.process_.posterior.noises() * optimizer.surrogate_.process_.scale**2
     )
@@ -184,7 +184,7 @@ def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch
 def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
     """Geometric, so that the cubic cost of learning is amortised over the rounds between."""
     seen, searches = [], []
-    learn = skgpb.optimizers._gaussian.GaussianProcessOptimizer._learn
+    learn = skgpb.optimizers._gaussian.GaussianProcessOptimizer._fit_model
     search = skgpb.surrogate.likelihood.most_probable
 
     def spy(self):
@@ -195,7 +195,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
         searches.append(1)
         return search(*arguments)
 
-    monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessOptimizer, "_learn", spy)
+    monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessOptimizer, "_fit_model", spy)
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", count)
     # Whether answers are exact is looked for by searches of its own.
     monkeypatch.setattr(skgpb.surrogate.model, "exact_model", lambda *arguments: None)
@@ -407,7 +407,7 @@ def test_restarts_between_infinite_bounds_are_refused_before_a_run(optimizer):
 )
 def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
     learned = []
-    monkeypatch.setattr(cls, "_learn", lambda self: learned.append(len(self.history_)))
+    monkeypatch.setattr(cls, "_fit_model", lambda self: learned.append(len(self.history_)))
     kernel = 0.5 * RBF(0.3)
     optimizer = cls(kernel, bounds=[(0, 1)], optimizer="fmin_l_bfgs_b", alpha=0.1, relearn=relearn)
     told = [0]

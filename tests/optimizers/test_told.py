@@ -7,22 +7,14 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from cases import OPTIMIZERS
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import loguniform, uniform
-from sklearn.base import BaseEstimator
 
-import skgpb.optimizers
 from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.domains import Fidelities
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
-OPTIMIZERS = [
-    value
-    for name in skgpb.optimizers.__all__
-    if inspect.isclass(value := getattr(skgpb.optimizers, name))
-    and issubclass(value, BaseEstimator)
-    and not inspect.isabstract(value)
-]
 #: Optimizers over indirect queries are told alike, and those over arms; some stand for the others.
 ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer", "MESOptimizer"}
 ALIKE |= {"IGPUCBOptimizer", "URGPUCBOptimizer", "PIOptimizer", "ESTOptimizer"}

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb import defaults
+from skgpb.kernels import CellAverage
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
-from skgpb.surrogate.models import Models, _varying
+from skgpb.surrogate.models import (
+    Models,
+    _of_answers,
+    _roughened,
+    _varying,
+    can_be_averaged,
+)
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
@@ -32,17 +40,18 @@ def by_grid(X, y, at, prior, of_noise):
     """Moments at a point, from all combinations of nine values of each hyperparameter."""
     values, moments = [], []
     z = np.linspace(-2.5, 2.5, 9)
-    for nu in (0.5, 1.5, 2.5):
+    for nu in (0.5, 1.5, 2.5, np.inf):
         for a, b, c in np.stack(np.meshgrid(z, z, z), -1).reshape(-1, 3):
             theta = prior.center + prior.spread * [a, b]
-            noise = np.exp(of_noise.center[0] + of_noise.spread[0] * c)
+            level = of_noise.center[0] + defaults.READ_NOISE_SPREAD * c
+            noise = defaults.READ_NOISE * np.exp(level)
             amplitude, length = np.exp(theta)
             kernel = ConstantKernel(amplitude) * Matern(length, nu=nu)
             K = kernel(X) + noise * np.eye(len(X))
             value = multivariate_normal.logpdf(y, cov=K) + norm.logpdf([a, b, c]).sum()
             k = kernel(X, at)
             moments.append((k.T @ np.linalg.solve(K, y), kernel(at) - k.T @ np.linalg.solve(K, k)))
-            # The prior believes in the roughest as much as in the two others.
+            # The prior believes in the roughest twice as much as in each other.
             values.append(value + np.log(2.0) * (nu == 0.5))
     weights = np.exp(np.array(values) - logsumexp(values))
     means, variances = (np.array([m[i].item() for m in moments]) for i in (0, 1))
@@ -52,44 +61,85 @@ def by_grid(X, y, at, prior, of_noise):
 
 def test_moments_are_near_those_of_an_integral_over_hyperparameters():
     gp, X, y, samples = answered()
-    prior, (of_noise, limits) = default_prior(BOX), noise_prior(1.0)
-    models = Models.around(gp, samples, prior, of_noise, limits, 0.05, "fmin_l_bfgs_b")
+    prior, (of_noise, _) = default_prior(BOX), noise_prior(1.0)
+    models = Models.around(gp, samples, prior, of_noise, 0.05)
     assert abs(models.weights.sum() - 1.0) < 1e-12
-    assert len({process.kernel.k2.nu for process in models.processes}) == 3
+    assert len({process.kernel.k2.nu for process in models.processes}) > 2
     at = np.array([[0.13], [0.5], [0.97]])
-    each = [process.moments(at, std=True) for process in models.processes]
-    means, stds = (np.array(values) for values in zip(*each, strict=True))
-    mean = models.weights @ means
-    std = np.sqrt(models.weights @ (stds**2 + (means - mean) ** 2))
+    mean, std = models.moments(at, std=True)
     for i in range(3):
         expected, deviation = by_grid(X, y, at[i : i + 1], prior, of_noise)
         assert abs(mean[i] - expected) < 0.2 * deviation
         assert 0.8 < std[i] / deviation < 1.25
 
 
+def test_moments_are_those_of_a_mixture():
+    gp, _, _, samples = answered()
+    models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.05)
+    at = np.array([[0.2], [0.6]])
+    each = [process.moments(at, cov=True) for process in models.processes]
+    second = [cov + np.outer(mean, mean) for mean, cov in each]
+    mean, cov = models.moments(at, cov=True)
+    assert_allclose(mean, sum(w * m for w, (m, _) in zip(models.weights, each, strict=True)))
+    expected = np.tensordot(models.weights, second, 1) - np.outer(mean, mean)
+    assert_allclose(cov, expected, atol=1e-12)
+    assert_allclose(models.moments(at, std=True)[1], np.sqrt(np.diag(expected)))
+    assert_array_equal(models.moments(at), mean)
+
+
+def test_the_density_is_that_of_answers():
+    rng = np.random.default_rng(1)
+    X, noise, y = rng.random((7, 1)), rng.uniform(0.3, 1.0, 7), rng.standard_normal(7)
+    K, amplitudes, levels = Matern(0.3)(X), np.log([0.5, 2.0]), np.log([0.01, 0.1, 1.0])
+    found = _of_answers(K, noise, y, amplitudes, levels)
+    for i, a in enumerate(np.exp(amplitudes)):
+        for j, s in enumerate(np.exp(levels)):
+            expected = multivariate_normal.logpdf(y, cov=a * K + s * np.diag(noise))
+            assert found[j, i] - expected == pytest.approx(found[0, 0] - first(K, noise, y))
+
+
+def first(K, noise, y):
+    return multivariate_normal.logpdf(y, cov=0.5 * K + 0.01 * np.diag(noise))
+
+
 def test_known_noise_is_kept():
     gp, _, _, samples = answered()
     samples.alpha[:] = 0.05
-    models = Models.around(gp, samples, default_prior(BOX), None, None, 0.05, "fmin_l_bfgs_b")
+    models = Models.around(gp, samples, default_prior(BOX), None, 0.03)
     assert all((process.noises() == 0.05).all() for process in models.processes)
-    assert 3 <= len(models.processes) <= 9  # three for each smoothness
+    samples.alpha[1:] = np.nan
+    models = Models.around(gp, samples, default_prior(BOX), None, 0.03)
+    assert all(set(process.noises()) == {0.05, 0.03} for process in models.processes)
 
 
-def test_main_effects_stay_at_the_most_probable_value():
+def test_length_scales_are_equal_or_in_the_proportions_that_were_learned():
     box, rng = np.array([[0.0, 1.0]] * 2), np.random.default_rng(0)
-    X = rng.random((14, 2))
-    y = np.sin(7.0 * X).sum(axis=1) + 0.2 * rng.standard_normal(14)
-    gp = GaussianProcess(default_kernel(box, main_effects=True), 2)
+    X = rng.random((24, 2))
+    y = np.sin(9.0 * X[:, 0]) + 0.1 * rng.standard_normal(24)
+    learned = default_kernel(box, main_effects=True)
+    theta = learned.theta
+    theta[1:3] += [-0.7, 0.7]
+    gp = GaussianProcess(learned.clone_with_theta(theta), 2)
     for x, value in zip(X, y, strict=True):
         gp.observe(x[np.newaxis], float(value), 0.05)
-    samples, prior = ScaledSamples(np.arange(14), y, np.full(14, np.nan)), default_prior(box, True)
-    models = Models.around(gp, samples, prior, *noise_prior(1.0), 0.05, "fmin_l_bfgs_b")
-    found: dict[float, set[float]] = {}
-    for process in models.processes:
-        shape = process.kernel.k2
-        found.setdefault(shape.nu, set()).add(round(float(np.log(shape.main_effects)), 9))
-    assert len(models.processes) > len(found)
-    assert all(len(values) == 1 for values in found.values())
+    samples, prior = ScaledSamples(np.arange(24), y, np.full(24, np.nan)), default_prior(box, True)
+    models = Models.around(gp, samples, prior, noise_prior(1.0)[0], 0.05)
+    ratios = np.array(
+        [process.kernel.theta[2] - process.kernel.theta[1] for process in models.processes]
+    )
+    assert np.isclose(ratios, 1.4).any()
+    assert (
+        np.isclose(ratios, 0.0).all() or (np.isclose(ratios, 1.4) | np.isclose(ratios, 0.0)).all()
+    )
+
+
+def test_a_sum_of_smooth_kernels_stands_for_a_rough_one():
+    r = np.linspace(0.0, 4.0, 200)[:, np.newaxis]
+    rough = _roughened(ConstantKernel(2.0) * RBF(0.7))
+    assert np.abs(rough(r, r[:1])[:, 0] - 2.0 * np.exp(-r[:, 0] / 0.7)).max() < 2.0 * 0.022
+    box = CellAverage(ConstantKernel(2.0) * RBF(0.7), (5,))
+    assert can_be_averaged(box) and can_be_averaged(default_kernel(BOX))
+    assert not can_be_averaged(RBF(0.3)) and not can_be_averaged(CellAverage(Matern(0.3), (5,)))
 
 
 def hardly_varying(n=30):
@@ -100,8 +150,7 @@ def hardly_varying(n=30):
     for x, value in zip(X, y, strict=True):
         gp.observe(x[np.newaxis], 5.0 + 0.2 * float(value), 0.01 * 0.2**2)
     samples = ScaledSamples(np.arange(n), y, np.full(n, np.nan))
-    prior, (of_noise, limits) = default_prior(BOX), noise_prior(1.0)
-    return gp, samples, prior, of_noise, limits, 0.05, "fmin_l_bfgs_b"
+    return gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.05
 
 
 def mean_log_amplitude(models):

@@ -1,0 +1,227 @@
+"""The record of a run: what happened, what is pending, and what is being evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from copy import copy
+from dataclasses import dataclass
+from time import time
+from typing import Any, Self
+
+import numpy as np
+
+from skgpb.domains.query import PointsQuery
+from skgpb.optimizers._failing import FailedEvaluations
+from skgpb.optimizers._snapshots import columns_of, rows_of
+
+#: An event of the log of a run: its kind, and what the kind says.
+Event = tuple[Any, ...]
+
+# Kinds of events that answer a query.
+ANSWERED = ("tell", "fail", "rows")
+# Format: in the place of when a pending query may be asked again, for one that is not pending.
+NOT_PENDING = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """An answer that has arrived but is not told, to a query asked after n events."""
+
+    query: Any
+    outcome: tuple[Any, Any]
+    n_events: int
+
+
+class Evaluations:
+    """Evaluations that outlive the call of ``run`` that began them.
+
+    Attributes
+    ----------
+    batch : list of queries
+        Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
+        not changed.
+    arrived : list of Answer
+        Answers to be told next, in whichever call.
+    """
+
+    def __init__(self) -> None:
+        self.batch: list[Any] = []
+        self.arrived: list[Answer] = []
+
+
+class Record:
+    """What happened in a run, and which queries are pending.
+
+    Parameters
+    ----------
+    parameters : dict
+        Parameters with which it begins.
+
+    Attributes
+    ----------
+    events : list of events
+        Everything that happened, in order: all else follows from it.
+    history : list of tuples
+        A row for each answer.
+    n_told, n_fitted : int
+        Number of answers, and of evaluations that were given to ``fit``.
+    pending : dict
+        Queries being evaluated (None); failed ones, with the time when they may be asked again.
+    failures : list of tuples
+        Of each failure the number of answers before it, the query and the reason.
+    failed : FailedEvaluations
+        What these have taught, if a search asks for it.
+    times : list of float
+        When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
+    asked : list of queries
+        Queries that were asked since something was told, to be returned again.
+    asked_again : set of queries
+        Queries that ``ask`` returned more than once before they were told.
+    parameters, newest : dict
+        Parameters at the start, and as they were when the run last looked at them.
+    unsaid : list of str
+        Parameters that wait for the next start, which the run has not said yet.
+    rows : dict
+        Number of rows of a table that queries have, of those whose rows were counted.
+    evaluations : Evaluations
+        What calls of ``run`` are evaluating.
+    """
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parameters = self.newest = parameters
+        self.unsaid: list[str] = []
+        self.evaluations: Evaluations = Evaluations()
+        self.events: list[Event] = []
+        self.history: list[tuple[Any, ...]] = []
+        self.n_told = self.n_fitted = 0
+        self.pending: dict[Any, int | None] = {}
+        self.failures: list[tuple[int, Any, str]] = []
+        self.failed = FailedEvaluations()
+        self.times: list[float] = []
+        self.asked: list[Any] = []
+        self.asked_again: set[Any] = set()
+        self.rows: dict[Any, int] = {}
+
+    @property
+    def n_known(self) -> int:
+        """Number of answers, with those that were given to ``fit``."""
+        return self.n_told + self.n_fitted
+
+    @property
+    def awaited(self) -> list[Any]:
+        """Queries being evaluated, in order."""
+        return [query for query, until in self.pending.items() if until is None]
+
+    def told_queries(self) -> list[Any]:
+        """Return the query of each answer."""
+        return [event[1] for event in self.events if event[0] == "tell"]
+
+    def first_free(self, places: list[int]) -> Any:
+        """Return the query of the first of some answers that is not pending, or None."""
+        told = self.told_queries()
+        return next((told[place] for place in places if told[place] not in self.pending), None)
+
+    def ask(self, query: Any) -> None:
+        """Record a query that is asked."""
+        self.asked.append(query)
+        self.pending[query] = None
+        self.events.append(("ask", query))
+        if self.asked_again:
+            self.asked_again.discard(query)
+
+    def take_back(self, query: Any) -> None:
+        """Forget the query that was asked last."""
+        del self.pending[query], self.asked[-1], self.events[-1]
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Add the row of an answer to the history."""
+        self.history.append(row)
+        self.n_told += 1
+
+    def tell(self, query: Any, value: Any, noise: Any) -> bool:
+        """Record an answer; return whether it is a second one to a query that was asked twice."""
+        second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
+        if second:
+            self.asked_again.discard(query)
+        self.times.append(time())
+        self.events.append(("tell", query, value, noise))
+        self._release()
+        return second
+
+    def fail(self, query: Any, reason: str) -> None:
+        """Record a failure, and leave the query out for a while."""
+        self.failures.append((self.n_told, query, reason))
+        self.times.append(time())
+        self.events.append(("fail", query, reason))
+        if query in self.pending or not isinstance(query, PointsQuery):
+            times = sum(each == query for _, each, _ in self.failures)
+            now = self.n_told + len(self.failures)
+            self.pending[query] = now + 2**times
+        self._release()
+
+    def count(self, query: Any, n: int) -> None:
+        """Record how many rows of a table a query has; there is no answer to one without any."""
+        self.events.append(("rows", query, n))
+        self.rows[query] = n
+        if not n:
+            self.pending.pop(query, None)
+            self._release()
+
+    def measure(self, query: Any, outcomes: dict[str, float]) -> None:
+        """Record what else was measured with the last answer."""
+        self.events.append(("outcomes", query, outcomes))
+
+    def release_failed(self) -> None:
+        """Let all failed queries be asked again."""
+        self.pending = dict.fromkeys(self.awaited)
+
+    def _release(self) -> None:
+        """Forget which queries to return again, and release queries that failed long ago."""
+        self.asked = []
+        if not self.failures:
+            return
+        now = self.n_told + len(self.failures)
+        due = [each for each, until in self.pending.items() if until is not None and until <= now]
+        for query in due:
+            del self.pending[query]
+
+    def with_parameters(self, parameters: dict[str, Any], waiting: Collection[str]) -> Self:
+        """Return the same record, with parameters that are set after the last event."""
+        out = copy(self)
+        out.newest = self.newest | parameters
+        out.events = [*self.events, ("set", parameters)]
+        out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
+        return out
+
+    def until(self, n_events: int) -> Self:
+        """Return events, answers and failures of a record whose later events do not count."""
+        out = copy(self)
+        out.events = self.events[:n_events]
+        kinds = [event[0] for event in out.events]
+        out.history = self.history[: kinds.count("tell")]
+        out.failures = self.failures[: kinds.count("fail")]
+        out.times = self.times[: len(out.history) + len(out.failures)]
+        return out
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what does not follow from the events at little cost."""
+        return {
+            "times": np.array(self.times),
+            "history": columns_of(self.history),
+            "failed_at": [n_told for n_told, _, _ in self.failures],
+            "pending": [[query, until] for query, until in self.pending.items()],
+            "asked": self.asked,
+            "n_fitted": self.n_fitted,
+        }
+
+    def restore(self, snapshot: dict[str, Any], named: Callable[[Any], Any]) -> None:
+        """Take a snapshot over; the events are there already, and ``named`` names queries."""
+        self.history = rows_of(snapshot["history"])
+        self.times = np.asarray(snapshot["times"]).tolist()
+        self.n_told, self.n_fitted = len(self.history), int(snapshot["n_fitted"])
+        failures = [event[1:] for event in self.events if event[0] == "fail"]
+        pairs = zip(snapshot["failed_at"], failures, strict=True)
+        self.failures = [(int(n_told), *failure) for n_told, failure in pairs]
+        self.pending = {named(query): until for query, until in snapshot["pending"]}
+        self.asked = [named(query) for query in snapshot["asked"]]
+        self.rows = {event[1]: event[2] for event in self.events if event[0] == "rows"}

@@ -1,0 +1,199 @@
+"""An optimizer of a box by a strategy of one's own."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb._typing import Bounds, Direction, Seed
+from skgpb.domains.query import PointsQuery
+from skgpb.domains.space import in_coordinates
+from skgpb.exceptions import AllPendingError
+from skgpb.locks import locked
+from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._nearest import nearest_means
+from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers.strategy import Strategy
+from skgpb.utils import check_inside, check_numbers
+
+__all__ = ["StrategyOptimizer"]
+
+
+@dataclass(eq=False, repr=False)
+class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
+    """Search a box by a strategy of your own, with batches, files, workers and interrupts.
+
+    >>> from skgpb.optimizers import Strategy, StrategyOptimizer
+    >>> class CoordinateSearch(Strategy):  # a step along one side at a time, from the best point
+    ...     def start(self, bounds, rng):
+    ...         self.bounds, self.rng = bounds, rng
+    ...         self.best, self.top = bounds.mean(axis=1), float("-inf")
+    ...
+    ...     def propose(self, pending):
+    ...         x, axis = self.best.copy(), self.rng.integers(len(self.best))
+    ...         step = self.rng.normal(0, 0.1) * (self.bounds[axis, 1] - self.bounds[axis, 0])
+    ...         x[axis] = (x[axis] + step).clip(*self.bounds[axis])
+    ...         return x
+    ...
+    ...     def observe(self, query, reward, alpha):
+    ...         if reward > self.top:
+    ...             self.best, self.top = query.points.mean(axis=0), reward
+    ...
+    ...     def recommend(self):
+    ...         return self.best
+    >>> opt = StrategyOptimizer(CoordinateSearch(), bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=100)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    What a strategy is: :class:`~skgpb.optimizers.Strategy`.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        The search. A run has a clone of it, ``strategy_``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, see
+        :ref:`named-sides`.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        user's sign.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers of the strategy.
+
+    Attributes
+    ----------
+    strategy_ : Strategy
+        The strategy, as the run has it.
+    history_ : structured ndarray
+        The answers; ``mean`` and ``std`` are NaN.
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
+    n_features_in_ : int
+        Number of dimensions.
+    """
+
+    strategy: Strategy
+    _: KW_ONLY
+    bounds: Bounds | None = None
+    direction: Direction = "maximize"
+    random_state: Seed = None
+
+    _query_type = PointsQuery
+    _sides = "any"
+    _methods = ("paper",)
+    _at_start = AT_START | {"strategy"}
+    _parameter_constraints = {"strategy": [Strategy], "random_state": ["random_state"]}
+
+    if TYPE_CHECKING:
+
+        def recommend(self, method: Any = None, *, context: Any = None) -> PointsQuery:
+            """Return the best point found so far."""
+
+    # -- the five methods ---------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._seed = self._draw_seed()
+        self.strategy_: Strategy = clone(self._own.strategy)
+        self.strategy_.start(self.bounds_.copy(), np.random.default_rng(self._seed))
+
+    def _propose(self, context: np.ndarray | None) -> PointsQuery:
+        pending = list(self._record.pending)
+        # Of a choice that comes to nothing nothing is left.
+        before = deepcopy(self.strategy_) if pending else None
+        try:
+            query = self._query("propose", self.strategy_.propose(pending))
+            if query in pending:
+                raise AllPendingError(
+                    f"{query!r} is pending, and propose of {type(self.strategy_).__name__} returns "
+                    "it again: tell some queries before asking for more"
+                )
+        except AllPendingError:
+            self.strategy_ = before or self.strategy_
+            raise
+        return query
+
+    def _observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
+        self.strategy_.observe(query, reward, alpha)
+        self._close_round(query, reward, nan, nan, False)
+
+    def _learn(self) -> None:
+        self.strategy_.learn()
+
+    def _best(self, context: np.ndarray | None = None) -> PointsQuery:
+        return self._query("recommend", self.strategy_.recommend())
+
+    def _query(self, method: str, points: ArrayLike) -> PointsQuery:
+        """Return the query of points that the strategy returned, or raise ValueError."""
+        whose, d = f"{method} of {type(self.strategy_).__name__}", self.n_features_in_
+        rows = np.atleast_2d(check_numbers(points, whose, ensure_2d=False))
+        if rows.ndim != 2 or rows.shape[1] != d:
+            raise ValueError(
+                f"{whose} must return points of shape ({d},) or (S, {d}), got {np.shape(points)}"
+            )
+        rows = check_inside(rows, self.bounds_)
+        if self._space is not None:
+            rows = self._space.snapped(rows)
+        return self._named(PointsQuery(rows))
+
+    # -- state --------------------------------------------------------------------------------
+
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        self._record.n_fitted = len(X)
+        for x, value in zip(X, y.tolist(), strict=True):
+            self.strategy_.observe(self._named(PointsQuery(x[np.newaxis])), value, nan)
+            self.strategy_.learn()
+
+    def _snapshot(self) -> Any:
+        """Return nothing: what is known of a strategy is how it began, and what it was told."""
+        return None
+
+    # -- a regressor --------------------------------------------------------------------------
+
+    @locked
+    def predict(self, X: Any) -> np.ndarray:
+        """Mean of the answers to the query nearest to each x, NaN without any answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "bounds_")
+        X, record = self._checked_points_of(X), self._record
+        boxes, values = [row[0] for row in record.history], [row[1] for row in record.history]
+        if record.n_fitted:
+            _, given, y, *_ = record.events[0]
+            boxes += [np.tile(x, 2) for x in given]
+            values += self._signed(y).tolist()
+        if not boxes:
+            return np.full(len(X), nan)
+        return self._signed(nearest_means(X, boxes, values, self.bounds_, self._space))
+
+    @locked
+    def predict_query(self, queries: Any) -> np.ndarray:
+        """Mean of :meth:`predict` over the points of queries.
+
+        Parameters
+        ----------
+        queries : query or list of queries
+            Asked or not; in a list also points, of shape (d,) or (S, d).
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,)
+        """
+        check_is_fitted(self, "bounds_")
+        checked = self._checked_queries(queries)
+        return np.array([self.predict(in_coordinates(query.points)).mean() for query in checked])
