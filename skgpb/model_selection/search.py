@@ -618,7 +618,9 @@ class Scores:
         finite = np.isfinite(self._mean)
         expected = np.full(self.n_settings, np.nan)
         if self.learns and self._told:
-            expected[finite] = self._engine.surrogate_.predict(self._points[finite])
+            # By the model that has chosen the settings.
+            engine, points = self._engine, np.array(self._points)[finite]
+            expected[finite] = engine._signed(engine.surrogate_.predict(engine._rows_of(points)))
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
