@@ -377,7 +377,7 @@ READ_NOISE_SPREAD = 1.5
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
 # Least noise of a score, in the standard deviation of all scores.
-SCORE_LEAST_NOISE = 1e-3
+SCORE_LEAST_NOISE = 1e-2
 # Successive queries without a new setting after which one is drawn at random.
 SCORE_REPEATS = 20
 # Settings from which on the common part of folds is estimated.
@@ -386,6 +386,10 @@ FOLDS_FROM = 3
 FOLDS_FREEDOM = 4
 # A failure is at least this share of the largest score below the worst score.
 SCORE_FAILURE = 0.01
+# Settings, at least, that fill the space first, if n_iter is three times as large.
+SCORE_INITIAL = 5
+# Scores count as they are down to so many times the distance from the best to the median below it.
+SCORE_STRAIGHT = 2.0
 # beta of the default engine: it suffers least if folds differ more than the best settings.
 SCORE_BETA = 4.0
 # Scores between two times of learning of the default engine.

@@ -191,6 +191,8 @@ OTHER: dict[str, Any] = {
     "FOLDS_FROM": 10,
     "FOLDS_FREEDOM": 0,
     "SCORE_FAILURE": 0.2,
+    "SCORE_INITIAL": 1,
+    "SCORE_STRAIGHT": 1e6,
     "SCORE_BETA": 2.0,
     "SCORE_RELEARN": 10,
 }

@@ -19,6 +19,14 @@ from skgpb.surrogate.success import SuccessModel, learned_success
 LEAST = 1e-3
 
 
+def stand_in(rewards: np.ndarray) -> float:
+    """Return what is told of a failure to a search that does not learn where evaluations fail.
+
+    It is worse than all rewards so far, by their standard deviation, even if they are all equal.
+    """
+    return float(rewards.min() - max(rewards.std(), defaults.SCORE_FAILURE * np.abs(rewards).max()))
+
+
 class Chances:
     """Chances of success of rows of descriptors, in one round.
 

@@ -175,7 +175,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
 
+    @property
+    def _asks_once(self) -> bool:
+        """Whether another answer to a query would be the same number again."""
+        return self._space is not None and self._space.asked_once
+
     def _to_repeat(self) -> Any:
+        if self._asks_once:
+            return None
         again = super()._to_repeat()
         unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
@@ -414,9 +421,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the numbers of the queries that may be asked, None for all of them."""
         pending = list(self._record.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
-        if wanted is None and not pending:
+        if wanted is None and not pending and not self._asks_once:
             return None
         free = np.ones(n_queries, dtype=bool)
+        if self._asks_once:
+            tried = self._rows_with(query for _, query, _ in self._record.failures)
+            free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
         if wanted is not None and wanted.is_due(
@@ -425,6 +435,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
+            if self._asks_once:
+                raise AllPendingError(f"all {n_queries} settings were asked, each of them once")
             raise AllPendingError(
                 f"all {n_queries} {'arms' if self._targets_are_queries else 'queries'} are "
                 "pending: tell some of them before asking for more"
