@@ -150,6 +150,10 @@ class BoxCandidates(ArmSet):
         points = self._filling(defaults.N_SPREAD, np.full(len(self.bounds), 0.5))
         return np.concatenate([self.rows, self._rows_at(points)])
 
+    def probes(self, n: int, shift: np.ndarray) -> np.ndarray:
+        """Return rows of n points that fill the box, moved by ``shift`` (d,) in [0, 1)."""
+        return self._rows_at(self._filling(n, shift))
+
     # -- where they lie ---------------------------------------------------------------------
 
     def make_candidates(self, t: int, theta: float, slope: Callable[[], float]) -> bool:

@@ -806,7 +806,9 @@ class Scores:
         finite = np.isfinite(self._mean)
         expected = np.full(self.n_settings, np.nan)
         if self.learns and finite.any():
-            expected[finite] = self._engine.predict(in_coordinates(self._points)[finite])
+            # By the model that has chosen the settings.
+            engine, points = self._engine, np.array(self._points)[finite]
+            expected[finite] = engine._signed(engine.surrogate_.predict(engine._rows_of(points)))
             for row, warp in self._told_by.items():
                 expected[row] = warp.inverse(expected[row])
         return expected

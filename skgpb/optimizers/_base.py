@@ -927,7 +927,8 @@ class BaseBanditOptimizer(
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
         if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)``,
         ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
-        ``count``, and in the place of one about no row, ``("rows", query, count)``.
+        ``count``, and in the place of one about no row, ``("rows", query, count)``; after an answer
+        with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
         return list(self._log.events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil, inf
 from sys import maxsize
 from threading import Lock
@@ -423,12 +423,14 @@ class EvaluationLoop:
             return reward, error
         self._optimizer._notice()  # wrong parameters are no fault of the reward
         try:
-            self._optimizer._checked(query, reward, None)
+            checked = self._optimizer._checked(query, reward, None)
         except (TypeError, ValueError) as wrong:
             self._optimizer._checked(query, None, None)  # raises where it is not for the reward
             if raises:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
             return None, described(wrong)
+        if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
+            reward = checked[1]  # with other outcomes, and a float
         return reward, None
 
     @locked

@@ -145,13 +145,14 @@ def test_two_programs_that_tell_at_once_lose_nothing(path, call):
 
 def test_keys_of_every_object(path, call, tmp_path):
     entry = {"query", "params", "status", "answer", "noise", "reason"}
-    entry |= {"note", "operator", "date", "measured", "measurements"}
+    entry |= {"note", "operator", "date", "measured", "measurements", "within_limits"}
     asked = call("ask", path, "-n", 2)
     assert set(asked) == {"queries", "pending"} and set(asked["queries"][0]) == entry
     told = call("tell", path, "-1.5e-3", "--query", 2, "--noise", 0.25)
     assert set(told) == {"told", "pending", "best"}
     assert (told["told"][0]["answer"], told["told"][0]["noise"]) == (-0.0015, 0.25)
     best = {"params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"}
+    best |= {"outcomes", "within_limits"}
     assert set(call("best", path)) == best == set(told["best"])
     assert call("plot", path) == {"picture": str(tmp_path / "run.png")}
     assert (tmp_path / "run.png").stat().st_size > 10_000
@@ -160,6 +161,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert set(call("show", path)) == {
         *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
+        "limits",
         "constraints",
     }
 
