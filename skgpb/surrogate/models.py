@@ -140,13 +140,17 @@ class Models:
         """Moments of functionals, as those of a :class:`GaussianProcess`, averaged over models."""
         each = [gp.moments(blocks, std=std, cov=cov) for gp in self.processes]
         if not (std or cov):
-            return self.weights @ np.array(each)
+            return self._mean(np.array(each))
         means, second = (np.array(part) for part in zip(*each, strict=True))
-        mean = self.weights @ means
+        mean = self._mean(means)
         apart = means - mean
         if std:
-            return mean, np.sqrt(self.weights @ (second**2 + apart**2))
+            return mean, np.sqrt(self._mean(second**2 + apart**2))
         return mean, np.tensordot(self.weights, second, 1) + (apart.T * self.weights) @ apart
+
+    def _mean(self, values: np.ndarray) -> np.ndarray:
+        """Average values (n_models, n) over models; each rounds the same whatever n is."""
+        return (self.weights[:, np.newaxis] * values).sum(axis=0)
 
     def suboptimality_gap(self, blocks: list[np.ndarray]) -> SuboptimalityGap:
         """Return the gap of the last of some functionals to the best, averaged over models."""

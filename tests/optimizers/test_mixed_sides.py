@@ -263,8 +263,14 @@ def brute_force(optimizer, sides, n=24):
                     for share in (0.1, 0.3, 0.5, 0.7, 0.9)
                     for c in run
                 ]
-                best = max(best, optimizer.predict(points).mean())
+                best = max(best, most_probable(optimizer, points))
     return best
+
+
+def most_probable(optimizer, settings):
+    """Mean over settings by the most probable model; what is read is an average over several."""
+    points = optimizer._checked_points_of(settings)
+    return optimizer._gp.moments(optimizer._functionals_at(points)).mean()
 
 
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])
@@ -288,7 +294,8 @@ def test_the_best_cell_of_a_size_has_values_as_well(cls, size):
     assert {s["cycles"] for s in region.settings} == set(region.params["cycles"])
     assert_allclose(optimizer.predict_query([region]), optimizer.predict(region.settings).mean())
     scale = np.ptp(optimizer.history_["reward"])
-    assert optimizer.predict_query([region])[0] > brute_force(optimizer, size) - 0.01 * scale
+    best = most_probable(optimizer, region.settings)
+    assert best > brute_force(optimizer, size) - 0.01 * scale
     assert (pickle.dumps(optimizer.history_), optimizer.ask()) == before
     assert pickle.loads(pickle.dumps(region)).params == region.params
 
