@@ -19,7 +19,7 @@ from skgpb import GPUCBOptimizer
 from skgpb._install import install_command
 from skgpb.domains import Steps
 from skgpb.experiments import Experiment
-from skgpb.experiments.sides import rounded
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
 
@@ -611,6 +611,23 @@ def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
     window.send("/tell/6", "value", value="6450", note="odd", measured="pH = 7.1")
     entry = run.history()[5]
     assert (entry["answer"], entry["note"], entry["measured"]) == (6450.0, "odd", {"pH": 7.1})
+
+
+def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
+    run = Experiment.create(path, ["heat=20:90"], seed=1)
+    for number in range(1, 15):
+        query = run.ask()[0]
+        value = 70 - 0.01 * (query["params"]["heat"] - 50) ** 2 + 0.3 * (-1) ** number
+        run.tell(round(value / 10 if number == 12 else value, 3), query["query"])
+    (said,) = run.questionable()
+    assert said["query"] == 12
+    window = Window(path)
+    page = window.open()
+    assert f"Experiment 12: {shown(said['answer'])} is unusual. The expected range is" in page
+    assert 'href="/correct/12"' in page.split('id="best"')[1].split("</section>")[0]
+    window.open("/correct/12")
+    window.send("/correct/12", "value", value=f"{10 * said['answer']:g}")
+    assert "is unusual" not in window.open() and run.questionable() == []
 
 
 def test_a_page_of_the_notebook(run, path):
