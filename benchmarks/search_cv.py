@@ -1,21 +1,27 @@
-"""Held-out scores of hyperparameter searches at equal numbers of fits.
+"""Scores of hyperparameter searches at equal numbers of fits.
 
-    python -m benchmarks.search_cv [--runs 20] [--gp-runs 5] [--seed 0]
-        [--n-iter 30] [--folds 3] [--tasks NAME ...] [--methods NAME ...] [--output DIR]
+    python -m benchmarks.search_cv [--runs 5] [--gp-runs 3] [--seed 0]
+        [--n-iter 30] [--folds 3] [--half choosing|confirming|both]
+        [--tasks NAME ...] [--methods NAME ...] [--output DIR]
 
-Eight tasks of small data and two to four hyperparameters. Run r draws data, split, folds and the
-search from the seed ``--seed`` + r. Each method evaluates ``--n-iter`` settings by cross-validation
-on the few rows for training, its best setting is fitted to all of them and scored on the rows that
-no search has seen: by accuracy, or by R squared in regression. All methods see the same data and
-the same folds. BanditSearchCV is shown with both values of ``select``, for one and the same search.
-Successive halving draws as many settings as give it the same number of fits, most of them on
-fewer rows. Optuna's samplers are compared where they are installed, the one with a Gaussian process
-in ``--gp-runs`` runs only, since it takes seconds a search.
+Sixteen tasks of real data that scikit-learn has, with one to seven hyperparameters; in four of them
+which there are depends on another one. Run r draws split, folds and the search from the seed
+``--seed`` + r. Each method evaluates ``--n-iter`` settings by cross-validation on the few rows for
+training; all methods see the same data and the same folds.
 
-The default rule of BanditSearchCV was chosen on tasks like the first four, with five folds and
-other seeds; the last four confirm. The output is its lead over the others in the same runs, in
-hundredths. Standard errors are those over runs, the tasks being given; "error over tasks" is
-that of the same mean as if the tasks had been drawn, too.
+The *regret* after some settings is how far the best score so far is below the best that any method
+has found in this run of the task, in units of the distance between that and the median score of
+random settings, which therefore have 1 on average after one setting. *Held out* is the score of the
+setting that a method chooses, fitted to all rows for training, on the rows that no search has seen,
+by accuracy or by R squared: the table has the lead of BanditSearchCV over the others in the same
+runs, in hundredths. BanditSearchCV is shown with both values of ``select``, for one and the same
+search. Successive halving draws as many settings as give it the same number of fits, most of them
+on fewer rows, so that it has no regret on the way. Optuna's samplers are compared where they are
+installed, the one with a Gaussian process in ``--gp-runs`` runs only, since it takes seconds a
+search.
+
+The default rule of BanditSearchCV was chosen on the tasks of the first half and the seeds from
+1,000 on. Standard errors are those over tasks, of the means of their runs.
 
 Every run is kept in a file. What is there is not played again, so that a long benchmark can be
 interrupted, or played in parts: delete the file to begin afresh.
@@ -27,7 +33,8 @@ import csv
 import importlib.util
 import warnings
 from collections.abc import Callable
-from math import ceil, floor, log, sqrt
+from functools import partial
+from math import ceil, floor, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,21 +42,13 @@ import numpy as np
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_digits,
-    make_classification,
-    make_friedman1,
-    make_friedman3,
-    make_gaussian_quantiles,
-)
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import SelectKBest
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import ElasticNet
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import (
     HalvingRandomSearchCV,
     KFold,
@@ -58,8 +57,8 @@ from sklearn.model_selection import (
     cross_val_score,
     train_test_split,
 )
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
@@ -68,86 +67,130 @@ from benchmarks._common import argument_parser, estimate, format_table, mean_and
 from skgpb.model_selection import BanditSearchCV
 
 FACTOR = 3
-SVM = {"svc__C": loguniform(1e-3, 1e4), "svc__gamma": loguniform(1e-6, 1e1)}
+#: Numbers of settings after which regrets are shown.
+SHOWN = (10, 20, 30)
+C, GAMMA = loguniform(1e-3, 1e4), loguniform(1e-6, 1e1)
 
 
 class Row(NamedTuple):
-    """Scores of what a method chose in one run of a task."""
+    """What a method found in one run of a task: scores in their order, and of its choice."""
 
     task: str
     label: str
     seed: int
-    cv_score: float
     held_out: float
+    scores: tuple[float, ...]
 
 
 class Task(NamedTuple):
-    """Data of a seed, how many rows are for training, and what is tuned over which space."""
+    """Data, how many rows are for training, and what is tuned over which space."""
 
-    data: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    data: Callable[..., tuple[np.ndarray, np.ndarray]]
     n_train: int
     estimator: Any
-    space: dict[str, Any]
+    space: Any
 
 
-def clusters(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters in six of twenty dimensions, a tenth of the labels being wrong."""
-    shape = {"n_samples": 3000, "n_features": 20, "n_informative": 6, "n_redundant": 4}
-    return make_classification(**shape, flip_y=0.1, random_state=seed)
+def scaled(*steps: Any) -> Any:
+    """A pipeline that begins with standardised features."""
+    return make_pipeline(StandardScaler(), *steps)
 
 
 def with_scaled_target(model: Any) -> TransformedTargetRegressor:
     """A model of standardised features and a standardised target."""
-    return TransformedTargetRegressor(
-        make_pipeline(StandardScaler(), model), transformer=StandardScaler()
-    )
+    return TransformedTargetRegressor(scaled(model), transformer=StandardScaler())
 
 
-CHOOSING = {
-    "digits-svc": Task(
-        lambda seed: load_digits(return_X_y=True),
-        200,
-        make_pipeline(StandardScaler(), SVC()),
-        SVM,
+def step_of(model: Any, **parameters: Any) -> dict[str, Any]:
+    """A space in which this model is the last step, of which these parameters are tuned."""
+    named = {f"model__{name}": values for name, values in parameters.items()}
+    return {"model": [model], **named}
+
+
+TREE = {
+    "max_depth": randint(1, 11),
+    "min_samples_leaf": randint(1, 31),
+    "ccp_alpha": loguniform(1e-4, 1e-1),
+    "criterion": ["gini", "entropy"],
+}
+CLASSIFIERS = [
+    step_of(SVC(), C=C, gamma=GAMMA),
+    step_of(
+        KNeighborsClassifier(),
+        n_neighbors=randint(1, 31),
+        weights=["uniform", "distance"],
+        p=[1, 2],
     ),
+    step_of(DecisionTreeClassifier(random_state=0), **TREE),
+    step_of(LogisticRegression(max_iter=200), C=C),
+]
+REGRESSORS = [
+    step_of(SVR(), C=loguniform(1e-1, 1e4), gamma=GAMMA),
+    step_of(Ridge(), alpha=loguniform(1e-3, 1e4)),
+    step_of(KNeighborsRegressor(), n_neighbors=randint(1, 51), weights=["uniform", "distance"]),
+    step_of(ElasticNet(), alpha=loguniform(1e-3, 1e2), l1_ratio=uniform()),
+]
+BOOSTING = {
+    "n_estimators": randint(5, 41),
+    "learning_rate": loguniform(1e-2, 1.0),
+    "max_depth": randint(1, 6),
+    "subsample": uniform(0.3, 0.7),
+}
+digits, cancer, wine, diabetes = (
+    partial(load, return_X_y=True)
+    for load in (load_digits, load_breast_cancer, load_wine, load_diabetes)
+)
+CHOOSING = {
+    "digits-svc": Task(digits, 200, scaled(SVC()), {"svc__C": C, "svc__gamma": GAMMA}),
     "diabetes-elastic-net": Task(
-        lambda seed: load_diabetes(return_X_y=True),
+        diabetes,
         200,
         make_pipeline(PolynomialFeatures(2), StandardScaler(), ElasticNet(max_iter=300)),
         {"elasticnet__alpha": loguniform(1e-2, 1e2), "elasticnet__l1_ratio": uniform()},
     ),
-    "friedman1-boosting": Task(
-        lambda seed: make_friedman1(3000, noise=1.0, random_state=seed),
-        100,
-        GradientBoostingRegressor(random_state=0),
+    "cancer-tree": Task(cancer, 200, DecisionTreeClassifier(random_state=0), TREE),
+    "wine-logistic": Task(
+        wine, 90, scaled(LogisticRegression(max_iter=200)), {"logisticregression__C": C}
+    ),
+    "diabetes-boosting": Task(diabetes, 200, GradientBoostingRegressor(random_state=0), BOOSTING),
+    "digits-neighbours": Task(
+        digits,
+        200,
+        make_pipeline(PCA(random_state=0), KNeighborsClassifier()),
         {
-            "n_estimators": randint(5, 31),
-            "learning_rate": loguniform(1e-2, 1.0),
-            "max_depth": randint(1, 6),
-            "subsample": uniform(0.3, 0.7),
+            "pca__n_components": randint(1, 41),
+            "pca__whiten": [False, True],
+            "kneighborsclassifier__n_neighbors": randint(1, 15),
+            "kneighborsclassifier__weights": ["uniform", "distance"],
+            "kneighborsclassifier__p": [1, 2],
         },
     ),
-    "cancer-tree": Task(
-        lambda seed: load_breast_cancer(return_X_y=True),
+    "digits-models": Task(
+        digits, 200, Pipeline([("scaler", StandardScaler()), ("model", SVC())]), CLASSIFIERS
+    ),
+    "diabetes-kernels": Task(
+        diabetes,
         200,
-        DecisionTreeClassifier(random_state=0),
-        {
-            "max_depth": randint(1, 11),
-            "min_samples_leaf": randint(1, 31),
-            "ccp_alpha": loguniform(1e-4, 1e-1),
-            "criterion": ["gini", "entropy"],
-        },
+        with_scaled_target(SVR()),
+        [
+            {"regressor__svr__kernel": ["linear"], "regressor__svr__C": loguniform(1e-3, 1e1)},
+            {
+                "regressor__svr__kernel": ["rbf", "sigmoid"],
+                "regressor__svr__C": loguniform(1e-3, 1e2),
+                "regressor__svr__gamma": loguniform(1e-5, 1e1),
+            },
+        ],
     ),
 }
 CONFIRMING = {
-    "clusters-svc": Task(
-        clusters,
-        200,
-        make_pipeline(StandardScaler(), SelectKBest(), SVC()),
-        {"selectkbest__k": randint(1, 21), **SVM},
+    "cancer-svc": Task(
+        cancer,
+        100,
+        scaled(SelectKBest(), SVC()),
+        {"selectkbest__k": randint(1, 31), "svc__C": C, "svc__gamma": GAMMA},
     ),
     "diabetes-svr": Task(
-        lambda seed: load_diabetes(return_X_y=True),
+        diabetes,
         200,
         with_scaled_target(SVR()),
         {
@@ -156,21 +199,24 @@ CONFIRMING = {
             "regressor__svr__epsilon": loguniform(1e-3, 1.0),
         },
     ),
-    "shells-neighbours": Task(
-        lambda seed: make_gaussian_quantiles(
-            n_samples=3000, n_features=6, n_classes=3, random_state=seed
-        ),
+    "wine-tree": Task(wine, 90, DecisionTreeClassifier(random_state=0), TREE),
+    "digits-sgd": Task(
+        digits,
         200,
-        make_pipeline(PCA(), KNeighborsClassifier()),
+        scaled(SGDClassifier(random_state=0, max_iter=20, tol=None)),
         {
-            "pca__n_components": randint(1, 7),
-            "kneighborsclassifier__n_neighbors": randint(1, 15),
-            "kneighborsclassifier__weights": ["uniform", "distance"],
-            "kneighborsclassifier__p": [1, 2],
+            "sgdclassifier__loss": ["hinge", "log_loss", "modified_huber", "perceptron"],
+            "sgdclassifier__penalty": ["l2", "l1", "elasticnet"],
+            "sgdclassifier__alpha": loguniform(1e-6, 1.0),
+            "sgdclassifier__l1_ratio": uniform(),
+            "sgdclassifier__learning_rate": ["optimal", "constant", "invscaling", "adaptive"],
+            "sgdclassifier__eta0": loguniform(1e-4, 1.0),
+            "sgdclassifier__average": [False, True],
         },
     ),
-    "friedman3-kernel-ridge": Task(
-        lambda seed: make_friedman3(3000, noise=0.2, random_state=seed),
+    "cancer-boosting": Task(cancer, 150, GradientBoostingClassifier(random_state=0), BOOSTING),
+    "diabetes-kernel-ridge": Task(
+        diabetes,
         200,
         with_scaled_target(KernelRidge()),
         {
@@ -179,7 +225,14 @@ CONFIRMING = {
             "regressor__kernelridge__kernel": ["rbf", "laplacian"],
         },
     ),
+    "cancer-models": Task(
+        cancer, 100, Pipeline([("scaler", StandardScaler()), ("model", SVC())]), CLASSIFIERS
+    ),
+    "diabetes-models": Task(
+        diabetes, 200, Pipeline([("scaler", StandardScaler()), ("model", Ridge())]), REGRESSORS
+    ),
 }
+HALVES = {"choosing": CHOOSING, "confirming": CONFIRMING}
 TASKS = CHOOSING | CONFIRMING
 
 
@@ -187,7 +240,7 @@ class Problem(NamedTuple):
     """A task of one seed, for a method to search."""
 
     estimator: Any
-    space: dict[str, Any]
+    space: Any
     X: np.ndarray
     y: np.ndarray
     cv: Any
@@ -207,17 +260,25 @@ class Problem(NamedTuple):
         return search.fit(self.X, self.y)
 
 
-def bandit(problem: Problem) -> list[dict]:
+class Found(NamedTuple):
+    """Scores in the order of evaluation, and the settings that a method chooses."""
+
+    scores: np.ndarray
+    chosen: list[dict[str, Any]]
+
+
+def bandit(problem: Problem) -> Found:
     """BanditSearchCV, and what it would have chosen by the observed scores."""
     search = problem.searched(BanditSearchCV, n_iter=problem.n_iter)
-    observed = int(np.nanargmax(search.cv_results_["mean_test_score"]))
-    return [search.best_params_, search.cv_results_["params"][observed]]
+    scores = search.cv_results_["mean_test_score"]
+    observed = int(np.nanargmax(scores))
+    return Found(scores, [search.best_params_, search.cv_results_["params"][observed]])
 
 
-def random_search(problem: Problem) -> list[dict]:
+def random_search(problem: Problem) -> Found:
     """RandomizedSearchCV."""
     search = problem.searched(RandomizedSearchCV, n_iter=problem.n_iter)
-    return [search.best_params_]
+    return Found(search.cv_results_["mean_test_score"], [search.best_params_])
 
 
 def halving_candidates(n_iter: int) -> int:
@@ -233,7 +294,7 @@ def halving_candidates(n_iter: int) -> int:
     return n
 
 
-def halving(problem: Problem) -> list[dict]:
+def halving(problem: Problem) -> Found:
     """HalvingRandomSearchCV, whose last settings are evaluated on all rows."""
     n_first = halving_candidates(problem.n_iter)
     n_rounds = 1 + floor(log(n_first) / log(FACTOR) + 1e-9)
@@ -243,65 +304,89 @@ def halving(problem: Problem) -> list[dict]:
         factor=FACTOR,
         min_resources=len(problem.X) // FACTOR ** (n_rounds - 1),
     )
-    return [search.best_params_]
+    return Found(np.empty(0), [search.best_params_])
 
 
-def optuna_distribution(values: Any) -> Any:
-    """Return the same distribution in Optuna's terms."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
-
+def suggested(trial: Any, name: str, values: Any) -> Any:
+    """Return the value of one parameter that a trial of Optuna suggests."""
     if isinstance(values, list):
-        return CategoricalDistribution(values)
+        # Optuna's choices are numbers and texts.
+        return values[trial.suggest_categorical(name, list(range(len(values))))]
     low, high = values.support()
     if hasattr(values, "pmf"):
-        return IntDistribution(int(low), int(high))
-    return FloatDistribution(low, high, log=values.dist.name == "loguniform")
+        return trial.suggest_int(name, int(low), int(high))
+    return trial.suggest_float(name, low, high, log=values.dist.name == "loguniform")
 
 
-def optuna_best(problem: Problem, sampler: Any) -> dict:
-    """Return the setting of the best score that a sampler of Optuna found."""
+def found_by_optuna(problem: Problem, sampler: Any) -> Found:
+    """Return what a sampler of Optuna found; a parameter is suggested where there is one."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    space = {name: optuna_distribution(values) for name, values in problem.space.items()}
+    spaces = problem.space if isinstance(problem.space, list) else [problem.space]
     study = optuna.create_study(direction="maximize", sampler=sampler)
+    settings, scores = [], []
     for _ in range(problem.n_iter):
-        trial = study.ask(space)
-        model = clone(problem.estimator).set_params(**trial.params)
-        study.tell(trial, cross_val_score(model, problem.X, problem.y, cv=problem.cv).mean())
-    return study.best_params
+        trial = study.ask()
+        number = trial.suggest_categorical("space", list(range(len(spaces))))
+        space = spaces[number]
+        # Of several dicts the same distribution of a name is the same parameter.
+        shared = {
+            name: min(i for i, each in enumerate(spaces) if each.get(name) is values)
+            for name, values in space.items()
+        }
+        setting = {
+            name: suggested(trial, f"{name} {shared[name]}", values)
+            for name, values in space.items()
+        }
+        model = clone(problem.estimator).set_params(**cloned(setting))
+        score = cross_val_score(model, problem.X, problem.y, cv=problem.cv).mean()
+        study.tell(trial, score)
+        settings.append(setting)
+        scores.append(score)
+    return Found(np.array(scores), [settings[int(np.nanargmax(scores))]])
 
 
-def optuna_tpe(problem: Problem) -> list[dict]:
+def cloned(setting: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting with estimators of its own."""
+    return {name: clone(value, safe=False) for name, value in setting.items()}
+
+
+def optuna_tpe(problem: Problem) -> Found:
     """Optuna's default."""
     from optuna.samplers import TPESampler
 
-    return [optuna_best(problem, TPESampler(seed=problem.seed))]
+    return found_by_optuna(problem, TPESampler(seed=problem.seed))
 
 
-def optuna_gp(problem: Problem) -> list[dict]:
+def optuna_gp(problem: Problem) -> Found:
     """Optuna's Gaussian process."""
     from optuna.samplers import GPSampler
 
-    return [optuna_best(problem, GPSampler(seed=problem.seed))]
+    return found_by_optuna(problem, GPSampler(seed=problem.seed))
+
+
+def gp_bandit_sampler(problem: Problem) -> Found:
+    """The sampler of skgpb for Optuna."""
+    from skgpb.integrations.optuna import GPBanditSampler
+
+    return found_by_optuna(problem, GPBanditSampler(seed=problem.seed))
 
 
 class Method(NamedTuple):
-    """A function that searches, the labels of what it returns, and what has to be installed."""
+    """A function that searches, the labels of what it chooses, and what has to be installed."""
 
-    search: Callable[[Problem], list[dict]]
+    search: Callable[[Problem], Found]
     labels: tuple[str, ...]
     needs: tuple[str, ...] = ()
 
 
 OURS, OBSERVED = "BanditSearchCV", "BanditSearchCV, observed"
+RANDOM = "RandomizedSearchCV"
 METHODS = {
     "bandit": Method(bandit, (OURS, OBSERVED)),
-    "random": Method(random_search, ("RandomizedSearchCV",)),
+    "sampler": Method(gp_bandit_sampler, ("GPBanditSampler",), ("optuna",)),
+    "random": Method(random_search, (RANDOM,)),
     "halving": Method(halving, ("HalvingRandomSearchCV",)),
     "tpe": Method(optuna_tpe, ("Optuna TPE",), ("optuna",)),
     "gp": Method(optuna_gp, ("Optuna GP",), ("optuna", "torch")),
@@ -311,21 +396,19 @@ METHODS = {
 def played(name: str, method: str, seed: int, n_iter: int, folds: int) -> list[Row]:
     """Search one task of one seed; a row for each of the method's choices."""
     task = TASKS[name]
-    X, y = task.data(seed)
+    X, y = task.data()
     classes = y if is_classifier(task.estimator) else None
     X, X_test, y, y_test = train_test_split(
         X, y, train_size=task.n_train, stratify=classes, random_state=seed
     )
     cv_class = KFold if classes is None else StratifiedKFold
     cv = cv_class(folds, shuffle=True, random_state=seed)
-    problem = Problem(task.estimator, task.space, X, y, cv, n_iter, seed)
-    found = METHODS[method].search(problem)
+    found = METHODS[method].search(Problem(task.estimator, task.space, X, y, cv, n_iter, seed))
     rows = []
-    for label, setting in zip(METHODS[method].labels, found, strict=True):
-        model = clone(task.estimator).set_params(**setting)
-        cv_score = float(cross_val_score(model, X, y, cv=cv).mean())
+    for label, setting in zip(METHODS[method].labels, found.chosen, strict=True):
+        model = clone(task.estimator).set_params(**cloned(setting))
         held_out = float(model.fit(X, y).score(X_test, y_test))
-        rows.append(Row(name, label, seed, cv_score, held_out))
+        rows.append(Row(name, label, seed, held_out, tuple(found.scores.tolist())))
     return rows
 
 
@@ -335,7 +418,10 @@ def known_rows(path: Path) -> list[Row]:
         write_csv(path, Row._fields, [])
     with path.open(newline="", encoding="utf-8") as stream:
         lines = list(csv.reader(stream))[1:]
-    return [Row(task, label, int(seed), *map(float, rest)) for task, label, seed, *rest in lines]
+    return [
+        Row(task, label, int(seed), float(held_out), tuple(map(float, scores.split())))
+        for task, label, seed, held_out, scores in lines
+    ]
 
 
 def play(options: Any, path: Path) -> list[Row]:
@@ -355,65 +441,98 @@ def play(options: Any, path: Path) -> list[Row]:
                 if any(key not in rows for key in keys):
                     new = played(task, name, seed, options.n_iter, options.folds)
                     with path.open("a", newline="", encoding="utf-8") as stream:
-                        csv.writer(stream).writerows(new)
+                        csv.writer(stream).writerows(
+                            (*row[:-1], " ".join(map(repr, row.scores))) for row in new
+                        )
                     rows |= zip(keys, new, strict=True)
                 asked += [rows[key] for key in keys]
     return asked
 
 
-def gains(rows: list[Row], score: str, label: str, tasks: list[str]) -> list[np.ndarray]:
-    """For each task the points by which BanditSearchCV is above another method, run by run."""
-    of = {(row.task, row.label, row.seed): 100 * getattr(row, score) for row in rows}
-    seeds = sorted({seed for _, other, seed in of if other == label})
-    return [np.array([of[t, OURS, s] - of[t, label, s] for s in seeds]) for t in tasks]
+def regrets(rows: list[Row]) -> dict[tuple[str, str, int], np.ndarray]:
+    """Regret after each setting, by task, method and seed, in units of what random ones lack."""
+    out = {}
+    for task, seed in dict.fromkeys((row.task, row.seed) for row in rows):
+        there = [row for row in rows if (row.task, row.seed) == (task, seed) and row.scores]
+        found = {row.label: np.fmax.accumulate(row.scores) for row in there}
+        best = max(np.nanmax(each) for each in found.values())
+        typical = np.nanmedian(
+            [each for row in there if row.label == RANDOM for each in row.scores]
+        )
+        for label, each in found.items():
+            out[task, label, seed] = (best - each) / max(best - typical, 1e-12)
+    return out
 
 
-def error_over_tasks(runs: list[np.ndarray]) -> str:
-    """Standard error of the mean over tasks as if they had been drawn; of one it is not known."""
-    _, error = mean_and_error(np.array([each.mean() for each in runs]))
-    return "-" if np.isnan(error) else f"{error:.2f}"
+def over_tasks(runs: dict[str, list[float]], digits: int) -> str:
+    """Mean over tasks of the means of their runs, with the standard error over tasks."""
+    means = np.array([np.mean(each) for each in runs.values()])
+    return estimate(*mean_and_error(means), digits) if len(means) else "-"
 
 
-def over_tasks(runs: list[np.ndarray]) -> str:
-    """Mean over tasks, with the standard error over runs."""
-    if not runs:
-        return "-"
-    means, errors = zip(*(mean_and_error(each) for each in runs), strict=True)
-    return estimate(float(np.mean(means)), sqrt(np.square(errors).sum()) / len(runs), 2)
+def by_task(values: dict[tuple[str, str, int], float], label: str) -> dict[str, list[float]]:
+    """Values of a method, run by run, for each task."""
+    out: dict[str, list[float]] = {}
+    for (task, other, _), value in values.items():
+        if other == label:
+            out.setdefault(task, []).append(value)
+    return out
+
+
+def leads(values: dict[tuple[str, str, int], float], label: str) -> dict[str, list[float]]:
+    """How far BanditSearchCV is above another method, run by run, for each task."""
+    above = {
+        (task, other, seed): values[task, OURS, seed] - value
+        for (task, other, seed), value in values.items()
+        if other == label and (task, OURS, seed) in values
+    }
+    return by_task(above, label)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print how far BanditSearchCV is above the others, and the scores of every task."""
-    parser = argument_parser("search_cv", __doc__, 20, gp_runs=5, n_iter=30, folds=3)
+    """Print regrets, leads over other methods, and the scores of every task."""
+    parser = argument_parser("search_cv", __doc__, 5, gp_runs=3, n_iter=30, folds=3)
+    parser.add_argument("--half", choices=[*HALVES, "both"], default="both", help="of the tasks")
     for option, names in (("--tasks", list(TASKS)), ("--methods", list(METHODS))):
         explained = f"of {', '.join(names)} (default all)"
         parser.add_argument(
             option, nargs="+", choices=names, default=names, metavar="NAME", help=explained
         )
     options = parser.parse_args(arguments)
+    options.tasks = [each for each in options.tasks if each in HALVES.get(options.half, TASKS)]
     warnings.filterwarnings("ignore")
     path = options.output / f"search_cv_{options.n_iter}x{options.folds}.csv"
     rows = play(options, path)
-
     labels = list(dict.fromkeys(row.label for row in rows))
-    table = []
-    for label in labels if OURS in labels else []:
-        if label != OURS:
-            held_out = gains(rows, "held_out", label, options.tasks)
-            halves = [
-                [each for name, each in zip(options.tasks, held_out, strict=True) if name in half]
-                for half in (CHOOSING, CONFIRMING)
-            ]
-            cells = [*map(over_tasks, [*halves, held_out]), error_over_tasks(held_out)]
-            folds = gains(rows, "cv_score", label, options.tasks)
-            table.append((label, [*cells, over_tasks(folds), str(len(held_out[0]))]))
-    if table:
+    times = [n for n in SHOWN if n <= options.n_iter] or [options.n_iter]
+
+    if RANDOM in labels:
+        of_all = regrets(rows)
+        table = []
+        for label in labels:
+            if label == OBSERVED or not any(key[1] == label for key in of_all):
+                continue
+            cells = []
+            for n in times:
+                at = {key: float(each[min(n, len(each)) - 1]) for key, each in of_all.items()}
+                behind = {key: -value for key, value in at.items()}
+                cells += [over_tasks(by_task(at, label), 3), over_tasks(leads(behind, label), 3)]
+            table.append((label, cells))
+        header = [each for n in times for each in (f"at {n}", f"ours less at {n}")]
+        title = "Regret of the best score so far, mean (standard error over tasks), seed"
+        print(format_table(f"{title} {options.seed}", header, table), end="\n\n")
+    if OURS in labels:
+        held_out = {(row.task, row.label, row.seed): 100 * row.held_out for row in rows}
+        table = []
+        for label in labels:
+            if label != OURS:
+                runs = leads(held_out, label)
+                n_runs = max(map(len, runs.values()))
+                table.append((label, [over_tasks(runs, 2), str(n_runs)]))
         title = (
-            "Points by which BanditSearchCV is above others on data held out, mean (standard "
-            f"error), seed {options.seed}"
+            f"Points by which BanditSearchCV is above others on data held out, seed {options.seed}"
         )
-        header = ["first tasks", "last tasks", "all tasks", "error over tasks", "folds", "runs"]
-        print(format_table(title, header, table), end="\n\n")
+        print(format_table(title, ["all tasks", "runs"], table), end="\n\n")
     table = []
     for task in options.tasks:
         of_task = [

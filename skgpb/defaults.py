@@ -146,8 +146,6 @@ GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 SURPRISING = 2.0
 # Times that a query with surprising answers is asked in all (D-G8).
 MOST_ANSWERS = 4
-# Last queries that are compared for this (D-G8).
-N_COMPARED = 100
 # Points that a recommendation from indirect queries is compared with.
 N_RIVALS = 256
 
@@ -165,6 +163,12 @@ SUREST = 0.95
 LATELY = 10
 # Share of the rate of success below which a chance is hopeless while others are left (D-H65).
 HOPELESS = 0.5
+# Probability with which a recommendation keeps all limits on other outcomes, if any does.
+SURE_OF_LIMITS = 0.95
+# Points besides the candidates at which better ones within the limits are looked for in a round.
+N_PROBES_OF_LIMITS = 1000
+# Probability of keeping them below which nothing is asked while others are left.
+HOPELESS_OF_LIMITS = 0.05
 # Length scales of the chance of success that are compared, in those of the model of f (D-H65).
 SUCCESS_LENGTH_SCALES = (1.0 / 3.0, 1.0, 3.0)
 # Shares of the variance of outcomes that depend on where they were, which are compared (D-H65).
@@ -212,16 +216,12 @@ SMOOTH_AMPLITUDE_LIMITS = (0.05, 1e3)
 SETTINGS_LENGTH_SCALE = 0.5
 # Standard deviation of its logarithm.
 SETTINGS_LENGTH_SPREAD = 0.8
-# Its limits.
-SETTINGS_LENGTH_LIMITS = (0.1, 10.0)
 # Limits of this variance.
 SETTINGS_AMPLITUDE_LIMITS = (1e-2, 1e2)
 # Length scale of lists with main effects, which grows with the root of their number (D-H49).
 LIST_LENGTH_SCALE = 0.5
 # The same of ordered sides (D-H49).
 ORDERED_LENGTH_SCALE = 0.3
-# Limits of both (D-H49).
-ORDERED_LENGTH_LIMITS = (0.05, 50.0)
 # Variance of main effects over settings, in that of the other part (D-H49).
 SETTINGS_MAIN_EFFECTS = 2.0
 # Variance of averages over wanted cells by the trend (D-H31).
@@ -236,8 +236,6 @@ ROUGH_LENGTH = 0.25
 MOST_ROUGH_LENGTH = 0.5
 # Limits of the variance of the rough part, in its median (D-H25).
 ROUGH_LIMITS = (1e-3, 100.0)
-# Limits of its length scales (D-H25).
-ROUGH_LENGTH_LIMITS = (0.01, 2.0)
 # Standard deviation of the logarithm of its variance (D-H25).
 ROUGH_SPREAD = 1.5
 # Standard deviation of the logarithm of its length scales (D-H25).
@@ -379,7 +377,7 @@ READ_NOISE_SPREAD = 1.5
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
 # Least noise of a score, in the standard deviation of all scores.
-SCORE_LEAST_NOISE = 1e-3
+SCORE_LEAST_NOISE = 1e-2
 # Successive queries without a new setting after which one is drawn at random.
 SCORE_REPEATS = 20
 # Settings from which on the common part of folds is estimated.
@@ -388,6 +386,10 @@ FOLDS_FROM = 3
 FOLDS_FREEDOM = 4
 # A failure is at least this share of the largest score below the worst score.
 SCORE_FAILURE = 0.01
+# Settings, at least, that fill the space first, if n_iter is three times as large.
+SCORE_INITIAL = 5
+# Scores count as they are down to so many times the distance from the best to the median below it.
+SCORE_STRAIGHT = 2.0
 # beta of the default engine: it suffers least if folds differ more than the best settings.
 SCORE_BETA = 4.0
 # Scores between two times of learning of the default engine.

@@ -91,8 +91,9 @@ def register_kernel(cls: type[Kernel]) -> type[Kernel]:
 
 def _register_known_kernels() -> None:
     import skgpb.kernels  # here, because kernels are below this module only in this one place
+    from skgpb.kernels import _settings
 
-    for module in (sklearn_kernels, skgpb.kernels):
+    for module in (sklearn_kernels, skgpb.kernels, _settings):
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Kernel) and value is not Kernel:
                 _KERNELS.setdefault(value.__name__, value)
@@ -136,7 +137,7 @@ class Writer:
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
         if hasattr(value, "arguments"):
-            return self._by_arguments(value)
+            return self._by_arguments(value, where)
         if hasattr(value, "get_params") and (hasattr(value, "ask") or hasattr(value, "propose")):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
@@ -180,12 +181,12 @@ class Writer:
         if query in self._numbers:
             return {"query": self._numbers[query]}
         self._numbers[query] = len(self._numbers)
-        return self._by_arguments(query)
+        return self._by_arguments(query, "query")
 
-    def _by_arguments(self, query: Any) -> dict[str, Any]:
-        """Encode a query by the arguments from which its class rebuilds it."""
-        arguments = [getattr(query, name) for name in query.arguments]
-        return {"query": type(query).__name__, "arguments": self.encode(arguments, "query")}
+    def _by_arguments(self, value: Any, where: str) -> dict[str, Any]:
+        """Encode a query, or what bounds hold, by the arguments that its class rebuilds it from."""
+        arguments = [getattr(value, name) for name in value.arguments]
+        return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
 
 
 class Reader:
@@ -282,9 +283,13 @@ class Reader:
 
 
 def _distribution(name: Any) -> Any:
-    """Return the distribution of ``scipy.stats`` with a name, or None."""
+    """Return the distribution of ``scipy.stats``, or ours, with a name; or None."""
     from scipy import stats  # here, because importing it takes long and few runs need it
 
+    from skgpb.domains.integers import LOG_RANDINT
+
+    if name == LOG_RANDINT.name:
+        return LOG_RANDINT
     found = getattr(stats, name, None) if isinstance(name, str) else None
     return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
 

@@ -73,7 +73,7 @@ SMALLEST: dict[str, list[str]] = {
     "privacy": ["--epsilon 1"],
     "search_cv": [
         "--n-iter 4 --folds 2 --methods bandit random halving --tasks digits-svc diabetes-svr",
-        "--n-iter 4 --folds 2 --methods bandit tpe --tasks cancer-tree",
+        "--n-iter 4 --folds 2 --methods bandit tpe sampler random --tasks cancer-tree",
     ],
     "speed.arrivals": ["--answers 8 --seconds 0.02"],
     "speed.blas_threads": ["--runs 1 --busy 1 --sizes 10"],
@@ -224,19 +224,19 @@ def test_searches_are_compared_run_by_run_and_played_once(
         calls.append((task, method, seed))
         # Ours is two points above the others in the first run and four in the second.
         level = 0.5 + 0.1 * seed + (method == "bandit") * 0.02 * (1 + seed)
-        return [
-            module.Row(task, label, seed, level, level) for label in module.METHODS[method].labels
-        ]
+        scores = {"bandit": (0.0, 1.0), "random": (0.0, 0.5)}[method]
+        labels = module.METHODS[method].labels
+        return [module.Row(task, label, seed, level, scores) for label in labels]
 
     monkeypatch.setattr(module, "played", played)
-    options = "--tasks digits-svc clusters-svc --methods bandit random --seed 0 --runs"
+    options = "--tasks digits-svc cancer-svc --methods bandit random --seed 0 --n-iter 2 --runs"
     for n_runs in (1, 2):
         module.main([*options.split(), str(n_runs), "--output", str(tmp_path)])
     assert len(calls) == len(set(calls)) == 8
-    (row,) = re.findall(r"^RandomizedSearchCV +(.*)$", capsys.readouterr().out, re.M)[1:]
-    # With two runs 1 is the standard error of a task's mean, with two tasks 1 / sqrt(2).
-    halves, both = ["3.00 (1.00)"] * 2, "3.00 (0.71)"
-    assert re.split(r" {2,}", row) == [*halves, both, "0.00", both, "2"]
+    regrets, held_out = re.findall(r"^RandomizedSearchCV +(.*)$", capsys.readouterr().out, re.M)[2:]
+    # The median of random settings is 0.25, the best score 1.
+    assert re.split(r" {2,}", regrets) == ["0.667 (0.000)", "0.667 (0.000)"]
+    assert re.split(r" {2,}", held_out) == ["3.00 (0.00)", "2"]
 
 
 def asv_benchmarks() -> list[str]:

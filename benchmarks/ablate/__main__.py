@@ -162,23 +162,26 @@ def cells_of(found: np.ndarray, n_games: int) -> list[str]:
     return [f"{len(found)} of {n_games}", str(changed), *both]
 
 
-def verdict(found: dict[str, np.ndarray]) -> str:
-    """In which parts a number earns more than a standard error, and in which it costs as much."""
-    earns, costs = [], []
-    for part, each in found.items():
-        if len(each) > 1 and each.any():
-            mean, error = mean_and_error(each)
-            if (mean > error).any():
-                earns.append(part)
-            if (mean < -error).any():
-                costs.append(part)
-    if not any(len(each) for each in found.values()):
-        return "read in no game"
-    if not any(each.any() for each in found.values()):
-        return "nothing changed"
-    said = [f"earns: {', '.join(earns)}"] if earns else []
-    said += [f"costs: {', '.join(costs)}"] if costs else []
-    return "; ".join(said) or "within a standard error"
+def scores(found: np.ndarray) -> np.ndarray:
+    """Both mean differences (2,) in standard errors; 0 for one game, or where nothing changed."""
+    if len(found) < 2:
+        return np.zeros(2)
+    mean, error = mean_and_error(found)
+    return np.divide(mean, error, out=np.zeros(2), where=error > 0.0)
+
+
+def line_of(found: dict[str, np.ndarray]) -> str:
+    """In how many games a number was read, and without it was worse and better at the end; where.
+
+    Parts are named in which a mean difference is more than a standard error, with the larger one of
+    both in standard errors. By chance alone this happens to half of the parts.
+    """
+    every = np.concatenate([np.empty((0, 2)), *found.values()])
+    changed = int((every != 0.0).any(axis=1).sum())
+    largest = {part: max(scores(each).tolist(), key=abs) for part, each in found.items()}
+    said = ", ".join(f"{part} {score:+.1f}" for part, score in largest.items() if abs(score) > 1.0)
+    worse, better = (int((sign * every[:, 1] > 0.0).sum()) for sign in (1.0, -1.0))
+    return f"{len(every):>5} {changed:>8} {worse:>6} {better:>7}  {said}".rstrip()
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -228,13 +231,15 @@ def main(arguments: list[str] | None = None) -> None:
         ]  # fmt: skip
         title = f"{name} = {OTHER[name]!r} instead of {getattr(defaults, name)!r}"
         table = format_table(title, ["read in", "changed", "first", "second"], rows)
-        said.append((name, [verdict(found)]))
-        print(f"{table}\n-> {said[-1][1][0]}\n", flush=True)
-    if options.all:
-        print(
-            format_table(f"{options.runs} runs, seed {options.seed}", ["more than an error"], said)
-        )
-    print(f"Written: {path}")
+        said.append((f"{name} = {OTHER[name]!r}", line_of(found)))
+        print(f"{table}\n", flush=True)
+    width = max(len(label) for label, _ in said)
+    print(
+        f"Worse (+) and better (-) with the other value; {options.runs} runs, seed {options.seed}"
+    )
+    print(f"{'':<{width}}  read  changed  worse  better  in standard errors")
+    print("\n".join(f"{label:<{width}} {line}" for label, line in said))
+    print(f"\nWritten: {path}")
 
 
 if __name__ == "__main__":

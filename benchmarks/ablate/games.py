@@ -7,14 +7,16 @@ what these do not: cells, trees, indirect queries, failures, and so on.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from benchmarks import constraints, exact_answers, failures, lists, outliers, targets
 from benchmarks.fidelities.functions import PAIRS
@@ -24,8 +26,8 @@ from benchmarks.suite import bbob
 from benchmarks.suite.functions import Function, function, names
 from benchmarks.suite.methods import METHODS
 from skgpb import CombinatorialBandit, EIOptimizer, GPUCBOptimizer, KGOptimizer, Stop
-from skgpb.domains import Box, Fidelities
-from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.domains import Box, Fidelities, Steps
+from skgpb.kernels import ConditionalMean, Tasks, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
@@ -35,6 +37,7 @@ from skgpb.optimizers import (
     GPTSOptimizer,
     GPZoomingOptimizer,
     IDSOptimizer,
+    IGPUCBOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
 )
@@ -52,7 +55,7 @@ MEASURES = {
     "fidelities": ("at half, %", AT_THE_END),
     "failures": ("failures of the last ten", AT_THE_END),
     "stop": ("answers", "wrong claims"),
-    "tuning": (PER_ROUND, AT_THE_END),
+    "sides": ("of either kind", AT_THE_END),
 }
 #: Smallest regret in per cent, without and with noise.
 LEAST, LEAST_NOISY = 1e-6, 1e-2
@@ -306,6 +309,129 @@ def of_campaigns(cls: Any, n: int, seed: int) -> tuple[float, float]:
     return two_of(regrets, 1.0 - problem.value(bandit.recommend()) / problem.optimum)
 
 
+def named(n: int, seed: int) -> tuple[float, float]:
+    """Search a side in steps, and one with a normal distribution whose best value is rare."""
+    rng = np.random.default_rng([seed, 13])
+    sides = {"x": Steps(1e-3, 1.0, log=True), "y": norm(0.0, 1.0)}
+    optimizer = GPUCBOptimizer(bounds=sides, random_state=seed)
+
+    def regret(params: dict[str, float]) -> float:
+        return float((0.4 * np.log10(params["x"]) + 0.6) ** 2 + 0.1 * (params["y"] - 2.2) ** 2)
+
+    regrets = []
+    for _ in range(n):
+        query = optimizer.ask()
+        regrets.append(regret(query.params))
+        optimizer.tell(query, 0.01 * rng.standard_normal() - regrets[-1])
+    return two_of(regrets, regret(optimizer.recommend().params))
+
+
+def of_runs(n: int, seed: int) -> tuple[float, float]:
+    """Look for the best cell of integers and numbers, by cells of a tree."""
+    rng = np.random.default_rng([seed, 14])
+    optimizer = GPOOOptimizer(bounds={"n": range(20), "x": (0.0, 1.0)}, random_state=seed)
+
+    def value(points: np.ndarray) -> float:
+        return float(np.exp(-(((points - [0.675, 0.6]) / 0.2) ** 2).sum(axis=1)).mean())
+
+    # Five values around the best one, and the numbers around the best number.
+    n_part, x_part = 0.575 + 0.05 * np.arange(5), 0.475 + 0.025 * (np.arange(10) + 0.5)
+    best = value(np.stack(np.meshgrid(n_part, x_part), axis=-1).reshape(-1, 2))
+    after = []
+    for t in range(1, n + 1):
+        query = optimizer.ask()
+        optimizer.tell(query, value(query.points) + 0.05 * rng.standard_normal())
+        if t in (n // 2, n):
+            cell = optimizer.recommend(side={"n": 5, "x": 0.25})
+            after.append(100.0 * (best - value(cell.points)))
+    return after[0], log_of(after[1])
+
+
+def at_arms(n: int, seed: int) -> tuple[float, float]:
+    """Choose one of some arms in contexts, with the width of the theory."""
+    rng = np.random.default_rng([seed, 15])
+    arms = np.linspace(0.0, 1.0, 15)[:, None]
+    optimizer = IGPUCBOptimizer(
+        arms=arms, context_bounds=[(0.0, 1.0)], kernel=RBF([0.5, 0.2]), alpha=0.01,
+        random_state=seed,
+    )  # fmt: skip
+    regrets = []
+    for _ in range(n):
+        c = float(rng.random())
+        values = np.exp(-(((arms[:, 0] - c) / 0.3) ** 2))
+        query = optimizer.ask(context=[c])
+        regrets.append(float(values.max() - values[query.index]))
+        optimizer.tell(query, float(values[query.index]) + 0.1 * rng.standard_normal())
+    return two_of(regrets, float(np.mean(regrets[-n // 4 :])))
+
+
+def not_stationary(n: int, seed: int) -> tuple[float, float]:
+    """Search by a tree with a kernel whose variance differs from place to place."""
+    kernel = DotProduct(0.5) * RBF(0.3)
+    make = partial(GPOOOptimizer, kernel=kernel, alpha=0.01)
+    return searched(make, "forrester", n, seed)
+
+
+def stop_in_a_box(cls: Any, seed: int) -> tuple[float, float]:
+    """Answers until a search of a box stops, and the regret then."""
+    problem, rng = problem_of("camel"), np.random.default_rng([seed, 16])
+    optimizer = cls(bounds=[(0.0, 1.0)] * 2, random_state=seed)
+    result = optimizer.run(
+        lambda query: float(problem.value(query.points).mean()) + 0.02 * rng.standard_normal(),
+        60,
+        stop=Stop(0.1, min_answers=20),
+    )
+    return float(result.nfev), log_of(-100.0 * float(problem.value(result.x.points).mean()))
+
+
+def gap_behind_a_blur(seed: int) -> tuple[float, float]:
+    """What a search by indirect queries says of the gap that is left, and the gap."""
+    rng = np.random.default_rng([seed, 17])
+    optimizer = CMESOptimizer(
+        bounds=[(0.0, 1.0)], conditional=WindowMean(scale=0.04), query_bounds=[(0.0, 1.0)],
+        random_state=seed,
+    )  # fmt: skip
+    for _ in range(15):
+        query = optimizer.ask()
+        optimizer.tell(query, float(hump(query.a)[0]) + 0.02 * rng.standard_normal())
+    left = 1.0 - float(hump(np.ravel(optimizer.recommend())).max())
+    return float(optimizer.gap()), log_of(100.0 * left)
+
+
+def warned(seed: int) -> tuple[float, float]:
+    """Whether it is said that the cells of a coarse tree are too coarse, and the regret."""
+    problem, rng = problem_of("forrester"), np.random.default_rng([seed, 18])
+    optimizer = GPOOOptimizer(bounds=[(0.0, 1.0)], max_depth=2, random_state=seed)
+    for _ in range(25):
+        query = optimizer.ask()
+        answer = float(problem.value(query.points).mean()) + 0.05 * rng.standard_normal()
+        optimizer.tell(query, answer)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        best = optimizer.recommend()
+    said = any("shifted by half a side" in str(each.message) for each in found)
+    return float(said), log_of(-100.0 * float(problem.value(best.points).mean()))
+
+
+def independent(n: int, seed: int) -> tuple[float, float]:
+    """Choose one of some arms of which none says anything of another, often asked again."""
+    rng = np.random.default_rng([seed, 19])
+    arms, values = np.linspace(0.0, 1.0, 12)[:, None], rng.standard_normal(12)
+    optimizer = GPUCBOptimizer(arms=arms, regret="simple", random_state=seed)
+    regrets = []
+    for _ in range(n):
+        query = optimizer.ask()
+        regrets.append(float(values.max() - values[query.index]))
+        optimizer.tell(query, float(values[query.index]) + 0.3 * rng.standard_normal())
+    return two_of(regrets, float(values.max() - values[optimizer.recommend().index]))
+
+
+def with_tasks(seed: int) -> tuple[float, float]:
+    """Search two functions whose kernel is given, but not how much they have in common."""
+    make = partial(KGOptimizer, kernel=Tasks(RBF(0.2), n_tasks=2), alpha=1e-4)
+    return of_fidelities(make, PAIRS[0], seed)
+
+
 class Made(BaseEstimator):
     """An estimator whose score is a function of its parameters, and of the fold."""
 
@@ -498,6 +624,18 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
         "campaigns": {
             cls.__name__: partial(of_campaigns, cls, 20)
             for cls in (GPUCBOptimizer, EIOptimizer, GPTSOptimizer)
+        },
+        "sides": {
+            "steps and distributions": partial(named, n),
+            "cells of settings": partial(of_runs, n),
+            "arms in contexts": partial(at_arms, n),
+            "not stationary": partial(not_stationary, n),
+            "stop, points": partial(stop_in_a_box, GPUCBOptimizer),
+            "stop, cells": partial(stop_in_a_box, GPOOOptimizer),
+            "gap": gap_behind_a_blur,
+            "warned": warned,
+            "independent arms": partial(independent, 2 * n),
+            "tasks": with_tasks,
         },
         "tuning": {f"noise {noise:g}": partial(of_tuning, noise) for noise in (0.05, 0.5)},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from skgpb.experiments.answers import read_answer
 from skgpb.experiments.judgement import expectation
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side, exact, list_of, number, values_in
-from skgpb.experiments.texts import cleaned, quoted, split_pair
+from skgpb.experiments.texts import cleaned, quoted_name, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
@@ -134,9 +134,12 @@ def read_lines(form: Form, name: str) -> list[str]:
     return [line.strip() for line in form.text(name).splitlines() if line.strip()]
 
 
-def read_record(form: Form) -> dict[str, Any]:
-    """Return what was written into the notebook."""
-    measured = {}
+def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
+    """Return what was written into the notebook, and what was measured of all that has a limit."""
+    measured: dict[str, Any] = {}
+    for i, name in enumerate(limited):
+        if form.text(f"limited{i}"):
+            measured[name] = form.take(f"limited{i}", number, name)
     for line in read_lines(form, "measured"):
         try:
             name, value = split_pair(line)
@@ -153,12 +156,14 @@ def read_record(form: Form) -> dict[str, Any]:
     }
 
 
-def written(entry: dict[str, Any]) -> dict[str, str]:
+def written(entry: dict[str, Any], limited: Sequence[str]) -> dict[str, str]:
     """Return the notes of an entry as :func:`read_record` reads them."""
-    names = [quoted(name) if set(name) & set('="') else name for name in entry["measured"]]
-    values = map(exact, entry["measured"].values())
-    lines = [f"{name} = {value}" for name, value in zip(names, values, strict=True)]
+    measured = entry["measured"].items()
+    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in limited]
     texts = {name: entry[name] for name in ("note", "operator", "date")}
+    for i, name in enumerate(limited):
+        if name in entry["measured"]:
+            texts[f"limited{i}"] = exact(entry["measured"][name])
     return {**texts, "measured": "\n".join(lines)}
 
 
@@ -277,6 +282,7 @@ def read_new(form: Form) -> dict[str, Any]:
         "sides": sides,
         "goal": "minimize" if form.text("goal") == "minimize" else "maximize",
         "constraints": read_lines(form, "constraints"),
+        "limits": read_lines(form, "limits"),
         "noise": noise,
         "title": form.text("title"),
         "answer": form.text("answer"),

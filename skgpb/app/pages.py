@@ -45,6 +45,8 @@ from skgpb.app.views import (
     digest_of_pending,
     digest_of_results,
     is_number,
+    limited_by,
+    limits_in_sentences,
     outcome_of,
     row_of,
     whole,
@@ -384,6 +386,8 @@ class Pages:
                 mark_table(form, error, table)
             elif settings["constraints"] and "constraint" in str(error):
                 form.errors["constraints"] = sentence(error)
+            elif settings["limits"] and "limit" in str(error):
+                form.errors["limits"] = sentence(error)
             else:
                 raise
         form.check()
@@ -411,7 +415,7 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form)
+            record = read_record(form, limited_by(experiment))
             form.check()
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
@@ -438,11 +442,13 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             settings = read_settings(form, experiment.sides)
+            measured = read_record(form, limited_by(experiment))["measured"]
             value, noise = read_outcome(form, outcome_of(experiment.status()))
             if value is None:
-                return "failed", experiment.fail(at=settings)["query"]
+                return "failed", experiment.fail(at=settings, measured=measured)["query"]
             check_surprise(form, experiment.surprise(value, at=settings))
-            return "told", experiment.tell(value, at=settings, noise=noise)["query"]
+            told = experiment.tell(value, at=settings, noise=noise, measured=measured)
+            return "told", told["query"]
 
         return self._submitted(form, change)
 
@@ -455,7 +461,7 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form)
+            record = read_record(form, limited_by(experiment))
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
@@ -473,9 +479,10 @@ class Pages:
 
     def _written(self, number: int) -> dict[str, str]:
         """Return the notes on an experiment in the notebook, as the fields of its form."""
-        for entry in self._existing().history():
+        experiment = self._existing()
+        for entry in experiment.history():
             if entry["query"] == number:
-                return written(entry)
+                return written(entry, limited_by(experiment))
         return {}
 
     def repeat(self, number: int) -> Any:
@@ -494,6 +501,7 @@ class Pages:
         if request.method == "GET":
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             form.typed["constraints"] = "\n".join(run.constraints)
+            form.typed["limits"] = "\n".join(run.limits)
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
@@ -503,7 +511,8 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             sides = read_changed_sides(form, experiment.sides)
-            experiment.change(sides, read_lines(form, "constraints"))
+            limits = read_lines(form, "limits")
+            experiment.change(sides, read_lines(form, "constraints"), limits=limits)
             return "changed", 0
 
         return self._submitted(form, change, show=show)
@@ -538,7 +547,7 @@ class Pages:
         """Show the result expected at some settings."""
         experiment = self._existing()
         form, run, found = Form.of("expect", request.args), RunView(experiment), None
-        status, values = 200, {}
+        status, values = 200, dict[str, Any]()
         if form.typed:
             try:
                 settings = read_settings(form, experiment.sides)
@@ -550,6 +559,7 @@ class Pages:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
             form.typed = {f"side{i}": value for i, (_, value) in enumerate(run.best.settings)}
+        values["of_limits"] = [] if found is None else limits_in_sentences(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:

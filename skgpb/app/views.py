@@ -15,13 +15,17 @@ from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.judgement import expectation
-from skgpb.experiments.sides import Side, rounded, shown
+from skgpb.experiments.kept import outcome_limits
+from skgpb.experiments.limits import in_words as limit_in_words
+from skgpb.experiments.sides import Side, in_percent, rounded, shown
 from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
 
+# Captions of pictures under limits.
+BEYOND = "Where it is shaded, a limit is probably not kept; the dotted line is its border."
 # A number, or a range of numbers, and no name that begins with a digit.
 NUMBER = re.compile(r"(-?\d[\d.]*(e[-+]?\d+)?)( to (-?\d[\d.]*(e[-+]?\d+)?))?")
 
@@ -78,6 +82,8 @@ def row_of(entry: dict[str, Any]) -> Row:
         text = f"{shown(answer)}"
         if entry["noise"] is not None:
             text += f" ± {shown(entry['noise'])}"
+        if entry["within_limits"] is False:
+            text += ", beyond a limit"
     settings = [(name, shown(value)) for name, value in entry["params"].items()]
     parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
     if several := entry["measurements"]:
@@ -109,6 +115,11 @@ def outcome_of(status: dict[str, Any]) -> str:
     return (status["answer"] or "result") + unit
 
 
+def limited_by(experiment: Experiment) -> list[str]:
+    """Return the names of what else is measured and has a limit."""
+    return list(outcome_limits(experiment.optimizer))
+
+
 @dataclass(frozen=True)
 class SideView:
     """A side as a field of a form and as the head of a column."""
@@ -128,6 +139,15 @@ def _side_view(i: int, side: Side) -> SideView:
 
 
 @dataclass(frozen=True)
+class LimitView:
+    """What has a limit, as a field of a form and as the head of a column."""
+
+    label: str
+    field: str
+    hint: str
+
+
+@dataclass(frozen=True)
 class Best:
     """The recommendation."""
 
@@ -137,6 +157,8 @@ class Best:
     high: str
     answer: str
     about: str
+    #: What is expected of all that has a limit, in sentences.
+    limits: list[str]
 
 
 @dataclass(frozen=True)
@@ -178,6 +200,12 @@ class RunView:
         self.to_do: str = digest_of_pending(entries)
         self.best: Best | None = _best(status["best"], self.outcome)
         self.constraints: list[str] = status["constraints"]
+        self.limits: list[str] = status["limits"]
+        #: What else is measured and has a limit.
+        self.limited: list[LimitView] = [
+            LimitView(name, f"limited{i}", f"Limit: {limit_in_words(*ends)}.")
+            for i, (name, ends) in enumerate(outcome_limits(experiment.optimizer).items())
+        ]
         self.regions: bool = status["regions"]
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
@@ -203,7 +231,8 @@ class RunView:
             "map",
             f"The expected {self.outcome} over {one} and {two}, with the other settings as "
             f"recommended ({where}). Dots are experiments, at their values of these two settings. "
-            + ("Constraints exclude the hatched part." if self.constraints else ""),
+            + ("Constraints exclude the hatched part. " if self.constraints else "")
+            + (BEYOND if self.limits else ""),
             f"Expected {self.outcome} over {one} and {two}; best at {where}.",
             inches=MAP_HEIGHT,
         )
@@ -241,7 +270,8 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
     answered = best["best_answer"]
     n, noise = best["n_answers"], best["noise"]
     about = (
-        f"From {n} result{'' if n == 1 else 's'}. The best single one is "
+        f"From {n} result{'' if n == 1 else 's'}. The best single one "
+        f"{'within the limits ' if best['outcomes'] else ''}is "
         f"{shown(answered['answer'])}, of experiment {answered['query']}"
     )
     if noise:
@@ -254,7 +284,25 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
         about += f". {best['beware']}"
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
-    return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.")
+    limits = limits_in_sentences(best)
+    return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.", limits)
+
+
+def limits_in_sentences(found: dict[str, Any]) -> list[str]:
+    """Say what is expected of all that has a limit, and how probable it is that limits hold."""
+    said = []
+    for each in found["outcomes"]:
+        if each["probability"] is None:
+            said.append(f"{each['name']} was not measured yet, so nothing is known of its limit.")
+            continue
+        mean, std = each["mean"], each["std"]
+        said.append(
+            f"{each['limit']} holds with probability {in_percent(each['probability'])}: expected "
+            f"{rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)}."
+        )
+    if len(said) > 1 and found["within_limits"] is not None:
+        said.append(f"All limits hold with probability {in_percent(found['within_limits'])}.")
+    return said
 
 
 def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
@@ -264,7 +312,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         "slices",
         f"The expected result along each setting, with the others as recommended ({where}). The "
         "band contains the true average with 95 % probability. A flat line means that the setting "
-        "hardly matters there.",
+        "hardly matters there." + (f" {BEYOND}" if run.limits else ""),
         f"Expected {run.outcome} along each of {len(run.sides)} settings: best at {where}, with "
         f"{best.mean}, between {best.low} and {best.high}.",
         len(run.sides),
@@ -272,7 +320,8 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
     progress = Picture(
         "progress",
         "All results at the numbers of their experiments, without failed and skipped experiments, "
-        "and the best one so far.",
+        "and the best one so far"
+        + (" of those within the limits. Crosses are beyond one." if run.limits else "."),
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
         f"{best.answer}.",
     )

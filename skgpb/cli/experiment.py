@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from skgpb.cli.arguments import LARGEST_SEED, UsageError, add_confidence, positive, whole
@@ -24,9 +25,10 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import expectation
+from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.listed import experiments_in
-from skgpb.experiments.sides import rounded, shown
-from skgpb.experiments.texts import split_pair
+from skgpb.experiments.sides import in_percent, rounded, shown
+from skgpb.experiments.texts import quoted_name, split_pair
 
 # Output of a command: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -76,6 +78,12 @@ def add_parser(commands: Any) -> None:
     )
     change.add_argument(
         "--constraint",
+        action="append",
+        metavar="TEXT",
+        help="as for new; those given replace all there were, and none stands for none",
+    )
+    change.add_argument(
+        "--limit",
         action="append",
         metavar="TEXT",
         help="as for new; those given replace all there were, and none stands for none",
@@ -135,6 +143,14 @@ def _add_new(commands: Any) -> None:
         metavar="TEXT",
         help="what sides must be together, such as 'A + B <= 100' or 'A + B + C = 1'; may be given "
         "several times",
+    )
+    add(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= 8'; "
+        "tell it with --measured. May be given several times",
     )
     add("--minimize", action="store_true", help="seek small answers (default: large ones)")
     add(
@@ -227,7 +243,12 @@ def _add_record(parser: argparse.ArgumentParser) -> None:
     add("--note", metavar="TEXT", help="what is to be remembered")
     add("--operator", metavar="NAME", help="who measured")
     add("--date", metavar="YYYY-MM-DD", help="when (default of tell: today)")
-    add("--measured", nargs="+", metavar="NAME=VALUE", help="what else was measured, to be kept")
+    add(
+        "--measured",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="what else was measured; it is kept, and learned from if it has a limit",
+    )
 
 
 def _add_skip(parser: argparse.ArgumentParser) -> None:
@@ -270,6 +291,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         arguments.run_file,
         arguments.bounds,
         constraints=arguments.constraint,
+        limits=arguments.limit,
         goal="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
@@ -284,7 +306,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     lines = [
         f"{arguments.run_file}: {_goal(status)}",
         *_columns((side.name, str(side)) for side in experiment.sides),
-        *(GAP + each for each in status["constraints"]),
+        *_rules(status),
     ]
     if status["n_given"]:
         lines.append(f"{status['n_given']} answers of the past are taken from {arguments.data}")
@@ -313,7 +335,9 @@ def _ask(arguments: argparse.Namespace) -> Said:
     if others:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
-    lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}")
+    names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
+    measured = f" --measured {' '.join(names)}" if names else ""
+    lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}{measured}")
     return {"queries": queries, "pending": pending}, lines
 
 
@@ -380,18 +404,17 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 
 def _change(arguments: argparse.Namespace) -> Said:
-    if not arguments.bounds and arguments.constraint is None:
-        raise UsageError("change needs --bounds, --constraint or both")
+    given = arguments.constraint, arguments.limit
+    if not arguments.bounds and given == (None, None):
+        raise UsageError("change needs --bounds, --constraint or --limit")
     experiment = Experiment(arguments.run_file)
-    texts = arguments.constraint
-    experiment.change(
-        arguments.bounds,
-        None if texts is None else [each for each in texts if each != "none"],
-        by=_by(arguments),
+    constraints, limits = (
+        None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
+    experiment.change(arguments.bounds, constraints, limits=limits, by=_by(arguments))
     status = experiment.status()
     lines = _columns((side.name, str(side)) for side in experiment.sides)
-    return status, [*lines, *(GAP + each for each in status["constraints"]), *_state(experiment)]
+    return status, [*lines, *_rules(status), *_state(experiment)]
 
 
 def _expect(arguments: argparse.Namespace) -> Said:
@@ -401,6 +424,7 @@ def _expect(arguments: argparse.Namespace) -> Said:
     lines = [
         f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
         f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
+        *_within_limits(found),
     ]
     if not found["possible"]:
         lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
@@ -472,7 +496,7 @@ def _show(arguments: argparse.Namespace) -> Said:
     status, history = experiment.status(), experiment.history()
     lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
     lines += _columns((side.name, str(side)) for side in experiment.sides)
-    lines += [GAP + each for each in status["constraints"]]
+    lines += _rules(status)
     if history:
         lines += ["", *_listed(experiment)]
     return {**status, "history": history}, [*lines, "", *_state(experiment)]
@@ -493,12 +517,17 @@ def _history(arguments: argparse.Namespace) -> Said:
 def _listed(experiment: Experiment) -> list[str]:
     """Return a table of all queries, and what was written on them."""
     status, history = experiment.status(), experiment.history()
-    names = [side.name for side in experiment.sides]
+    names, limited = [side.name for side in experiment.sides], _limited(experiment)
     rows = [
-        [str(e["query"]), *(shown(e["params"][name]) for name in names), _outcome(e)]
+        [
+            str(e["query"]),
+            *(shown(e["params"][name]) for name in names),
+            _outcome(e),
+            *(shown(e["measured"].get(name, "")) for name in limited),
+        ]
         for e in history
     ]
-    lines = _table([["query", *names, status["answer"] or "answer"], *rows])
+    lines = _table([["query", *names, status["answer"] or "answer", *limited], *rows])
     written = [(e["query"], *_written(e)) for e in history]
     lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
     for each in experiment.replicates():
@@ -529,7 +558,9 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
-        f"best answer so far: {shown(top['answer'])}{unit}, of query {top['query']}",
+        *_within_limits(best),
+        f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
+        f"{shown(top['answer'])}{unit}, of query {top['query']}",
     ]
     if arguments.stop_within is None:
         return best, lines
@@ -553,6 +584,33 @@ def _plot(arguments: argparse.Namespace) -> Said:
 def _after(experiment: Experiment) -> dict[str, Any]:
     """Return the state of an experiment after a change, for programs."""
     return {"pending": experiment.pending(), "best": experiment.best()}
+
+
+def _rules(status: dict[str, Any]) -> list[str]:
+    """Return the constraints and the limits, one in a line."""
+    return [GAP + each for each in (*status["constraints"], *status["limits"])]
+
+
+def _limited(experiment: Experiment) -> list[str]:
+    """Return the names of what else is measured and has a limit."""
+    return list(outcome_limits(experiment.optimizer))
+
+
+def _within_limits(found: dict[str, Any]) -> list[str]:
+    """Return what is expected of all that has a limit, and how probable it is that limits hold."""
+    lines = []
+    for each in found["outcomes"]:
+        if each["probability"] is None:
+            lines.append(f"{each['limit']}: not known, it was not measured yet")
+            continue
+        mean, std = each["mean"], each["std"]
+        lines.append(
+            f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
+            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)})"
+        )
+    if len(lines) > 1 and found["within_limits"] is not None:
+        lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
+    return lines
 
 
 def _state(experiment: Experiment) -> list[str]:

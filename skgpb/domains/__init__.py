@@ -9,6 +9,7 @@ from skgpb.domains.contexts import ContextCell
 from skgpb.domains.districts import Districts
 from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.indirect import IndirectQuery
+from skgpb.domains.integers import log_randint
 from skgpb.domains.partition import Cell
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.steps import Steps
@@ -28,4 +29,5 @@ __all__ = [
     "Query",
     "Region",
     "Steps",
+    "log_randint",
 ]

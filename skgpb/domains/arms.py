@@ -490,6 +490,10 @@ class ArmSet:
         contexts = spread_points(self.context_bounds, each, np.full(n, 0.5))
         return np.concatenate([self.layout.beside(each, self.plain) for each in contexts])
 
+    def probes(self, n: int, shift: np.ndarray) -> np.ndarray:
+        """Return rows of n points where candidates may move, none where they do not."""
+        return self.rows[:0]
+
     def rivals(self) -> np.ndarray:
         """Rows that stand for all that could be recommended, for a look at how much is at stake."""
         return self.rows.copy()

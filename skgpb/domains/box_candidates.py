@@ -150,6 +150,10 @@ class BoxCandidates(ArmSet):
         points = self._filling(defaults.N_SPREAD, np.full(len(self.bounds), 0.5))
         return np.concatenate([self.rows, self._rows_at(points)])
 
+    def probes(self, n: int, shift: np.ndarray) -> np.ndarray:
+        """Return rows of n points that fill the box, moved by ``shift`` (d,) in [0, 1)."""
+        return self._rows_at(self._filling(n, shift))
+
     # -- where they lie ---------------------------------------------------------------------
 
     def make_candidates(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
@@ -259,9 +263,8 @@ class BoxCandidates(ArmSet):
         if self.space is None or self.space.feasible is None:
             return np.empty((0, len(self.bounds)))
         vertices = self.space.feasible.vertices
-        return (
-            vertices if len(vertices) <= self.n_candidates // defaults.LOCAL_SHARE else vertices[:0]
-        )
+        most = self.n_candidates // defaults.LOCAL_SHARE
+        return vertices if len(vertices) <= most else vertices[:0]
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Let the local candidates follow the best points; return the rows that moved."""

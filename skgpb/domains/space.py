@@ -21,7 +21,7 @@ from copy import copy
 from functools import cached_property
 from itertools import product
 from pickle import PicklingError
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import hash as joblib_hash
@@ -358,13 +358,28 @@ class IntegerQuantile(Quantile, SeparateAxis):
         """Value of the parameter at a coordinate in [0, 1]."""
         return int(self._values(np.asarray(u)))
 
+    def _values(self, u: np.ndarray) -> np.ndarray:
+        begins, _, least = self._table
+        # Integers that are rarer than that are not in the table.
+        if not len(begins) or not ((u >= SAME) & (u <= 1.0 - SAME)).all():
+            return super()._values(u)
+        return least + np.searchsorted(begins, u, side="left") - 1.0
+
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
-        return self._middle(self._values(u))[:, None]
+        return self._middles_of_values(self._values(u))[:, None]
 
     def placed(self, values: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) of the integers nearest to numbers (n,)."""
         return self._middle(np.rint(np.clip(values, *self.limits)))
+
+    def _middles_of_values(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates of integers (n,), from the table where they are in it."""
+        _, middles, least = self._table
+        numbers = values.astype(np.intp) - least
+        if len(middles) and ((numbers >= 0) & (numbers < len(middles))).all():
+            return middles[numbers]
+        return self._middle(values)
 
     def _middle(self, values: Any) -> Any:
         """The middle of the quantiles that stand for integers."""
@@ -407,7 +422,7 @@ class IntegerQuantile(Quantile, SeparateAxis):
 
         A distribution takes a hundred times as long to look one up.
         """
-        least, most = (int(self.value(u)) for u in (SAME, 1.0 - SAME))
+        least, most = super()._values(np.array([SAME, 1.0 - SAME])).astype(int).tolist()
         numbers = np.arange(least, most + 1 if most - least < MOST_TABLED else least)
         return self.distribution.cdf(numbers - 1), self._middle(numbers), least
 
@@ -561,6 +576,8 @@ class ParameterSpace:
     param_distributions : dict or list of dicts
         As in RandomizedSearchCV. With several dicts the first axis chooses among them, and a
         parameter that has the same distribution in two of them shares an axis.
+    as_cube, asked_once : bool, default=False
+        As :meth:`searched` sets them.
 
     Attributes
     ----------
@@ -572,7 +589,14 @@ class ParameterSpace:
         Number of different settings, infinite where a distribution is continuous.
     """
 
-    def __init__(self, param_distributions: Any) -> None:
+    #: Arguments that a file holds of it.
+    arguments: ClassVar[tuple[str, ...]] = ("param_distributions", "as_cube", "asked_once")
+
+    def __init__(
+        self, param_distributions: Any, as_cube: bool = False, asked_once: bool = False
+    ) -> None:
+        self.param_distributions: Any = param_distributions
+        self.as_cube, self.asked_once = as_cube, asked_once
         several = isinstance(param_distributions, (list, tuple))
         spaces = list(param_distributions) if several else [param_distributions]
         if not spaces or not all(isinstance(space, Mapping) for space in spaces):
@@ -612,12 +636,21 @@ class ParameterSpace:
         return space
 
     #: Whether all points of the cube are searched as if each were another setting.
-    _is_cube: bool = False
+    as_cube: bool = False
+    #: Whether another answer to the same setting would be the same number again.
+    asked_once: bool = False
 
-    def as_cube(self) -> ParameterSpace:
-        """Return the same settings for a search whose kernel knows which points are one setting."""
+    def searched(self, as_cube: bool = False) -> ParameterSpace:
+        """Return the same settings for a search that asks each of them once.
+
+        Parameters
+        ----------
+        as_cube : bool, default=False
+            For a search that knows points of a cube and no settings. It may repeat them, and its
+            kernel knows which points are one setting.
+        """
         out = copy(self)
-        out._is_cube = True
+        out.as_cube, out.asked_once = as_cube, not as_cube
         return out
 
     #: Possible settings, if constraints exclude some; None if all of the box are possible.
@@ -700,7 +733,7 @@ class ParameterSpace:
     @property
     def column_bounds(self) -> np.ndarray:
         """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
-        if self._is_cube:
+        if self.as_cube:
             return self.bounds
         return np.sort(self.columns(self.bounds.T), axis=0).T
 
@@ -717,7 +750,7 @@ class ParameterSpace:
     @property
     def discrete(self) -> bool:
         """True if several points may stand for one setting, and a search has to mind it."""
-        return not self._is_cube and any(axis.discrete for _, axis in self.axes)
+        return not self.as_cube and any(axis.discrete for _, axis in self.axes)
 
     @property
     def ordered(self) -> bool:
@@ -878,14 +911,29 @@ class ParameterSpace:
         """Return points (n, d), each moved to the middle of the box of its setting."""
         if not self.discrete:
             return points
-        return np.column_stack(
-            [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+        return self._with_unused(
+            np.column_stack(
+                [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+            )
         )
+
+    def _in_use(self, points: np.ndarray) -> np.ndarray:
+        """Return which axes the settings of points (n, d) have, shape (n, d)."""
+        if len(self._active) == 1:
+            return np.ones((len(points), self.n_axes), dtype=bool)
+        used = np.zeros((len(self._active), self.n_axes), dtype=bool)
+        for number, active in enumerate(self._active):
+            used[number, [0, *active.values()]] = True
+        return used[self._which(points)]
+
+    def _with_unused(self, points: np.ndarray) -> np.ndarray:
+        """Return points (n, d) whose coordinates are neutral where their setting has none."""
+        return points if len(self._active) == 1 else np.where(self._in_use(points), points, NEUTRAL)
 
     @property
     def has_settings(self) -> bool:
         """True if some points are infeasible, so that candidates are drawn from the others."""
-        stepped = not self._is_cube and any(axis.stepped for _, axis in self.axes)
+        stepped = not self.as_cube and any(axis.stepped for _, axis in self.axes)
         return self.discrete or self.feasible is not None or stepped
 
     def beside(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -900,16 +948,24 @@ class ParameterSpace:
         anywhere = lower + rng.random((n, d)) * (upper - lower)
         chance = [0.5 * axis.discrete + 0.5 * (not axis.ordered) for _, axis in self.axes]
         moved = rng.random((n, d)) < rng.choice([1.0 / d, 2.0 / d, 0.5], size=(n, 1))
-        moved[np.arange(n), rng.integers(d, size=n)] = True
+        several, used = len(self._active) > 1, self._in_use(starts)
+        one = (used * rng.random((n, d))).argmax(axis=1) if several else rng.integers(d, size=n)
+        moved[np.arange(n), one] = True
         other = np.where(rng.random((n, d)) < chance, anywhere, near)
-        return np.where(moved, other, starts)
+        points = np.where(moved, other, starts)
+        if several:
+            # What a setting has, and the one beside which it lies has not, may be anything.
+            points = np.where(self._in_use(points) & ~used, anywhere, points)
+        return points
 
     def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
-        if self._is_cube:
+        if self.as_cube:
             return points
-        return np.column_stack(
-            [axis.rounded_to_grid(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+        return self._with_unused(
+            np.column_stack(
+                [axis.rounded_to_grid(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+            )
         )
 
     def is_feasible(self, point: np.ndarray) -> bool:
@@ -924,7 +980,16 @@ class ParameterSpace:
     def every_point(self) -> np.ndarray:
         """One point for every setting, shape (n, d); these must be finitely many."""
         listed = [axis.middles() for _, axis in self.axes if isinstance(axis, ListedAxis)]
-        return np.array(list(product(*listed)))
+        if len(self._active) == 1:
+            return np.array(list(product(*listed)))
+        points: list[Any] = []
+        for number, active in enumerate(self._active):
+            sides = [np.array([NEUTRAL])] * self.n_axes
+            sides[0] = listed[0][number : number + 1]
+            for i in active.values():
+                sides[i] = listed[i]
+            points += product(*sides)
+        return np.array(points)
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
         """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""
@@ -946,6 +1011,14 @@ class ParameterSpace:
                 numbers = (axis.run(each[i], each[i])[0] for each in (lower, upper))
                 lower[i], upper[i] = axis.ends_of_run(*numbers)
         return np.concatenate([lower, upper])
+
+    def n_at_ends(self, points: np.ndarray) -> np.ndarray:
+        """Return how many numbers of each setting are at an end of their range, shape (n,)."""
+        used, count = self._in_use(points), np.zeros(len(points), dtype=np.intp)
+        for i, (_, axis) in enumerate(self.axes):
+            if axis.ordered:
+                count += used[:, i] & np.isin(axis.numbers(points[:, i]), axis.limits)
+        return count
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
         """Return whether two points (d,) are one, but for the rounding of values."""

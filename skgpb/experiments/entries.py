@@ -14,7 +14,8 @@ from skgpb.experiments.records import Record
 
 # Events of the optimizer's learning; they follow from the others.
 LEARNING = ("learned", "unlearned")
-ABOUT_NO_QUERY = (*LEARNING, "set")
+# Events that are no query by themselves.
+ABOUT_NO_QUERY = (*LEARNING, "set", "outcomes")
 
 
 @dataclass
@@ -41,6 +42,9 @@ class Entry:
         Row among the answers of the past, -1 for others.
     record : Record
         Notes on the query.
+    within_limits : bool or None
+        Whether all that has a limit was measured within it; None if some of it was not measured,
+        and the rest is.
     """
 
     number: int
@@ -53,6 +57,7 @@ class Entry:
     ended: int = -1
     row: int = -1
     record: Record = field(default_factory=Record)
+    within_limits: bool | None = True
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -63,6 +68,7 @@ class Entry:
             "answer": self.answer,
             "noise": None if self.alpha is None else sqrt(self.alpha),
             "reason": self.reason,
+            "within_limits": self.within_limits,
             **self.record.as_dict(),
         }
 

@@ -24,19 +24,22 @@ from skgpb.experiments.judgement import (
     finest_measured,
     missing,
     most_probable,
+    outcomes_at,
     questionable,
     replicates,
     surprise,
     verdict,
 )
-from skgpb.experiments.kept import KeptRun
+from skgpb.experiments.kept import KeptRun, outcome_limits
+from skgpb.experiments.limits import Limits, outcomes_of, read_limits, written
 from skgpb.experiments.records import Record, today
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
-from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers.search import Search
 
 __all__ = ["Experiment"]
 
@@ -74,7 +77,8 @@ class Experiment(KeptRun):
     in a ReplayWarning that other queries would be asked now.
 
     :meth:`create` searches for single settings with ``GPUCBOptimizer(regret="simple")``, because
-    only the recommendation at the end counts. A file that was saved with other parameters keeps
+    only the recommendation at the end counts, and under limits with ``EIOptimizer``, whose file
+    ``EIOptimizer.load`` opens. A file that was saved with other parameters keeps
     them, also when it is corrected or its limits are changed.
 
     Examples
@@ -101,6 +105,7 @@ class Experiment(KeptRun):
         sides: Iterable[Side | str] | Mapping[str, Any],
         *,
         constraints: str | Iterable[str] = (),
+        limits: str | Iterable[str] = (),
         goal: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -128,6 +133,11 @@ class Experiment(KeptRun):
             Linear equations and inequalities between sides that are numbers: ``"A + B <= 100"``,
             ``"A + B + C = 1"``. Nothing is suggested or recommended that violates one. See
             :class:`~skgpb.domains.Box`.
+        limits : str or list of str, default=()
+            Limits on what else is measured: ``"peak temperature < 80"``, ``"6 <= pH <= 8"``. What
+            has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
+            that is known to be beyond a limit, and little is suggested that probably is; see
+            ``limits`` of :class:`~skgpb.EIOptimizer`.
         goal : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -157,6 +167,12 @@ class Experiment(KeptRun):
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
+        limited = read_limits(limits, [side.name for side in every] + [answer] * bool(answer))
+        if regions and limited:
+            raise ValueError(
+                "limits are for single settings: an average over a region may be within a limit "
+                f"that settings in it violate; got regions=True and {written(limited)!r}"
+            )
         if regions and constraints:
             raise ValueError(
                 "constraints are between sides of single settings: an average over a region would "
@@ -172,8 +188,7 @@ class Experiment(KeptRun):
         if regions:
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
-            # Only the setting that is recommended at the end counts, and not each answer.
-            optimizer = GPUCBOptimizer(regret="simple", **settings).start()
+            optimizer = _search_within(limited, settings).start()
         left_out: list[str] = []
         records: dict[int, Record] = {}
         numbers: list[Any] = []
@@ -183,6 +198,7 @@ class Experiment(KeptRun):
                 data,
                 every,
                 answer or None,
+                limited=list(limited),
                 space=optimizer._space,
                 regions=regions,
                 skip_outside=skip_outside,
@@ -203,6 +219,8 @@ class Experiment(KeptRun):
         self._records, self._changes = records, []
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
+        if any(outcomes_of(record, limited, number) for number, record in records.items()):
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
         with FileLock(self.path):
             if self.path.exists():
                 raise ValueError(f"{self.path} exists already: choose another name")
@@ -283,8 +301,8 @@ class Experiment(KeptRun):
         date : str, default=None
             When, as YYYY-MM-DD; None for today.
         measured : dict, default=None
-            Further measurements, numbers or texts by name. They are saved and exported, and nothing
-            is learned from it.
+            Further measurements, numbers or texts by name. They are saved and exported. What has
+            a limit is learned from, and must be a number; it may be missing.
 
         Returns
         -------
@@ -400,7 +418,7 @@ class Experiment(KeptRun):
         measured: Mapping[str, float | str] | None = None,
         by: str | None = None,
     ) -> dict[str, Any]:
-        """Write notes on a query into the notebook; the model does not use them.
+        """Write notes on a query into the notebook; what has a limit is learned from.
 
         Parameters
         ----------
@@ -420,9 +438,13 @@ class Experiment(KeptRun):
         """
         with self._changing():
             entry = self._entry(query)
-            before = entry.as_dict()
+            before, limits = entry.as_dict(), outcome_limits(self._optimizer)
+            known = outcomes_of(entry.record, limits)
             entry.record.write(note, operator, date, measured)
             self._records[entry.number] = entry.record
+            if known != outcomes_of(entry.record, limits) and entry.answer is not None:
+                self._repeat(self._optimizer._events, len(self._optimizer._events))
+                entry = self._entry(query)
             self._note_changes(before, entry.as_dict(), by)
             return entry.as_dict()
 
@@ -431,12 +453,13 @@ class Experiment(KeptRun):
         sides: Iterable[Side | str] | Mapping[str, Any] = (),
         constraints: str | Iterable[str] | None = None,
         *,
+        limits: str | Iterable[str] | None = None,
         by: str | None = None,
     ) -> None:
-        """Go on with other limits, or another value in a list.
+        """Go on with other ranges, or another value in a list, other constraints or limits.
 
-        The run is repeated with the same answers within these limits; pending queries stay pending,
-        and must satisfy new constraints.
+        The run is repeated with the same answers within these ranges; pending queries stay pending,
+        and must satisfy new constraints. What was measured of a new limit counts from the start.
 
         Parameters
         ----------
@@ -444,15 +467,18 @@ class Experiment(KeptRun):
             As in :meth:`create`, those that change. All that was told must be within them.
         constraints : str or list of str, default=None
             The constraints from now on; None for those there were.
+        limits : str or list of str, default=None
+            The limits on what else is measured from now on, as in :meth:`create`; None for those
+            there were.
         by : str, default=None
             Who changes them, for :meth:`changes`.
         """
         changed = {side.name: side.rounded_to_grid() for side in _sides_of(sides)}
         with self._changing():
             if self._has_regions:
-                raise ValueError("the limits of an experiment over regions cannot be changed")
+                raise ValueError("the ranges of an experiment over regions cannot be changed")
             if not self._optimizer.domain_.is_discretization:
-                raise ValueError("the limits of this kind of search cannot be changed")
+                raise ValueError("the ranges of this kind of search cannot be changed")
             names = [side.name for side in self._sides]
             unknown = [name for name in changed if name not in names]
             if unknown:
@@ -466,7 +492,18 @@ class Experiment(KeptRun):
             every = [changed.get(side.name, side) for side in self._sides]
             # As it began: what was set since is among the events.
             other = clone(self._optimizer._repeated([]))
-            other.set_params(bounds=_bounds_of(every, list(constraints))).start()
+            other.set_params(bounds=_bounds_of(every, list(constraints)))
+            if limits is not None:
+                answer, before_limits = self._labels["answer"], outcome_limits(self._optimizer)
+                limited = read_limits(limits, names + [answer] * bool(answer))
+                given = other.get_params(deep=False)
+                ours = EIOptimizer if before_limits else GPUCBOptimizer
+                if type(other) is ours and given.get("regret", "simple") == "simple":
+                    shared = ("bounds", "alpha", "direction", "random_state")
+                    other = _search_within(limited, {name: given[name] for name in shared})
+                else:
+                    other.set_params(limits=dict(limited) or None)
+            other.start()
             events = self._events_within(other)
             self._check_pending(other._space)
             before = self._limits()
@@ -474,9 +511,10 @@ class Experiment(KeptRun):
             self._changes += differences(None, before, self._limits(), check_by(by))
 
     def _limits(self) -> dict[str, Any]:
-        """Return the sides by their names, and the constraints, as texts."""
+        """Return the sides by their names, the constraints and the limits, as texts."""
         sides = {side.name: str(side) for side in self._sides}
-        return {**sides, "constraints": "; ".join(self._constraints)}
+        limits = "; ".join(written(outcome_limits(self._optimizer)))
+        return {**sides, "constraints": "; ".join(self._constraints), "limits": limits}
 
     def _note_changes(
         self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
@@ -514,13 +552,15 @@ class Experiment(KeptRun):
 
         events: list[Any] = []
         for kind, *rest in self._optimizer._events:
-            if kind in LEARNING:
+            if kind in (*LEARNING, "outcomes"):
                 events.append(None)
             elif kind == "fit":
                 X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
             elif kind == "set":
-                events.append((kind, {n: each for n, each in rest[0].items() if n != "bounds"}))
+                known = set(other.get_params(deep=False)) - {"bounds", "limits"}
+                others = {name: each for name, each in rest[0].items() if name in known}
+                events.append((kind, others))
             else:
                 query = rest[0]
                 point = moved(query.params, f"query {number.get(id(query), '')}".strip())
@@ -569,9 +609,15 @@ class Experiment(KeptRun):
             with self._reading():
                 sides, space, known = self._sides, self._optimizer._space, self._described()
                 name = answer or self._labels["answer"] or None
-                regions = self._has_regions
+                regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
             past = read_answers(
-                path, sides, name, space=space, regions=regions, skip_outside=skip_outside
+                path,
+                sides,
+                name,
+                limited=limited,
+                space=space,
+                regions=regions,
+                skip_outside=skip_outside,
             )
             with self._changing():
                 if self._described() == known:
@@ -579,7 +625,8 @@ class Experiment(KeptRun):
 
     def _described(self) -> Any:
         """Return all that a table is read with."""
-        return [side.as_dict() for side in self._sides], self._constraints, self._labels["answer"]
+        sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
+        return sides, self._constraints, self._labels["answer"], dict(limits)
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
         """Take the rows of a table that have an answer, failed or were skipped."""
@@ -596,6 +643,8 @@ class Experiment(KeptRun):
             row.record.date = row.record.date or today()
             self._records[entry.number] = entry.record.followed_by(row.record)
         self._count()
+        if outcome_limits(self._optimizer):  # some of it may have been written while it was pending
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
         return [self._entry(entry.number).as_dict() for entry in told]
 
     def correct(
@@ -749,9 +798,10 @@ class Experiment(KeptRun):
             a pair [low, high] or a list of values; ``status``, one of "pending", "answered",
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
             None; ``noise``, the standard deviation told with it or None; ``reason``, why it
-            failed, or None; ``note``, ``operator`` and ``date``, texts; ``measured``, a dict of
-            what else was measured; ``measurements``, those that the answer is the mean of, a list,
-            empty for a single one.
+            failed, or None; ``within_limits``, whether all that has a limit was measured within it,
+            None if some of it was not measured; ``note``, ``operator`` and ``date``, texts;
+            ``measured``, a dict of what else was measured; ``measurements``, those that the answer
+            is the mean of, a list, empty for a single one.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
@@ -784,8 +834,10 @@ class Experiment(KeptRun):
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
             answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
             lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
-            an answer, known or learned; ``n_answers``; and ``best_answer``, the entry of the
-            history with the best answer.
+            an answer, known or learned; ``n_answers``; ``best_answer``, the entry of the history
+            with the best answer, if possible of those that were measured within all limits;
+            ``outcomes``, a list with what is expected of each that has a limit, see
+            :meth:`expect`; and ``within_limits``, the probability that all limits hold.
         """
         with self._reading():
             if side is not None and not self._has_regions:
@@ -844,13 +896,18 @@ class Experiment(KeptRun):
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
             ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
-            ``possible``, whether the constraints allow the setting; and ``violates``, those
-            that it breaks.
+            ``possible``, whether the constraints allow the setting; ``violates``, those that it
+            breaks; ``outcomes``, a list of dicts with ``name``, ``limit``, a text, ``mean``,
+            ``std`` and ``probability``, that the limit holds, None before it was measured; and
+            ``within_limits``, the probability that all of them hold, None without limits or before
+            all were measured.
         """
         with self._reading():
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
-            return expected(self._optimizer, self._setting(at))
+            setting, limits = self._setting(at), outcome_limits(self._optimizer)
+            outcomes = outcomes_at(self._optimizer, limits, setting)
+            return expected(self._optimizer, setting) | outcomes
 
     def surprise(
         self,
@@ -937,8 +994,9 @@ class Experiment(KeptRun):
         status : dict
             ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
             where that is known, else None, ``regions``, ``sides``, a list of
-            :meth:`Side.as_dict`, ``constraints``, a list of texts, ``n_answered``, ``n_given``,
-            ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of this name.
+            :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``n_answered``,
+            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
+            this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -951,6 +1009,7 @@ class Experiment(KeptRun):
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
+                "limits": written(outcome_limits(optimizer)),
                 "n_answered": states.count("answered"),
                 "n_given": states.count("given"),
                 "n_failed": states.count("failed"),
@@ -985,6 +1044,10 @@ class Experiment(KeptRun):
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
         sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
+        limits = outcome_limits(optimizer)
+        # Those that were measured within all limits come first, then those of which that is open.
+        order = {True: 0, None: -1, False: -2}
+        ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
             "mean": mean,
@@ -993,7 +1056,8 @@ class Experiment(KeptRun):
             "beware": missing(answers, optimizer.alpha is not None),
             "noise": sqrt(optimizer.alpha_),
             "n_answers": len(answered),
-            "best_answer": answered[int(np.argmax(answers))].as_dict(),
+            "best_answer": answered[ranked.index(max(ranked))].as_dict(),
+            **outcomes_at(optimizer, limits, query.params),
         }
 
     # -- entries ----------------------------------------------------------------------------
@@ -1015,7 +1079,8 @@ class Experiment(KeptRun):
         record: Record,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
-        more, asked = [], dict[str, Any]()
+        more, asked, limits = [], dict[str, Any](), outcome_limits(self._optimizer)
+        outcomes = outcomes_of(record, limits)
         if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
@@ -1030,7 +1095,8 @@ class Experiment(KeptRun):
                 asked = {"params": entry.as_dict()["params"]}
                 more = [self._withdraw(entry)]
         n = len(self._optimizer._events)
-        self._optimizer.tell(target, value, alpha)
+        more_told = {"outcomes": outcomes} if outcomes and value is not None else {}
+        self._optimizer.tell(target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
         before = self._records.get(number)
@@ -1038,6 +1104,8 @@ class Experiment(KeptRun):
             record = before.followed_by(record)
         self._records[number] = record
         self._count()
+        if value is not None and outcomes_of(record, limits) != outcomes:
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
         told = self._entry(number).as_dict()
         # That something else was asked is kept as well.
         self._changes += differences(number, asked, told, record.operator)
@@ -1138,6 +1206,16 @@ def _with_past(
         optimizer = optimizer._repeated([*optimizer._events, *events])
     pending = [row for row, _ in (*asked, *lost)]
     return optimizer, [*given, *told, *pending], [region for _, region in lost]
+
+
+def _search_within(limits: Limits, settings: dict[str, Any]) -> Search:
+    """Return the search of an experiment, which has limits on other outcomes or none.
+
+    Only the setting that is recommended at the end counts, and not each answer.
+    """
+    if limits:
+        return EIOptimizer(limits=dict(limits), **settings)
+    return GPUCBOptimizer(regret="simple", **settings)
 
 
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:

@@ -9,7 +9,7 @@ a hundred answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log, sqrt
+from math import inf, log, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from skgpb import defaults
 from skgpb.domains import Cell
 from skgpb.domains.query import Query
 from skgpb.experiments.entries import Entry, jsonable
+from skgpb.experiments.limits import Limits, written
 from skgpb.experiments.sides import shown
+from skgpb.optimizers._limits import probability_between
 from skgpb.optimizers._stop import first_where_learned
 from skgpb.surrogate.criticism import leave_one_out
 
@@ -31,6 +33,8 @@ FEW = 10
 ENOUGH, TIMES = 5, 2.0
 # By what to multiply what was typed for what was meant, and how often that happens. Where next to
 # nothing is known of the answer none of them is more probable than that it is right.
+# What was meant is at most FAR standard deviations from what was expected.
+FAR = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
 
 
@@ -49,6 +53,24 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
         "possible": not violated,
         "violates": violated,
     }
+
+
+def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return what is expected at a setting of all that has a limit, and whether limits hold."""
+    outcomes = []
+    for (name, (low, high)), limit in zip(limits.items(), written(limits), strict=True):
+        each: dict[str, Any] = {"name": name, "limit": limit}
+        each |= dict.fromkeys(("mean", "std", "probability"))
+        if optimizer._model_of(name).n_answers:
+            mean, std = optimizer._predict_outcome(name, [setting])
+            ends = -inf if low is None else low, inf if high is None else high
+            probability = probability_between(*ends, mean, std)
+            numbers = (float(x[0]) for x in (mean, std, probability))
+            each |= zip(("mean", "std", "probability"), numbers, strict=True)
+        outcomes.append(each)
+    known = [each["probability"] for each in outcomes]
+    within = prod(known) if known and None not in known else None
+    return {"outcomes": outcomes, "within_limits": within}
 
 
 def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
@@ -147,9 +169,13 @@ def slip(mean: float, std: float, answer: float) -> float | None:
         return -2.0 * log(1.0 + ((value - mean) / std) ** 2 / 3.0)
 
     # The density of what was typed: the slip has stretched that of what was meant.
-    slips = {c: log(p * abs(c)) + log_density(c * answer) for c, p in SLIPS.items()}
-    likely = max(slips, key=lambda c: slips[c])
-    if slips[likely] <= log_density(answer):
+    slips = {
+        c: log(p * abs(c)) + log_density(c * answer)
+        for c, p in SLIPS.items()
+        if abs(c * answer - mean) <= FAR * std
+    }
+    likely = max(slips, key=lambda c: slips[c], default=1.0)
+    if slips.get(likely, -inf) <= log_density(answer):
         return None
     return float(f"{likely * answer:.12g}")
 

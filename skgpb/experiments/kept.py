@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains import Box, Region
+from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
+from skgpb.experiments.limits import Limits, are_kept, outcomes_of
 from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side
 from skgpb.experiments.texts import in_one_line
@@ -180,10 +181,12 @@ class KeptRun:
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
         self._entries += [Entry(each, query) for each, query in self._lost.items()]
+        limits = outcome_limits(optimizer)
         for entry in self._entries:
             entry.record = self._records.get(entry.number, entry.record)
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
+            entry.within_limits = are_kept(entry.record.measured, limits)
         bounds = optimizer._own.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
@@ -196,16 +199,42 @@ class KeptRun:
         began: dict[int, list[int]] = {}
         for entry in self._entries:
             began.setdefault(entry.began, []).append(entry.number)
-        # Hyperparameters learned after the change are learned anew.
-        kept = [
-            (event, began.get(i, []))
-            for i, event in enumerate(events)
-            if event is not None and not (i > changed and event[0] in LEARNING)
-        ]
         optimizer = self._optimizer if optimizer is None else optimizer
+        kept: list[tuple[Any, list[int]]] = []
+        for i, event in enumerate(events):
+            # Hyperparameters learned after the change are learned anew.
+            if event is None or (i > changed and event[0] in LEARNING) or event[0] == "outcomes":
+                continue
+            kept.append((event, began.get(i, [])))
+            kept += [(each, []) for each in self._outcome_events(i, event, optimizer)]
         self._optimizer = optimizer._repeated([event for event, _ in kept])
         self._numbers, lost = carried_over(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
             self._lost[each] = region.named(self._optimizer._space)
         self._count()
+
+    def _outcome_events(self, i: int, event: Any, optimizer: Any) -> list[Any]:
+        """Return what was measured beside the answers of an event, of what has a limit."""
+        limits = outcome_limits(optimizer)
+        if not limits or event[0] not in ("fit", "tell"):
+            return []
+        out = []
+        for entry in self._entries:
+            if entry.ended == i or (entry.row >= 0 and entry.began == i):
+                query = event[1]
+                if entry.row >= 0:
+                    point = event[1][entry.row : entry.row + 1].copy()
+                    query = PointsQuery(point).named(optimizer._space)
+                outcomes = outcomes_of(self._record_of(entry.number), limits, entry.number)
+                out += [("outcomes", query, outcomes)] if outcomes else []
+        return out
+
+    def _record_of(self, number: int) -> Record:
+        """Return what was written on a query."""
+        return self._records.get(number) or Record()
+
+
+def outcome_limits(optimizer: Any) -> Limits:
+    """Return the limits of an optimizer on what else is measured."""
+    return getattr(optimizer._own, "limits", None) or {}

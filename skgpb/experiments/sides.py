@@ -518,6 +518,14 @@ def rounded(value: float, std: float) -> str:
     return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
 
 
+def in_percent(probability: float) -> str:
+    """Write a probability in percent; only what is certain is 0 % or 100 %."""
+    percent = 100.0 * probability
+    if 0.0 < percent < 1.0 or 99.0 < percent < 100.0:
+        return "below 1 %" if percent < 1.0 else "above 99 %"
+    return f"{percent:.0f} %"
+
+
 def exact(value: Any) -> str:
     """Write a value so that the same one is read: of a number all digits that it has."""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -107,6 +107,7 @@ def read_answers(
     sides: Sequence[Side],
     answer: str | None = None,
     *,
+    limited: Sequence[str] = (),
     space: ParameterSpace,
     regions: bool = False,
     skip_outside: bool = False,
@@ -121,7 +122,9 @@ def read_answers(
     sides : sequence of Side
         Sides; the table must have a column for each.
     answer : str, default=None
-        Column of the answers; None for the only one that is no side.
+        Column of the answers; None for the only one that is no side and has no limit.
+    limited : sequence of str, default=()
+        What else is measured and has a limit; there need not be a column for each.
     space : ParameterSpace
         The sides and their constraints. Rows that violate one were measured all the same: they are
         taken, with a note and a warning that name it.
@@ -148,10 +151,10 @@ def read_answers(
     Warns
     -----
     UserWarning
-        If rows are left out, or violate a constraint.
+        If rows are left out, or violate a constraint, or what has a limit has no column.
     """
     try:
-        return _read(TableFile(Path(path)), sides, answer, space, regions, skip_outside)
+        return _read(TableFile(Path(path)), sides, answer, limited, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -163,19 +166,21 @@ def _read(
     table: TableFile,
     sides: Sequence[Side],
     answer: str | None,
+    limited: Sequence[str],
     space: ParameterSpace,
     regions: bool,
     skip_outside: bool,
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
     names = [side.name for side in sides]
-    header = _Header(table, names, answer)
+    header = _Header(table, names, answer, limited)
     texts = [
         column
         for column, side in zip(header.sides, sides, strict=True)
         if regions or (side.kind == "choice" and not side.is_ordered)
     ]
-    wanted = [*header.sides, header.answer, *header.book.values(), *header.measured]
+    others = [*header.book.values(), *header.measured, *header.limited]
+    wanted = [*header.sides, header.answer, *others]
     verbatim = [*texts, *header.texts, *header.measured]
     found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
     settings = [found[column] for column in header.sides]
@@ -241,6 +246,8 @@ class _Header:
         Names of the sides.
     answer : str or None
         Name of the answers.
+    limited : sequence of str
+        Names of what has a limit.
 
     Attributes
     ----------
@@ -252,9 +259,13 @@ class _Header:
         Columns of a notebook that was exported, by what they hold; empty for any other table.
     measured : dict
         Names of further measurements, by their columns.
+    limited : dict
+        Names of what has a limit, by their columns, in a table that is no notebook.
     """
 
-    def __init__(self, table: TableFile, names: list[str], answer: str | None) -> None:
+    def __init__(
+        self, table: TableFile, names: list[str], answer: str | None, limited: Sequence[str]
+    ) -> None:
         header = table.names([*names, *([] if answer is None else [answer])])
         plain = [unprotected(name) for name in header]
         book = _booked_in(plain)
@@ -263,7 +274,18 @@ class _Header:
         known = plain if book else header
         sides = [_column(known, name) for name in names]
         places_of(known, sides, table.name)
+        columns = {_column(known, name): name for name in limited}
+        absent = [name for column, name in columns.items() if column not in known]
+        if absent:
+            warn(
+                f"{table.name} has no column {' and no column '.join(map(repr, absent))}: nothing "
+                "is learned from it of what has a limit",
+                UserWarning,
+            )
+        columns = {column: name for column, name in columns.items() if column in known}
         others = [name for name in known if name and name not in (*sides, *book.values())]
+        if not book and answer is None:
+            others = [name for name in others if name not in columns]
         if book:
             # The answers are before their standard errors, unless somebody moved the columns.
             before = plain[plain.index(book[ERROR]) - 1] if book[ERROR] in plain else ""
@@ -291,11 +313,13 @@ class _Header:
             for name in (others if book else [])
             if name != answer
         }
+        self.limited = {} if book else columns
 
     @property
     def numbers(self) -> list[str]:
-        """Columns of a notebook that hold numbers."""
-        return [self.book[name] for name in (NUMBER, ERROR) if name in self.book]
+        """Columns besides sides and answers that hold numbers."""
+        booked = [self.book[name] for name in (NUMBER, ERROR) if name in self.book]
+        return [*booked, *self.limited]
 
     @property
     def texts(self) -> list[str]:
@@ -312,7 +336,9 @@ class _Header:
         """Return what a row says."""
         answer, alpha, measurements = (None, None, ()) if told is None else told
         number, status = None, "given" if alpha is None else "answered"
+        limited = {name: _number_in(found[column], row) for column, name in self.limited.items()}
         record = Record(measurements=list(measurements))
+        record.write(measured={name: x for name, x in limited.items() if x is not None})
         if self.book:
             columns = {name: found[column] for name, column in self.book.items()}
             known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]

@@ -105,6 +105,11 @@ def unquoted(text: str) -> str:
     return text[1:-1].replace('""', '"') if is_quoted(text) else text
 
 
+def quoted_name(name: str) -> str:
+    """Return a name as it is written before = or a relation, between quotes if it has one."""
+    return quoted(name) if set(name) & set('<>="') else name
+
+
 def quoted(text: str) -> str:
     """Return a text between quotes, as in CSV."""
     return '"' + text.replace('"', '""') + '"'

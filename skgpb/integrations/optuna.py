@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.tree import DecisionTreeClassifier
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb._install import install_command
-from skgpb.domains.candidates import points_near, spread_points
-from skgpb.domains.space import Axis, Choice, ParameterSpace
+from skgpb.domains.candidates import spread_points
+from skgpb.domains.space import NEUTRAL, Axis, Choice, ParameterSpace
+from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.ei import EIOptimizer
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.likelihood import last_learning
-from skgpb.surrogate.settings import kernel_on_settings
+from skgpb.surrogate.settings import default_model
+from skgpb.surrogate.warp import Warp
 from skgpb.utils import Integral
 
 __all__ = ["GPBanditSampler"]
@@ -49,6 +52,8 @@ except ImportError as _error:
 REMEMBERED = 16
 # Rounding: lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
+# States of trials that have failed.
+FAILED = (TrialState.FAIL, TrialState.PRUNED)
 # System attribute of a trial with the values chosen for it, which other workers read.
 CHOSEN = "skgpb:params"
 
@@ -62,6 +67,7 @@ class Numeric(Axis):
     def __init__(self, distribution: FloatDistribution | IntDistribution) -> None:
         self.distribution = distribution
         self.integer: bool = isinstance(distribution, IntDistribution)
+        self.discrete: bool = self.integer
         self.low, self.high = float(distribution.low), float(distribution.high)
         self.step: float | None = distribution.step
         self.log: bool = distribution.log
@@ -139,13 +145,16 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     -----
     *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised
     an exception or returned NaN have failed, and teach where trials do: see *Failures* of
-    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one. Values
+    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one, and
+    of values far worse than most it only counts that they are. Values
     of trials that run elsewhere are assumed to come out as expected, so that workers try different
     things.
 
-    *Search spaces.* Parameters that all complete trials have are chosen together. A parameter
-    that only some have, since it depends on others or its range has changed, is chosen when it is
-    asked for, given what the trial has already chosen, from the trials that had it.
+    *Search spaces.* All parameters of earlier trials are chosen together, by one model: those
+    that only some trials have count as neutral in the others. Which a trial will have follows from
+    those that all trials have, as a decision tree learns it. A parameter whose range has changed,
+    or which comes as a surprise, is chosen when it is asked for, given what the trial has already
+    chosen, from the trials that had it.
 
     *Cost.* Hyperparameters are learned each time the number of trials has grown by a quarter, from
     all trials up to that number, so that all workers learn the same; later trials are appended.
@@ -188,7 +197,6 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self.n_startup_trials: Any = n_startup_trials
         self._entropy: Any = np.random.SeedSequence(seed).entropy
         self._independent: Any = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
-        self._common_space: Any = optuna.search_space.IntersectionSearchSpace()
         self._learned: dict[tuple[Any, ...], tuple[Kernel, float, float, float]] = {}
 
     def reseed_rng(self) -> None:
@@ -199,10 +207,19 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: optuna.trial.FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return the parameters, of more than one value, that all complete trials share."""
+        """Return all parameters of more than one value whose distribution has not changed."""
         self._check_single(study)
-        common = self._common_space.calculate(study)
-        return {name: space for name, space in common.items() if not space.single()}
+        found: dict[str, BaseDistribution] = {}
+        changed: set[str] = set()
+        for other in self._known(study, {}):
+            for name, space in other.distributions.items():
+                if found.setdefault(name, space) != space:
+                    changed.add(name)
+        return {
+            name: found[name]
+            for name in sorted(found)
+            if name not in changed and not found[name].single()
+        }
 
     def sample_relative(
         self,
@@ -214,10 +231,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self._check_single(study)
         if not search_space:
             return {}
-        known = self._known(study, search_space)
+        known = self._known(study, {})
         if len(known) < max(1, self.n_startup_trials):
             return {}
-        chosen = self._choose(study, trial, search_space, known, {})
+        chosen = self._choose(study, trial, search_space, known)
         internal = {name: search_space[name].to_internal_repr(v) for name, v in chosen.items()}
         study._storage.set_trial_system_attr(trial._trial_id, CHOSEN, json.dumps(internal))
         return chosen
@@ -286,25 +303,26 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         trial: optuna.trial.FrozenTrial,
         search_space: Mapping[str, BaseDistribution],
         known: list[Any],
-        fixed: Mapping[str, Any],
+        fixed: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Ask the engine for the values of a search space, some of them fixed."""
-        search_space = {name: search_space[name] for name in sorted(search_space)}
-        space = Cube(search_space)
-        X = np.stack([space.point(other.params) for other in known])
+        """Ask the engine for the values of a search space: of all, or given some of them."""
+        cube = Cube({name: search_space[name] for name in sorted(search_space)})
+        points = np.stack([cube.point(other.params) for other in known])
+        X = cube.columns(points)
         y = _finite([other.value for other in known])
         y = y if study.direction == StudyDirection.MAXIMIZE else -y
-        key = (study._study_id, repr(search_space), *[other.number for other in known])
-        kernel, alpha, center, scale = self._learn(key, space, X, y)
+        y = Warp(y[: last_learning("growing", len(y), first=1)])(y)
+        key = (study._study_id, repr(cube.names), *[other.number for other in known])
+        kernel, alpha, center, scale = self._learn(key, cube, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
-        arms = self._candidates(
-            space, X[np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]], sequence
-        )
-        for i, name in enumerate(search_space):
-            if name in fixed:
-                arms[2:, i] = space.coordinate(name, fixed[name])
+        best = points[np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]]
+        candidates = cube.candidates(best, np.random.default_rng(sequence))
+        for name, value in (fixed or {}).items():
+            candidates[:, cube.names.index(name)] = cube.coordinate(name, value)
+        candidates = cube.with_absent(candidates, points)
         player = self._engine().set_params(
-            arms=arms,
+            # Two corners make the box of all columns the domain.
+            arms=np.concatenate([cube.corners, cube.columns(candidates)]),
             kernel=kernel,
             alpha=alpha,
             optimizer=None,
@@ -312,19 +330,22 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             random_state=int(sequence.generate_state(1)[0] >> 1),
         )
         player.fit(X, (y - center) / scale)
-        for other in self._known(study, search_space, (TrialState.FAIL, TrialState.PRUNED)):
-            player.tell(space.point(other.params), None)
-        for params in self._running(study, trial, search_space):
+        # A single parameter is chosen from the trials that had it, all together from all.
+        needed = {} if fixed is None else search_space
+        for other in self._known(study, needed, FAILED):
+            player.tell(cube.columns(cube.point(other.params)[np.newaxis])[0], None)
+        for params in self._running(study, trial, search_space, needed):
             # As expected: the mean stays, the uncertainty around the point shrinks.
-            point = space.point(params)
-            player.tell(point, player.predict(point[None])[0], alpha)
-        return space.params(arms[2 + argmax_first(player._values(player._expected_round())[2:])])
+            row = cube.columns(cube.point(params)[np.newaxis])
+            player.tell(row[0], player.predict(row)[0], alpha)
+        values = player._values(player._expected_round())
+        return cube.params(candidates[argmax_first(values[len(cube.corners) :])])
 
     def _engine(self) -> Search:
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)
 
     def _learn(
-        self, key: tuple[Any, ...], space: Cube, X: np.ndarray, y: np.ndarray
+        self, key: tuple[Any, ...], cube: Cube, X: np.ndarray, y: np.ndarray
     ) -> tuple[Kernel, float, float, float]:
         """Kernel, noise variance and units of the values, from the first of the trials."""
         n = last_learning("growing", len(y), first=1)
@@ -332,37 +353,28 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         if key not in self._learned:
             center, scale = float(y[:n].mean()), float(y[:n].std()) or 1.0
             engine = self._engine()
-            kernel = kernel_on_settings(engine.kernel, space.space)
-            engine.set_params(bounds=space.bounds, kernel=kernel, normalize_y=False)
+            kernel, prior = engine.kernel, None
+            if kernel is None:
+                kernel, prior = default_model(cube.space)
+            kernel = OnSettings(kernel, Columns, prior)
+            engine.set_params(arms=cube.corners, kernel=kernel, normalize_y=False)
             if engine.alpha is not None:
                 engine.set_params(alpha=np.divide(engine.alpha, scale**2))
             engine.fit(X[:n], (y[:n] - center) / scale)
             while len(self._learned) >= REMEMBERED:
                 self._learned.pop(next(iter(self._learned)))
             alpha = max(engine.alpha_, LEAST_NOISE)
-            kernel = engine.surrogate_.kernel_.set_params(prior=None)
-            self._learned[key] = kernel, alpha, center, scale
+            self._learned[key] = engine.surrogate_.kernel_.base, alpha, center, scale
         return self._learned[key]
-
-    @staticmethod
-    def _candidates(
-        space: Cube, centers: np.ndarray, sequence: np.random.SeedSequence
-    ) -> np.ndarray:
-        """Two corners, which make the cube the domain, points everywhere and around centers."""
-        rng, bounds = np.random.default_rng(sequence), space.bounds
-        everywhere = spread_points(
-            bounds, defaults.OPTUNA_EVERYWHERE, rng.uniform(size=len(bounds))
-        )
-        near = points_near(bounds, centers, defaults.OPTUNA_NEAR, rng)
-        return np.concatenate([bounds.T, everywhere, near])
 
     @staticmethod
     def _running(
         study: optuna.Study,
         trial: optuna.trial.FrozenTrial,
         search_space: Mapping[str, BaseDistribution],
+        needed: Mapping[str, BaseDistribution],
     ) -> list[dict[str, Any]]:
-        """Return the known parameters of the running trials."""
+        """Return the known parameters of the running trials that have all that are needed."""
         found = []
         for other in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             chosen = json.loads(other.system_attrs.get(CHOSEN, "{}"))
@@ -372,19 +384,33 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
                 if name in search_space and search_space[name]._contains(value)
             }
             params |= other.params
-            if other.number != trial.number and _has(params, search_space):
+            if other.number != trial.number and params and _has(params, needed):
                 found.append(params)
         return found
 
 
+class Columns:
+    """What a kernel takes for a space of settings where rows are columns already."""
+
+    @staticmethod
+    def columns(X: np.ndarray) -> np.ndarray:
+        """Return rows as they are."""
+        return X
+
+
 class Cube:
-    """A search space of Optuna as a unit cube."""
+    """A search space of Optuna as a unit cube, in which a parameter may be absent.
+
+    Points have a coordinate for each parameter, NaN for one that is absent.
+    """
 
     def __init__(self, search_space: Mapping[str, BaseDistribution]) -> None:
         self._distributions = search_space
         self._axes = {name: _axis(each) for name, each in search_space.items()}
+        self.names: list[str] = list(search_space)
         self.space: ParameterSpace = ParameterSpace.from_axes(self._axes)
-        self.bounds: np.ndarray = self.space.bounds
+        #: Two rows of columns, with all others between them.
+        self.corners: np.ndarray = np.repeat([[0.0], [1.0]], len(self.space.groups), axis=1)
 
     def coordinate(self, name: str, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
@@ -394,16 +420,56 @@ class Cube:
         return self._axes[name].coordinate(value)
 
     def point(self, params: Mapping[str, Any]) -> np.ndarray:
-        """Point (d,) of a trial's parameters."""
-        return np.array([self.coordinate(name, params[name]) for name in self._distributions])
+        """Point (d,) of a trial's parameters, without those that are out of their range."""
+        return np.array(
+            [
+                self.coordinate(name, params[name]) if _has(params, {name: space}) else np.nan
+                for name, space in self._distributions.items()
+            ]
+        )
+
+    def columns(self, points: np.ndarray) -> np.ndarray:
+        """Return what distinguishes points (n, d), shape (n, n_columns)."""
+        absent = np.isnan(points)
+        columns = self.space.columns(np.where(absent, NEUTRAL, points))
+        return np.where(absent[:, self.space.groups], NEUTRAL, columns)
+
+    def candidates(self, best: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Points (n, d) everywhere and beside the best, nothing being absent."""
+        bounds, n_axes = self.space.bounds, len(self.names)
+        everywhere = spread_points(bounds, defaults.OPTUNA_EVERYWHERE, rng.uniform(size=n_axes))
+        n_near = defaults.OPTUNA_NEAR
+        centers = best[np.arange(n_near) % len(best)]
+        centers = np.where(np.isnan(centers), rng.uniform(size=centers.shape), centers)
+        near = self.space.beside(centers, n_near, rng)
+        return np.concatenate([everywhere, near])
+
+    def with_absent(self, points: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Return points (n, d) with NaN where what a trial has tells that a parameter is absent.
+
+        ``known`` (m, d) are trials. Of parameters that they all have a decision tree learns which
+        others there are.
+        """
+        absent = np.isnan(known)
+        common, kinds = ~absent.any(axis=0), np.unique(absent, axis=0)
+        if len(kinds) == 1 or not common.any():
+            return points
+        of_common = common[self.space.groups]
+        labels = (absent[:, np.newaxis] == kinds).all(axis=2).argmax(axis=1)
+        tree = DecisionTreeClassifier(random_state=0)
+        tree.fit(self.columns(known)[:, of_common], labels)
+        found = kinds[tree.predict(self.columns(points)[:, of_common])]
+        return np.where(found, np.nan, points)
 
     def params(self, point: np.ndarray) -> dict[str, Any]:
         """Parameters that a point (d,) stands for."""
+        setting = self.space.setting(np.where(np.isnan(point), NEUTRAL, point))
         return {
-            name: distribution.choices[int(value)]
+            name: distribution.choices[int(setting[name])]
             if isinstance(distribution := self._distributions[name], CategoricalDistribution)
-            else value
-            for name, value in self.space.setting(point).items()
+            else setting[name]
+            for name, u in zip(self.names, point, strict=True)
+            if not np.isnan(u)
         }
 
 

@@ -205,16 +205,12 @@ class ConditionalMeanOperator:
 
     def _factorise(self, n_landmarks: int | None) -> None:
         N = len(self.X)
-        wanted = (
-            (N if N <= defaults.EXACT_PAIRS else defaults.LANDMARKS)
-            if n_landmarks is None
-            else n_landmarks
-        )
+        wanted, most = n_landmarks, defaults.LANDMARKS
+        if wanted is None:
+            wanted = N if N <= defaults.EXACT_PAIRS else most
         self.exact: bool = wanted >= N
         self.features, self.pivots = pivoted_gram(
-            self.query_kernel,
-            self.near_A,
-            min(wanted, defaults.LANDMARKS) if self.exact else wanted,
+            self.query_kernel, self.near_A, min(wanted, most) if self.exact else wanted
         )
 
     def _prepare(self) -> None:
@@ -268,11 +264,8 @@ class ConditionalMeanOperator:
         """Minimise the leave-one-out loss over length scales and lambda, on a subset."""
         N = len(self.X)
         rng = np.random.RandomState(0)
-        rows = (
-            rng.permutation(N)[: defaults.SELECTION_PAIRS]
-            if N > defaults.SELECTION_PAIRS
-            else np.arange(N)
-        )
+        most = defaults.SELECTION_PAIRS
+        rows = rng.permutation(N)[:most] if most < N else np.arange(N)
         A, X = self.near_A[rows], near(self.embedding_kernel, self.X)[rows]
         K = cross(self.embedding_kernel, X, X)
         kernel = clone(self.query_kernel)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,7 @@ class OnSettings(WrapperKernel):
     ----------
     base : Kernel
         Over columns; its hyperparameters are those of this kernel.
-    columns : callable
+    space : ParameterSpace
         Maps points (n, d) to columns.
     prior : Prior, default=None
         Under which the hyperparameters are learned from standardised values. None for a kernel
@@ -104,12 +103,16 @@ class OnSettings(WrapperKernel):
     def __init__(
         self,
         base: Kernel,
-        columns: Callable[[np.ndarray], np.ndarray],
+        space: Any,
         prior: Any = None,
     ) -> None:
         self.base = base
-        self.columns = columns
+        self.space = space
         self.prior = prior
+
+    def columns(self, points: np.ndarray) -> np.ndarray:
+        """Return the columns of points (n, d)."""
+        return self.space.columns(points)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances of the settings that points (n, d) stand for."""
@@ -125,5 +128,5 @@ class OnSettings(WrapperKernel):
         return False
 
     def __repr__(self) -> str:
-        # The map to columns and the prior are the library's own, and their names tell nobody more.
+        # The space and the prior are the library's own, and their names tell nobody more.
         return f"{type(self).__name__}({self.base!r})"

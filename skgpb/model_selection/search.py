@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from functools import partial
 from itertools import count
-from math import ceil
-from typing import Any, Literal
+from math import ceil, inf
+from os import PathLike
+from time import monotonic
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib import hash as joblib_hash
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import Kernel
@@ -26,13 +29,17 @@ from skgpb._typing import Seed
 from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.exceptions import AllPendingError
+from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._failing import stand_in
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.settings import kernel_on_settings
+from skgpb.surrogate.warp import Warp
 from skgpb.utils import (
     LARGEST_REWARD,
     MOST_POINTS,
@@ -40,6 +47,7 @@ from skgpb.utils import (
     BaseSearchCV,
     Integral,
     Interval,
+    Real,
     StrOptions,
     failed_fits,
     in_contexts,
@@ -51,6 +59,13 @@ __all__ = ["BanditSearchCV"]
 
 # Limit: attempts to draw a new setting at random.
 MOST_DRAWS = 10_000
+# Parameters that may be others where a search goes on.
+FREE = (
+    *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
+    *("checkpoint", "resume", "verbose", "progress"),
+)
+# Rounding: digits of scores that are not looked at.
+DIGITS = 1e-6
 # Rounding: the default engine scales scores by their standard deviation, however small.
 DEFAULT_ALPHA = 1e-8
 
@@ -70,19 +85,18 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Cloned and fitted for every setting and fold.
     param_distributions : dict or list of dicts
         Names of parameters, each with a frozen distribution of ``scipy.stats`` or a list of
-        values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one and
-        ``randint`` an integer one; any other distribution with ``ppf`` and ``cdf`` is searched
-        on the scale of its quantiles. A list of numbers is ordered by size; any other list holds
-        categories. In a list of dicts each dict is a space of its own: this is how a parameter
-        depends on another, ``[{"kernel": ["linear"], "C": c}, {"kernel": ["rbf"], "C": c,
-        "gamma": g}]``. What is learned about a parameter of the same distribution in two
-        dicts is shared.
+        values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one, ``randint`` an
+        integer one and :func:`~skgpb.domains.log_randint` a logarithmic one of integers; any other
+        distribution with ``ppf`` and ``cdf`` is searched on the scale of its quantiles. A list of
+        numbers is ordered by size; any other list holds categories. In a list of dicts each dict is
+        a space of its own: this is how a parameter depends on another, ``[{"kernel": ["linear"],
+        "C": c}, {"kernel": ["rbf"], "C": c, "gamma": g}]``. What is learned about a parameter of
+        the same distribution in two dicts is shared.
     optimizer : BaseBanditOptimizer, default=None
         The engine: any optimizer of skgpb that takes ``bounds``, which become the parameters.
-        Its kernel, if it has one, is applied to settings and not
-        to the cube, so that integers and categories are known for what they are; where
-        ``kernel`` is None a Matérn-5/2 kernel with a length scale for every parameter is learned
-        from the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
+        Its kernel, if it has one, compares settings, so that integers and categories are known for
+        what they are; where ``kernel`` is None the one of every space of settings is learned from
+        the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
         If a query of a tree method averages over several representatives, all their
         settings are evaluated and the cell is told the average of their folds;
         ``n_representatives=None`` stands for 1 here.
@@ -90,12 +104,14 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Number of settings evaluated.
     n_initial : int, default=None
         Number of settings that fill the space evenly before the engine decides. None stands for
-        two for every parameter but at most a third of ``n_iter``, and 0 for an optimizer without
-        a Gaussian process.
+        two for every parameter, and at least five, but at most a third of ``n_iter``; with an
+        optimizer without a Gaussian process for 0.
     batch_size : int, default=None
         Number of settings chosen at a time, to be evaluated in parallel. None stands for as many as
         it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
         ``n_jobs`` otherwise.
+    timeout : float, default=None
+        Seconds after which no further setting is evaluated, at least one being so.
     stop : Stop or callable, default=None
         Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`,
         which ends the search if by the engine's model no setting scores more than epsilon above the
@@ -103,9 +119,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     select : {"posterior", "observed"}, default="posterior"
         Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
         with the largest posterior mean of the engine's model, given all scores and their noise: a
-        score far above those of similar settings owes this to its folds. "observed" takes
-        the largest mean score, as RandomizedSearchCV does, and so does an engine without a
-        Gaussian process.
+        score far above those of similar settings owes this to its folds. Of settings that are as
+        good, within the error of the model, it takes one with fewer numbers at an end of their
+        range. "observed" takes the largest mean score, as RandomizedSearchCV does, and so does an
+        engine without a Gaussian process.
     scoring : str, callable, list, tuple or dict, default=None
         As in RandomizedSearchCV. Of several metrics the engine maximises the one that ``refit``
         names, else the first.
@@ -118,6 +135,15 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     verbose : int, default=0
         1 prints a line for every setting, with its score and the best so far, which the logger
         ``skgpb`` of :mod:`logging` gets in any case; more as in RandomizedSearchCV.
+    checkpoint : path, default=None
+        File to which the fits are written after each batch of settings. If it holds another
+        search: ValueError.
+    resume : bool, default=False
+        Whether to continue the search in the file ``checkpoint``, if there is one, so that a script
+        can be started again after its process was killed: settings in the file are not fitted
+        again. Data and parameters must be those of the file; ``n_iter`` may be larger, ``n_jobs``,
+        ``timeout``, ``stop``, ``select`` and what is shown may be others. ``cv`` must split alike
+        in every process, as all do that do not shuffle or have an integer as ``random_state``.
     progress : bool, default=False
         Whether to show a progress bar of the settings (needs tqdm: ``pip install
         skgpb[progress]``).
@@ -159,18 +185,26 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     the mean variance of the better half, as if that came from four degrees of freedom
     [Smyth2004]_. With a single fold the noise is that of the engine.
 
+    *Bad scores.* Settings that fail to learn anything have scores far below all others, off a cliff
+    that no smooth function has. How far is of no interest: scores that are below the median by more
+    than twice the distance from there to the best are moved near to the others before the engine is
+    told of them [Song2024]_. ``cv_results_`` and ``expected_scores_`` are in your units,
+    ``optimizer_.history_`` has what was told. A tree method is told scores as they are.
+
     *Interrupting.* A KeyboardInterrupt (Ctrl-C) ends the search: with a warning, ``fit`` goes
     on with the settings evaluated so far as if ``n_iter`` had been their number. Before the
     first is finished, and during the final refit, it is raised.
 
-    *Repeats.* A setting is never fitted twice. When there is nothing new left, which lists and
-    integers allow, the search ends early with a warning.
+    *Repeats.* A setting is never fitted twice: it would have the same scores again. When there is
+    nothing new left, which lists and integers allow, the search ends early with a warning.
 
     References
     ----------
     .. [Smyth2004] G. K. Smyth, "Linear models and empirical Bayes methods for assessing
        differential expression in microarray experiments", Statistical Applications in Genetics
        and Molecular Biology 3, 2004. Variances moderated by those of others.
+    .. [Song2024] X. Song et al., "The Vizier Gaussian Process Bandit Algorithm", arXiv:2408.11527,
+       2024. Warping of outputs.
 
     Examples
     --------
@@ -201,8 +235,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "n_iter": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
+        "timeout": [Interval(Real, 0, None, closed="neither"), None],
         "stop": [Stop, callable, None],
         "select": [StrOptions({"posterior", "observed"})],
+        "checkpoint": [str, PathLike, None],
+        "resume": ["boolean"],
         "progress": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -216,6 +253,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         n_iter: int = 10,
         n_initial: int | None = None,
         batch_size: int | None = None,
+        timeout: float | None = None,
         stop: Stop | Callable[[Any], Any] | None = None,
         select: Literal["posterior", "observed"] = "posterior",
         scoring: Any = None,
@@ -223,6 +261,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         refit: bool | str | Callable = True,
         cv: Any = None,
         verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
         progress: bool = False,
         pre_dispatch: int | str = "2*n_jobs",
         random_state: Seed = None,
@@ -234,8 +274,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         self.n_iter = n_iter
         self.n_initial = n_initial
         self.batch_size = batch_size
+        self.timeout = timeout
         self.stop = stop
         self.select = select
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.progress = progress
         self.random_state = random_state
         super().__init__(
@@ -258,9 +301,54 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         tags.target_tags.required = required
         return tags
 
-    def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Search, and fit the estimator with the best setting.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict
+            As in RandomizedSearchCV.
+
+        Returns
+        -------
+        self : BanditSearchCV
+        """
+        if self.checkpoint is not None:
+            self._data: str | None = joblib_hash((X, y, params))
+        try:
+            return super().fit(X, y, **params)
+        finally:
+            self.__dict__.pop("_data", None)
+
+    def _opened(self) -> Checkpoint | None:
+        """Return the file of fits, if there is to be one."""
+        if self.checkpoint is None:
+            if self.resume:
+                raise ValueError("resume=True continues the search in checkpoint, which is None")
+            return None
+        own = self.get_params(deep=False)
+        search = {name: value for name, value in own.items() if name not in FREE}
+        return Checkpoint(self.checkpoint, self.resume, search | {"data": self._data})
+
+    def _rng(self, kept: Checkpoint | None) -> np.random.RandomState:
+        """Return where random numbers come from: in a search that goes on the same as before."""
         rng = check_random_state(self.random_state)
+        if kept is None:
+            return rng
+        if kept.seed is None:
+            most, seed = np.iinfo(np.int32).max, self.random_state
+            kept.begin(int(seed if isinstance(seed, Integral) else rng.randint(most)), self.n_iter)
+        return np.random.RandomState(kept.seed)
+
+    def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         self.space_ = ParameterSpace(self.param_distributions)
+        kept = self._opened()
+        rng = self._rng(kept)
+        self._n_planned = self.n_iter if kept is None else kept.n_iter
         engine = self._make_optimizer(self.space_, rng)
         n_iter = int(min(self.n_iter, self.space_.n_settings))
         context = None
@@ -272,28 +360,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if hasattr(self.cv, "split"):
             evaluate_candidates = partial(evaluate_candidates, cv=SplitOnce(self.cv))
         scores = self._scores = Scores(
-            self.space_, engine, evaluate_candidates, n_iter, self.refit, self.verbose
+            self.space_, engine, evaluate_candidates, n_iter, self.refit, self.verbose, kept
         )
         # The fits print what they did before; what evaluate_candidates prints of every batch
         # would be more lines than there are settings.
         verbose, self.verbose = self.verbose, 0
         try:
-            shown = tqdm_class()(total=n_iter, unit="setting") if self.progress else nullcontext()
-            with shown as bar:
-                scores.bar = bar
-                self._search(engine, scores, rng)
-        except KeyboardInterrupt:
-            if not scores.successful:
-                raise
-            warn(
-                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; the "
-                "search ends with these",
-                UserWarning,
-            )
+            self._search_shown(engine, scores, rng)
+            scores.finish()
         finally:
             self.verbose = verbose
-            scores.bar = None
-            del self._scores
+            del self._scores, self._n_planned
         self.optimizer_ = engine
         self.expected_scores_: np.ndarray = scores.expected()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
@@ -315,9 +392,31 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
         """Return the row of the best setting: by the model, unless the user says otherwise."""
         expected = self.expected_scores_
+        if self.refit and not callable(refit) and np.isnan(expected).all():
+            means = results[f"mean_test_{refit_metric}"]
+            if not np.isfinite(means).any():
+                raise ValueError(
+                    f"no setting has a finite {refit_metric!r}, by which refit chooses: "
+                    f"mean_test_{refit_metric} is {means}"
+                )
         if callable(refit) or self.select == "observed" or np.isnan(expected).all():
             return super()._select_best_index(refit, refit_metric, results)
-        return argmax_first(np.where(np.isnan(expected), -np.inf, expected))
+        return self._innermost(results["params"], np.where(np.isnan(expected), -np.inf, expected))
+
+    def _innermost(self, settings: list[dict[str, Any]], expected: np.ndarray) -> int:
+        """Return the row of the best setting; of those as good, within their error, an inner one.
+
+        What is at an end of its range was hardly ever meant to be there.
+        """
+        best, engine = argmax_first(expected), vars(self)["optimizer_"]
+        points = self.space_.points(settings)
+        mean, cov = engine.predict(points, return_cov=True)
+        var = cov.diagonal()
+        error = np.sqrt(np.maximum(var + var[best] - 2.0 * cov[best], 0.0))
+        equal = np.flatnonzero(np.isfinite(expected) & (mean >= mean[best] - error))
+        at_ends = self.space_.n_at_ends(np.asarray(points))[equal]
+        inner = equal[at_ends == at_ends.min()]
+        return int(inner[argmax_first(expected[inner])])
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
@@ -341,9 +440,15 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             )
         if engine.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': scores are maximised")
-        settings: dict[str, Any] = {"bounds": space.as_cube()}
-        if "kernel" in parameters:
-            settings["kernel"] = kernel_on_settings(engine.kernel, space)
+        settings: dict[str, Any] = {}
+        if isinstance(engine, Search):
+            settings["bounds"] = self.space_ = space.searched()
+            if engine.n_initial is None or self.n_initial is not None:
+                settings["n_initial"] = self._n_initial(space, learns=True)
+        else:
+            settings["bounds"] = space.searched(as_cube=True)
+            if "kernel" in parameters:
+                settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
             raise ValueError("optimizer must not have a kernel as feedback here")
         if parameters.get("n_representatives", 1) is None:
@@ -351,6 +456,48 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if parameters.get("random_state", 0) is None:
             settings["random_state"] = int(rng.randint(np.iinfo(np.int32).max))
         return engine.set_params(**settings)
+
+    def _n_initial(self, space: ParameterSpace, learns: bool) -> int:
+        """Number of settings that fill the space before the engine decides."""
+        if self.n_initial is not None:
+            return min(self.n_initial, self.n_iter)
+        if not learns:
+            return 0
+        return min(max(defaults.SCORE_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3))
+
+    def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
+        """Search until the end or an interrupt, with a bar if there is to be one."""
+        shown: Any = nullcontext()
+        if self.progress:
+            shown = tqdm_class()(total=scores.n_iter, unit="setting")
+        try:
+            with shown as bar:
+                scores.bar = bar
+                self._search(engine, scores, rng)
+        except KeyboardInterrupt:
+            if not scores.any_finite:
+                raise
+            scores.tell_waiting()
+            warn(
+                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; the "
+                "search ends with these",
+                UserWarning,
+            )
+        finally:
+            scores.bar = None
+
+    def _first_batches(
+        self, engine: Any, scores: Scores, rng: np.random.RandomState, batch_size: int
+    ) -> list[list[Any]]:
+        """Return settings that fill the space, as many at a time as are evaluated together."""
+        if isinstance(engine, Search):
+            n = min(int(engine.n_initial or 0), scores.n_iter)
+            first: list[Any] = engine.ask(n) if n else []
+        else:
+            space = self.space_
+            n, shift = self._n_initial(space, scores.learns), rng.uniform(size=space.n_axes)
+            first = list(in_coordinates(spread_points(space.bounds, n, shift)))
+        return [first[start : start + batch_size] for start in range(0, len(first), batch_size)]
 
     def _n_folds(self) -> int:
         """Number of folds; before scikit-learn 1.9 ``n_splits_`` comes after the search."""
@@ -361,27 +508,27 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             return effective_n_jobs(self.n_jobs)
 
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
-        space = self.space_
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
-        n_initial = self.n_initial
-        if n_initial is None:
-            n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
-        shift = rng.uniform(size=space.n_axes)
         engine._check_stop(self.stop)  # raises before a fit where it cannot say
-        first = in_coordinates(spread_points(space.bounds, min(n_initial, self.n_iter), shift))
-        for start in range(0, len(first), batch_size):
-            scores.evaluate(list(first[start : start + batch_size]))
+        begun, limit = monotonic(), inf if self.timeout is None else self.timeout
+        for queries in self._first_batches(engine, scores, rng, batch_size):
+            if scores.n_settings and monotonic() - begun >= limit:
+                break
+            scores.evaluate(queries)
         scores.tell_waiting()
         repeats = 0
         while scores.n_settings < scores.n_iter:
+            if scores.n_settings and monotonic() - begun >= limit:
+                return
             if self.stop is not None and engine._informed and engine._stops(self.stop):
                 return
+            queries = []
             if repeats < defaults.SCORE_REPEATS and not scores.stuck:
-                queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
-            else:
-                queries = scores.unknown(rng)
-                if not queries:
-                    break
+                with suppress(AllPendingError):
+                    queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
+            queries = queries or scores.unknown(rng)
+            if not queries:
+                break
             repeats = 0 if scores.evaluate(queries) else repeats + 1
             scores.tell_waiting()
         if scores.n_settings < self.n_iter:
@@ -436,6 +583,8 @@ class Scores:
         Decides which of several metrics is maximised.
     verbose : int
         Whether to print a line for every setting.
+    kept : Checkpoint or None
+        A file with fits.
     """
 
     def __init__(
@@ -446,7 +595,9 @@ class Scores:
         n_iter: int,
         refit: bool | str | Callable,
         verbose: int,
+        kept: Checkpoint | None,
     ) -> None:
+        self._kept = kept
         self._space = space
         self._engine = engine
         self._evaluate_candidates = evaluate_candidates
@@ -457,6 +608,10 @@ class Scores:
         self.learns: bool = "kernel" in engine.get_params(deep=False)
         #: Whether it learns from failures where settings fail; others are told a bad score.
         self._learns_failures = isinstance(engine, Search)
+        #: Whether it is told bad scores as less bad than they are.
+        self._warps: bool = isinstance(engine, Search)
+        #: How the score of each row was told.
+        self._told_by: dict[int, Warp] = {}
         #: Shows how many settings there are, None where nothing does.
         self.bar: Any = None
         #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
@@ -472,7 +627,6 @@ class Scores:
         self._noise: np.ndarray | None = np.empty(0)
         #: Answered queries, with the keys of their settings, that the engine does not know yet.
         self._waiting: list[tuple[Any, list[bytes]]] = []
-        self._told = False
 
     @property
     def n_settings(self) -> int:
@@ -506,7 +660,7 @@ class Scores:
                 answered.append((query, keys))
         if new:
             settings = [self._space.setting(point) for point in new.values()]
-            self.fits += self._fit(settings)
+            self.fits += self._fits_of(dict(zip(new, settings, strict=True)))
             self._row.update(zip(new, count(self.n_settings)))
             self.settings += settings
             self._points += new.values()
@@ -519,6 +673,34 @@ class Scores:
         else:
             self._waiting += [each for each in answered if not isinstance(each[0], np.ndarray)]
         return len(new)
+
+    def _fits_of(self, settings: dict[bytes, dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the fits of some settings, known by their keys: of the file, or new ones."""
+        if self._kept is None:
+            return self._fit([*settings.values()])
+        known = {key: self._kept.of(key) for key in settings}
+        left = [key for key in settings if known[key] is None]
+        if left:
+            fits = self._fit([settings[key] for key in left])
+            n = len(fits) // len(left)
+            found = {key: fits[i * n : (i + 1) * n] for i, key in enumerate(left)}
+            self._kept.add(found)
+            known |= found
+        return [fit for each in known.values() for fit in each or ()]
+
+    def finish(self) -> None:
+        """Leave scikit-learn a fit to look at, and say what of a file took no part."""
+        if self._kept is None:
+            return
+        self._kept.warn_of_rest()
+        if not self.successful and self.any_finite:
+            # All fits are from the file.
+            self._fit([self.settings[int(np.nanargmax(self._mean))]])
+
+    @property
+    def any_finite(self) -> bool:
+        """Whether any setting has a finite score."""
+        return bool(np.isfinite(self._mean).any())
 
     def _fit(self, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Fit and score settings, minding that scikit-learn gives up where no fit succeeds."""
@@ -584,32 +766,38 @@ class Scores:
                 print(line)
 
     def tell_waiting(self) -> None:
-        """Tell the engine the evaluated settings, once a score is finite."""
+        """Tell the engine the evaluated settings, bad scores once a score is finite."""
         finite = self._mean[np.isfinite(self._mean)]
-        if not len(finite):
+        if not (len(finite) or self._learns_failures):
             return
-        # Even if all scores are equal, failures have to stand out.
-        worst = finite.min() - max(finite.std(), defaults.SCORE_FAILURE * np.abs(finite).max())
+        if len(finite):
+            self._warp = Warp(finite)
         waiting, self._waiting = self._waiting, []
-        self._told = self._told or bool(waiting)
         for query, keys in waiting:
             rows = [self._row[key] for key in keys]
             means = self._mean[rows]
-            if self._learns_failures and not np.isfinite(means).any():
+            failed = ~np.isfinite(means)
+            if self._learns_failures and failed.all():
                 self._engine.tell(query, None)
                 continue
-            means[~np.isfinite(means)] = worst
-            self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
+            if failed.any():
+                means[failed] = stand_in(finite)
+            noise, reward = self._noise_of(rows, finite), float(means.mean())
+            if self._warps:
+                self._told_by |= dict.fromkeys(rows, self._warp)
+                if noise is not None:
+                    noise *= float(self._warp.slope(reward)) ** 2
+                reward = float(self._warp(reward))
+            self._engine.tell(query, reward, alpha=noise)
 
     def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
         """Return the mean noise variance over settings, None for a single fold."""
         if self._noise is None:
             return None
-        size = float(np.abs(finite).max()) or 1.0
-        least = (
-            defaults.SCORE_LEAST_NOISE * max(float(finite.std()), defaults.SCORE_LEAST_NOISE * size)
-        ) ** 2
         settings, counts = np.unique(rows, return_counts=True)
+        values = self._warp(finite) if self._warps else finite
+        size = float(np.abs(values).max()) or 1.0
+        least = max(defaults.SCORE_LEAST_NOISE * float(values.std()), DIGITS * size) ** 2
         noise = np.maximum(self._noise[settings], least)
         return float((counts / len(rows)) ** 2 @ noise)
 
@@ -617,10 +805,12 @@ class Scores:
         """Posterior mean of every setting, NaN where it failed or nothing is believed."""
         finite = np.isfinite(self._mean)
         expected = np.full(self.n_settings, np.nan)
-        if self.learns and self._told:
+        if self.learns and finite.any():
             # By the model that has chosen the settings.
             engine, points = self._engine, np.array(self._points)[finite]
             expected[finite] = engine._signed(engine.surrogate_.predict(engine._rows_of(points)))
+            for row, warp in self._told_by.items():
+                expected[row] = warp.inverse(expected[row])
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:

@@ -32,9 +32,8 @@ class AllocationPosterior(QueryTargetPosterior):
     def __init__(self, rounds: list[Round], table: CostTable) -> None:
         mean = np.concatenate([r.in_units_of_reward(r.mean) for r in rounds])
         std = np.concatenate([r.scale * r.std for r in rounds])
-        drawn = np.concatenate(
-            [r.in_units_of_reward(r.draws(defaults.N_ALLOCATIONS_DRAWN)) for r in rounds], axis=1
-        )
+        n = defaults.N_ALLOCATIONS_DRAWN
+        drawn = np.concatenate([r.in_units_of_reward(r.draws(n)) for r in rounds], axis=1)
         # A variance relative to the largest deviation, so that both spreads have the same unit.
         relative = std**2 / std.max() if std.max() > 0.0 else std
         factors = np.append(0.0, np.geomspace(1e-3, 1e3, defaults.N_ALLOCATION_WEIGHTS))

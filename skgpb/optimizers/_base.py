@@ -678,6 +678,7 @@ class BaseBanditOptimizer(
         resume: bool = False,
         verbose: int = 0,
         stop: Stop | Callable[[Any], Any] | None = None,
+        timeout: float | None = None,
     ) -> RunResult[Q]:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
 
@@ -727,6 +728,8 @@ class BaseBanditOptimizer(
         stop : Stop or callable, default=None
             Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
             optimizer that returns True if the run is to end after an answer.
+        timeout : float, default=None
+            Seconds after which the run ends with the next answer.
 
         Returns
         -------
@@ -739,7 +742,7 @@ class BaseBanditOptimizer(
             and ``fun`` NaN.
         """
         # The run must have begun before the number of evaluations that a cost allows is known.
-        check_run(objective, callback, on_error, verbose)
+        check_run(objective, callback, on_error, verbose, timeout)
         workers = workers_of(executor, n_jobs, objective, on_error)
         self._check_stop(stop)
         if not isinstance(resume, bool):
@@ -747,7 +750,7 @@ class BaseBanditOptimizer(
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
         player: Any = self
-        play = EvaluationLoop(player, workers, callback, checkpoint, stop)
+        play = EvaluationLoop(player, workers, callback, checkpoint, stop, timeout)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             self._take_up(checkpoint, resume)
@@ -924,7 +927,8 @@ class BaseBanditOptimizer(
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
         if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)``,
         ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
-        ``count``, and in the place of one about no row, ``("rows", query, count)``.
+        ``count``, and in the place of one about no row, ``("rows", query, count)``; after an answer
+        with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
         return list(self._log.events)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
 
-#: Which rows of descriptors may be recommended.
-Possible: TypeAlias = Callable[[np.ndarray], np.ndarray]
+#: Which rows of descriptors, or blocks of rows, may be recommended.
+Possible: TypeAlias = Callable[[Any], np.ndarray]
 
 
 def best_known(means: np.ndarray, variances: np.ndarray) -> int:
@@ -101,27 +101,32 @@ def best_target(
     return polished(targets, best_known(means, variances), means, gp, possible)
 
 
-def best_observed(arms: ArmSet, model: Model) -> Arm | None:
+def best_observed(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
     """Return the query of the best answer that is no outlier; None if there is none to name."""
-    return _best_answered(arms, model, model.process.posterior.targets())
+    return _best_answered(arms, model, model.process.posterior.targets(), possible)
 
 
-def best_shrunken(arms: ArmSet, model: Model) -> Arm | None:
+def best_shrunken(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
     """Return the query whose own answers are best; None if it cannot be recommended."""
-    return _best_answered(arms, model, model.shrinkage_means())
+    return _best_answered(arms, model, model.shrinkage_means(), possible)
 
 
-def best_expected(arms: ArmSet, model: Model) -> Arm | None:
+def best_expected(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
     """Return the query of an answer whose posterior mean is largest; None if there is none."""
     posterior = model.process.posterior
     means = posterior.targets() - posterior.noises() * posterior.weights()
-    return _best_answered(arms, model, means)
+    return _best_answered(arms, model, means, possible)
 
 
-def _best_answered(arms: ArmSet, model: Model, values: np.ndarray) -> Arm | None:
+def _best_answered(
+    arms: ArmSet, model: Model, values: np.ndarray, possible: Possible | None
+) -> Arm | None:
+    """Return the query of the best value that may be recommended."""
     observed, outlying = model.process.observed, model.diagnosis.outlying
+    blocks = [observed[i] for i in range(len(observed))]
+    may_be = np.ones(len(blocks), dtype=bool) if possible is None else possible(blocks)
     for i in np.argsort(-values, kind="stable").tolist():
-        arm = None if i in outlying else arms.arm_at(observed[i])
+        arm = None if i in outlying or not may_be[i] else arms.arm_at(observed[i])
         if arm is not None:
             return arm
     return None

@@ -1,4 +1,4 @@
-"""What evaluations that fail mean for the next query and for the recommendation."""
+"""What failures and limits mean for the next query and for the recommendation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.kernels._settings import OnSettings
+from skgpb.optimizers._limits import Limits
 from skgpb.optimizers.round import QueryTargetPosterior, Round
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
 
 # Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST = 1e-3
+
+
+def stand_in(rewards: np.ndarray) -> float:
+    """Return what is told of a failure to a search that does not learn where evaluations fail.
+
+    It is worse than all rewards so far, by their standard deviation, even if they are all equal.
+    """
+    return float(rewards.min() - max(rewards.std(), defaults.SCORE_FAILURE * np.abs(rewards).max()))
 
 
 class Chances:
@@ -87,10 +97,6 @@ class Chances:
             return np.zeros(len(rows), dtype=bool)
         least = (1.0 - self._lately) * self._model.rate + self._lately * self._likely
         return self._model.chance(self._scaled(rows)) < least
-
-    def worth(self, means: np.ndarray, rows: np.ndarray, low: float) -> np.ndarray:
-        """Return what rows of some means are worth if a failure is worth ``low``, shape (n,)."""
-        return low + self.of(rows) * (means - low)
 
     def possible(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows may be recommended, shape (n,): those that are as good as certain.
@@ -173,20 +179,22 @@ def chances_of_regions(record: Any, bounds: np.ndarray) -> Chances | None:
     return found if found is not None and found.known else None
 
 
-class KnownToFail(QueryTargetPosterior):
-    """Posterior of what queries are worth of which some may have no answer.
+class WeighedPosterior(QueryTargetPosterior):
+    """Posterior of what queries are worth of which some may be of no use.
 
-    The worth of a query is f(x) as far as it is likely to be answered, and otherwise the worst
-    answer so far: low + p (f - low). This is linear in f, so that all covariances follow.
+    The worth of a query is f(x) as far as it is likely to be of use, and otherwise a base:
+    base + p (f - base). This is linear in f, so that all covariances follow.
 
     Parameters
     ----------
-    known : Known
+    known : QueryTargetPosterior
         The posterior of f.
     of_queries, of_targets : ndarray
-        Chances p of each.
-    low : float
-        The worst answer so far, in units of the process.
+        Probabilities p of each.
+    base : float
+        Worth of what is of no use, in units of the process.
+    incumbent : float or None
+        As for :class:`QueryTargetPosterior`.
     """
 
     def __init__(
@@ -194,10 +202,11 @@ class KnownToFail(QueryTargetPosterior):
         known: QueryTargetPosterior,
         of_queries: np.ndarray,
         of_targets: np.ndarray,
-        low: float,
+        base: float,
+        incumbent: float | None,
     ) -> None:
         self._known, self._of_queries, self._of_targets = known, of_queries, of_targets
-        self._low = low
+        self._base, self.incumbent = base, incumbent
         super().__init__(
             (known.offset, known.scale),
             (self._worth(known.query_mean, of_queries), known.query_var * of_queries**2),
@@ -205,7 +214,7 @@ class KnownToFail(QueryTargetPosterior):
         )
 
     def _worth(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
-        return self._low + chances * (values - self._low)
+        return self._base + chances * (values - self._base)
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances of queries and targets."""
@@ -230,6 +239,30 @@ class KnownToFail(QueryTargetPosterior):
         return p * self._known.reduction(noise / p**2, weights * self._of_targets, covariance)
 
 
+def with_limits(
+    round: Round, limits: Limits, rows: tuple[np.ndarray, np.ndarray], known: GaussianProcess
+) -> Round:
+    """Return a round in which queries and targets are worth less where limits may not hold.
+
+    An improvement upon the best answered query that keeps all limits counts as far as it is
+    probable that they hold. While none is known to keep them, the base is the worst answer.
+
+    Parameters
+    ----------
+    round : Round
+        The posterior of f.
+    limits : Limits
+        How probable it is that limits hold.
+    rows : pair of ndarrays
+        Descriptors of queries and of targets.
+    known : GaussianProcess
+        The posterior of f without pending queries.
+    """
+    best = limits.base(known)
+    base = float(known.posterior.targets().min()) if best is None else best
+    return _weighed(round, limits.of, rows, base, base)[0]
+
+
 def with_failures(
     round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], low: float
 ) -> Round:
@@ -246,8 +279,22 @@ def with_failures(
     low : float
         The worst answer so far, in units of the process.
     """
-    first = chances.of(rows[0])
-    second = first if rows[1] is rows[0] else chances.of(rows[1])
-    known = KnownToFail(round._known, first, second, low)
+    out, of_queries = _weighed(round, chances.of, rows, low, round._known.incumbent)
     # On average an answer takes 1 / p evaluations.
-    return Round(known, round.query_noise * first**2, round.cost / first, round.t, round._make_rng)
+    out.cost = out.cost / of_queries
+    return out
+
+
+def _weighed(
+    round: Round,
+    of: Callable[[np.ndarray], np.ndarray],
+    rows: tuple[np.ndarray, np.ndarray],
+    base: float,
+    incumbent: float | None,
+) -> tuple[Round, np.ndarray]:
+    """Return a round with the worth of queries and targets, and the weights of queries."""
+    first = of(rows[0])
+    second = first if rows[1] is rows[0] else of(rows[1])
+    known = WeighedPosterior(round._known, first, second, base, incumbent)
+    noise = round.query_noise * first**2
+    return Round(known, noise, round.cost, round.t, round._make_rng), first

@@ -13,6 +13,7 @@ from skgpb._version import __version__
 from skgpb._warnings import warn
 from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
 from skgpb.domains.layout import Layout
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
 from skgpb.optimizers._record import ANSWERED, Event
@@ -27,6 +28,7 @@ from skgpb.persistence import (
     opened,
     write,
 )
+from skgpb.surrogate.likelihood import Prior
 
 
 class Saved(Replayable, Protocol):
@@ -91,7 +93,7 @@ def read_run(
                 "own has to be imported before its run is loaded"
             )
         cls = known[document["class"]]
-        kinds: list[type] = [PointsQuery, Region, Box, Steps]
+        kinds: list[type] = [PointsQuery, Region, Box, Steps, ParameterSpace, Prior]
         for each in (cls._query_type, Arm, Cells, Districts, Layout):
             kinds += _with_subclasses(each)
         reader = Reader(arrays, kinds, [*_with_subclasses(every), *_with_subclasses(Strategy)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,22 @@ from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import Incumbents
 from skgpb.optimizers._best import polished
-from skgpb.optimizers._failing import Chances
 from skgpb.surrogate.gaussian_process import GaussianProcess
+
+
+class Worth(NamedTuple):
+    """What means are worth where evaluations fail or limits may not hold.
+
+    Attributes
+    ----------
+    of : callable
+        Takes rows of descriptors, means there, and whether they were answered; returns their worth.
+    n_probes : int
+        Further points at which it is looked for: what is worth most may lie between candidates.
+    """
+
+    of: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+    n_probes: int
 
 
 class PosteriorIncumbents(Incumbents):
@@ -33,8 +48,9 @@ class PosteriorIncumbents(Incumbents):
         Whether targets are to lie apart. After hyperparameters were learned, all tracked
         functionals are evaluated afresh in any case, and candidates have followed the best of
         other hyperparameters (D-H32).
-    chances : Chances or None
-        Where evaluations fail: candidates do not follow targets there.
+    worth : Worth or None
+        What means are worth where evaluations fail or limits may not hold, and candidates do not
+        follow them.
     """
 
     def __init__(
@@ -44,7 +60,7 @@ class PosteriorIncumbents(Incumbents):
         *,
         optimistic: bool,
         apart: bool,
-        chances: Chances | None,
+        worth: Worth | None,
     ) -> None:
         self._targets, self._gp, self._apart = targets, gp, apart
         self.most = max(
@@ -54,23 +70,32 @@ class PosteriorIncumbents(Incumbents):
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
         self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
-        if chances is not None:
-            low = float(posterior.targets().min())
-            self._means = chances.worth(self._means, targets.rows, low)
+        self._worth = worth
+        if worth is not None:
+            self._means = worth.of(targets.rows, self._means, False)
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Return points (n, d), observed ones and candidates, and the posterior of f there."""
         observed, posterior = self._gp.observed, self._gp.posterior
         d = self._targets.layout.n_sides
-        points = observed.rows[:, :d]
+        rows = observed.rows
         # Mean of f at the observations: the answers less the noise in them.
         told = posterior.targets() - posterior.noises() * posterior.weights()
         if observed.offsets is not None:
             single = np.diff(observed.offsets) == 1
-            points, told = points[observed.offsets[:-1][single]], told[single]
-        points = np.concatenate([points, self._targets.rows[:, :d]])
-        return points, np.concatenate([told, self._means])
+            rows, told = rows[observed.offsets[:-1][single]], told[single]
+        points, values = [rows, self._targets.rows], [told, self._means]
+        worth, gp = self._worth, self._gp
+        if worth is not None:
+            values[0] = worth.of(rows, told, True)
+        if worth is not None and worth.n_probes:
+            shift = np.random.default_rng(len(observed)).random(d)
+            probes = self._targets.probes(worth.n_probes, shift)
+            means = (gp.moments(probes) - gp.offset) / gp.scale if len(probes) else told[:0]
+            points.append(probes)
+            values.append(worth.of(probes, means, False))
+        return np.concatenate(points)[:, :d], np.concatenate(values)
 
     def places(self) -> np.ndarray:
         """Return the places of the best targets."""
@@ -175,13 +200,12 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     D-H31).
     """
     ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
-    best = np.column_stack(
-        [largest_first(each, 4 * defaults.N_FOLLOWED_TARGETS) for each in ranked]
-    ).ravel()
+    n = defaults.N_FOLLOWED_TARGETS
+    best = np.column_stack([largest_first(each, 4 * n) for each in ranked]).ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.layout.of_actions.places(targets.plain[best]):
         distinct.setdefault(place.tobytes(), place)
-    return np.array(list(distinct.values())[: defaults.N_FOLLOWED_TARGETS])
+    return np.array(list(distinct.values())[:n])
 
 
 def places_apart(targets: ArmSet, best: Arm, means: np.ndarray, n: int) -> np.ndarray:

@@ -206,23 +206,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if self._is_consistent:
             self._check_consistent(kernel)
         self._seed = self._draw_seed() if seed is None else seed
-        options, bounds = self._options(), self.bounds_
-        if self._space is not None and isinstance(kernel, CellKernel):
-            bounds = self._space.column_bounds
-        origin = origin_of_rows(kernel, bounds)
-        # A kernel that the user did not choose is ours, to be learned under our priors; another
-        # one may bring its own.
-        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
-        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
-        model = Model(
-            kernel,
-            n_columns,
-            options,
-            prior=prior,
-            usual_noise=self._usual_noise(),
-            origin=origin,
-            seed=self._seed,
-        )
+        options = self._options()
+        model = self._make_model(kernel, n_columns, options)
         alpha = 1e-10 if options.noise is None else options.noise
         self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
             alpha=alpha, random_state=self._seed
@@ -232,6 +217,25 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._take_model(model)
         if self._by_norm:
             self._widths().warn_if_unfounded()
+
+    def _make_model(self, kernel: Kernel, n_columns: int, options: ModelOptions) -> Model:
+        """Return a model that has learned nothing."""
+        bounds = self.bounds_
+        if self._space is not None and isinstance(kernel, CellKernel):
+            bounds = self._space.column_bounds
+        # A kernel that the user did not choose is ours, to be learned under our priors; another
+        # one may bring its own.
+        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
+        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
+        return Model(
+            kernel,
+            n_columns,
+            options,
+            prior=prior,
+            usual_noise=self._usual_noise(),
+            origin=origin_of_rows(kernel, bounds),
+            seed=self._seed,
+        )
 
     def _show(self, model: Model) -> None:
         """Let ``surrogate_`` show this model."""

@@ -10,8 +10,7 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._failing import Chances
-from skgpb.optimizers._following import PosteriorIncumbents, followed
+from skgpb.optimizers._following import PosteriorIncumbents, Worth, followed
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -178,7 +177,7 @@ class PosteriorCache:
         theta: float,
         make_rng: Callable[[], np.random.Generator],
         learned: bool,
-        chances: Callable[[], Chances | None],
+        worth: Callable[[], Worth | None],
     ) -> None:
         """Let candidates follow the posterior, once in a round; not in contexts.
 
@@ -192,8 +191,8 @@ class PosteriorCache:
             Makes the generator that scatters candidates of this round around the best.
         learned : bool
             Whether hyperparameters were learned since the last round.
-        chances : callable
-            Returns where evaluations fail, or None.
+        worth : callable
+            Returns what says the worth of means where evaluations fail or limits may not hold.
         """
         if self.refreshed_at == round or self.queries.layout.n_context:
             return
@@ -205,7 +204,7 @@ class PosteriorCache:
             return
         apart, rng = learned and self._over_tasks, make_rng()
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, apart=apart, chances=chances()
+            self.targets, self.gp, optimistic=self._optimistic, apart=apart, worth=worth()
         )
         for each in moving:
             if apart:

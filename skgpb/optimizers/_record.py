@@ -167,6 +167,10 @@ class Record:
             self.pending.pop(query, None)
             self._release()
 
+    def measure(self, query: Any, outcomes: dict[str, float]) -> None:
+        """Record what else was measured with the last answer."""
+        self.events.append(("outcomes", query, outcomes))
+
     def release_failed(self) -> None:
         """Let all failed queries be asked again."""
         self.pending = dict.fromkeys(self.awaited)

@@ -12,10 +12,11 @@ import numpy as np
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
+from skgpb.optimizers._limits import checked_outcomes
 from skgpb.optimizers._record import Event, Record
 
 # Kinds of events that are about a query.
-OF_QUERIES = ("ask", "tell", "fail", "rows")
+OF_QUERIES = ("ask", "tell", "fail", "rows", "outcomes")
 
 
 class Replayable(Protocol):
@@ -228,6 +229,8 @@ class Replay:
             record.fail(query, str(numbers[0]))
         elif kind == "rows":
             record.count(query, int(numbers[0]))
+        elif kind == "outcomes":
+            record.measure(query, checked_outcomes(numbers[0]))
         else:
             raise ValueError(f"not an event of a saved run: {kind!r}")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from math import ceil
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil, inf
 from sys import maxsize
 from threading import Lock
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -29,7 +29,7 @@ PAUSE = 0.01
 MOST_VERBOSE = 100
 
 
-def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any) -> None:
+def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any, timeout: Any) -> None:
     """Raise where these cannot be arguments of ``run``, before anything begins."""
     if not callable(objective):
         raise TypeError(f"objective must be callable, got {objective!r}")
@@ -38,6 +38,9 @@ def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any) -> Non
     if on_error not in ("record", "raise"):
         raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
     check_size(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0, MOST_VERBOSE)
+    number = isinstance(timeout, Real) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and timeout > 0):
+        raise ValueError(f"timeout must be a number of seconds > 0 or None, got {timeout!r}")
 
 
 def check_budget(budget: Any) -> int:
@@ -112,7 +115,7 @@ class EvaluationLoop:
         It asks, and is told.
     workers : Batches or Arrivals
         They evaluate.
-    callback, checkpoint, stop
+    callback, checkpoint, stop, timeout
         As in ``run``.
     """
 
@@ -123,7 +126,9 @@ class EvaluationLoop:
         callback: Callable[[Any], Any] | None,
         checkpoint: str | os.PathLike[str] | None,
         stop: Stop | Callable[[Any], Any] | None,
+        timeout: float | None,
     ) -> None:
+        self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
         self._optimizer, self._workers = optimizer, workers
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
         self._mine = Evaluated()
@@ -251,6 +256,8 @@ class EvaluationLoop:
                         break
                     self._evaluate()
                 self._tell_answers()
+                if not self._ended and monotonic() >= self._end:
+                    self._ended = f"{self._timeout:g} seconds have passed"
                 if self._in_a_row >= defaults.MOST_FAILURES and self._failed == self._done:
                     raise RuntimeError(
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
@@ -416,12 +423,14 @@ class EvaluationLoop:
             return reward, error
         self._optimizer._notice()  # wrong parameters are no fault of the reward
         try:
-            self._optimizer._checked(query, reward, None)
+            checked = self._optimizer._checked(query, reward, None)
         except (TypeError, ValueError) as wrong:
             self._optimizer._checked(query, None, None)  # raises where it is not for the reward
             if raises:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
             return None, described(wrong)
+        if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
+            reward = checked[1]  # with other outcomes, and a float
         return reward, None
 
     @locked

@@ -65,5 +65,5 @@ class EIOptimizer(Search):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the expected improvement, which does not underflow."""
-        threshold = posterior.mean.max() + self.xi / posterior.scale
+        threshold = posterior.incumbent + self.xi / posterior.scale
         return log_expected_improvement(posterior.mean, posterior.std, threshold)

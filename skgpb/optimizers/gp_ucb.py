@@ -141,10 +141,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """
         mean, std = posterior.mean, posterior.std
         arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
-        known, near = (
-            std < defaults.KNOWN_DEVIATION * np.ptp(mean),
-            defaults.SAME_SETTING * np.ptp(arms, axis=0),
-        )
+        known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
+        near = defaults.SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
             if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):

@@ -700,7 +700,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             return []
         if model.own_noise or model.noise <= exact_noise() or self._cost_model.differ:
             return []
-        first = max(0, len(gp.observed) - defaults.N_COMPARED)
+        first = max(0, len(gp.observed) - defaults.N_CHECKED)
         errors, variances = leave_one_out(gp, first)
         above = errors / np.sqrt(variances)
         above[gp.posterior.counts()[first:] >= defaults.MOST_ANSWERS] = -np.inf

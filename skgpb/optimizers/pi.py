@@ -67,7 +67,7 @@ class PIOptimizer(Search):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return standard scores, which order the arms as the probabilities do."""
-        threshold = posterior.mean.max() + self.xi / posterior.scale
+        threshold = posterior.incumbent + self.xi / posterior.scale
         return standard_scores(posterior.mean, posterior.std, threshold)
 
     def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:

@@ -46,7 +46,11 @@ class QueryTargetPosterior(ABC):
         Posterior of what the rows of queries observe.
     target_mean, target_var : ndarray of shape (n_targets,)
         Posterior of the targets.
+    incumbent : float or None
+        Value to improve upon, where it is not the largest mean of all.
     """
+
+    incumbent: float | None = None
 
     def __init__(
         self,
@@ -423,6 +427,12 @@ class Round:
     def noise(self) -> np.ndarray:
         """``query_noise``."""
         return self.query_noise
+
+    @property
+    def incumbent(self) -> float:
+        """Value to improve upon: the largest mean of a query, under limits of one within them."""
+        known = self._known.incumbent
+        return float(self.query_mean.max()) if known is None else known
 
     def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
         """Values of f, in units of the surrogate, as rewards."""

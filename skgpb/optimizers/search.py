@@ -20,16 +20,18 @@ References
    Exploration-Exploitation Tradeoffs in Gaussian Process Bandit Optimization", JMLR 15, 2014.
 .. [Krause2011] A. Krause and C. S. Ong, "Contextual Gaussian process bandit optimization",
    NIPS 2011.
+.. [Gardner2014] J. R. Gardner, M. J. Kusner, Z. Xu, K. Q. Weinberger and J. P. Cunningham,
+   "Bayesian Optimization with Inequality Constraints", ICML 2014. Section 3.1.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -57,15 +59,18 @@ from skgpb.optimizers._best import (
 )
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cost_model import CostModel, differs
-from skgpb.optimizers._failing import Chances, with_failures
+from skgpb.optimizers._failing import Chances, with_failures, with_limits
 from skgpb.optimizers._feedback import (
     Feedback,
     box_of_arms,
     box_of_sets,
     given_sets,
 )
+from skgpb.optimizers._following import Worth
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
+from skgpb.optimizers._inputs import Numbers
+from skgpb.optimizers._limits import Limits, Measured, checked_limits
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posterior_cache import PosteriorCache
@@ -73,6 +78,7 @@ from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.likelihood import Prior
+from skgpb.surrogate.model import Model
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -80,6 +86,8 @@ from skgpb.utils import (
     Real,
     check_bounds,
     check_numbers,
+    check_one_each,
+    is_sequence,
 )
 
 __all__ = ["Search"]
@@ -167,7 +175,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
 
+    @property
+    def _asks_once(self) -> bool:
+        """Whether another answer to a query would be the same number again."""
+        return self._space is not None and self._space.asked_once
+
     def _to_repeat(self) -> Any:
+        if self._asks_once:
+            return None
         again = super()._to_repeat()
         unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
@@ -214,7 +229,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
         ``settings`` are rows that distinguish the queries, by default those of ``_settings``.
         """
-        values, chances = self._scores(round), self._chances()
+        values, chances, limits = self._scores(round), self._chances(), self._limits_pending()
+        if limits is not None:
+            values = np.where(limits.hopeless(self.domain_.rows), -inf, values)
         if chances is None:
             return values
         rows = self._settings if settings is None else settings
@@ -246,14 +263,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
         """Return the logarithms of what answers are worth, of scores that are optimistic values."""
-        return np.log(np.maximum(values - round.target_mean.max(), MIN_ACQUISITION))
+        best = round._known.incumbent
+        best = round.target_mean.max() if best is None else best
+        return np.log(np.maximum(values - best, MIN_ACQUISITION))
 
     def _expected_round(self) -> Round:
-        """Return the posterior as the rule looks at it: queries may have no answer."""
-        round, chances = self.posterior(), self._chances()
-        if chances is None:
-            return round
-        return self._given_chances(round, chances)
+        """Return the posterior as the rule looks at it: queries may be of no use."""
+        round, chances, limits = self.posterior(), self._chances(), self._limits_pending()
+        if limits is not None:
+            rows = self.domain_.rows, self.targets_.rows
+            round = with_limits(round, limits, rows, self._gp)
+        return round if chances is None else self._given_chances(round, chances)
 
     @property
     def _settings(self) -> np.ndarray:
@@ -262,8 +282,42 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _given_chances(self, round: Round, chances: Chances) -> Round:
         """Return the round of queries that may have no answer."""
-        rows, low = (self.domain_.rows, self.targets_.rows), self._gp.posterior.targets().min()
-        return with_failures(round, chances, rows, float(low))
+        rows = self.domain_.rows, self.targets_.rows
+        return with_failures(round, chances, rows, self._worst())
+
+    def _worst(self) -> float:
+        """The worst answer so far, in units of the process."""
+        return float(self._gp.posterior.targets().min())
+
+    def _worth(self, n_failures: int) -> Worth | None:
+        """Return what says the worth of means to candidates, after some first failures."""
+        chances, limits = self._chances(n_failures), self._limits()
+        if chances is None and limits is None:
+            return None
+        low = self._worst()
+        best = None if limits is None else limits.base(self._gp)
+
+        def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
+            if limits is not None:
+                hold = limits.of(rows)
+                above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
+                    means > (inf if best is None else best)
+                )
+                base = np.where(above, best or 0.0, low)
+                means = base + hold * (means - base)
+            if chances is not None and not answered:
+                means = low + chances.of(rows) * (means - low)
+            return means
+
+        return Worth(worth, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
+
+    def _limits(self) -> Limits | None:
+        """Return what is known of limits on other outcomes; None without any, or answers."""
+        return None
+
+    def _limits_pending(self) -> Limits | None:
+        """Return the same once pending queries are answered as expected."""
+        return None
 
     def _chances(self, n_failures: int | None = None) -> Chances | None:
         """Return where evaluations fail, None as long as nothing is known of that."""
@@ -335,9 +389,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
 
     def _has_a_chance(self, rows: np.ndarray) -> np.ndarray:
-        """Return whether an evaluation of each row (n, n_columns) may succeed, shape (n,)."""
-        chances = self._chances()
-        return np.ones(len(rows), dtype=bool) if chances is None else ~chances.hopeless(rows)
+        """Return whether each row (n, n_columns) may have an answer within all limits, (n,)."""
+        out = np.ones(len(rows), dtype=bool)
+        for each in (self._chances(), self._limits_pending()):
+            if each is not None:
+                out &= ~each.hopeless(rows)
+        return out
 
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -364,9 +421,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the numbers of the queries that may be asked, None for all of them."""
         pending = list(self._record.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
-        if wanted is None and not pending:
+        if wanted is None and not pending and not self._asks_once:
             return None
         free = np.ones(n_queries, dtype=bool)
+        if self._asks_once:
+            tried = self._rows_with(query for _, query, _ in self._record.failures)
+            free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
         if wanted is not None and wanted.is_due(
@@ -375,6 +435,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
+            if self._asks_once:
+                raise AllPendingError(f"all {n_queries} settings were asked, each of them once")
             raise AllPendingError(
                 f"all {n_queries} {'arms' if self._targets_are_queries else 'queries'} are "
                 "pending: tell some of them before asking for more"
@@ -402,7 +464,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # Looking at candidates does not change them: later failures do not move them.
         before = sum(when < n_told for when, _, _ in self._record.failures)
         self._cache.refresh(
-            n_told, theta, self._rng_of_candidates, learned, lambda: self._chances(before)
+            n_told, theta, self._rng_of_candidates, learned, lambda: self._worth(before)
         )
 
     def _first_arm(self) -> Any:
@@ -488,18 +550,28 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if context is not None:
             return self._best_in(context)
         self._refresh()
-        if self._is_observable and self._chances() is not None:
-            known = best_expected(self.domain_, self._model)
+        limits = self._limits()
+        weighed = limits is not None or self._chances() is not None
+        if weighed and self._is_observable:
+            known = best_expected(self.domain_, self._model, self._kept())
             if known is not None:
                 return known
-        moments = self._cache.moments_of_targets
-        return best_target(self.targets_, *moments, self._gp, self._possible)
+        rows, possible = self.targets_.rows, self._possible
+        if limits is not None and not (possible is None or possible(rows).any()):
+            return self.targets_.arm(argmax_first(limits.hold(rows)))
+        return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
+
+    def _kept(self) -> Possible | None:
+        """Which blocks of rows keep all limits, as far as is known; None without limits."""
+        limits = self._limits()
+        return None if limits is None else limits.possible
 
     @property
     def _possible(self) -> Possible | None:
-        """Which rows of targets may be recommended; None where nothing has failed."""
-        outcomes = self._outcomes()
-        return None if outcomes is None else outcomes.possible
+        """Which rows of targets may be recommended; None stands for all."""
+        outcomes, limits = self._outcomes(), self._limits()
+        every = [each.possible for each in (outcomes, limits) if each is not None]
+        return (lambda rows: np.all([each(rows) for each in every], axis=0)) if every else None
 
     @property
     def _is_observable(self) -> bool:
@@ -512,7 +584,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return "posterior"
         method = self._model.diagnosis.method
         answered = ANSWERED.get(method)
-        possible = answered is None or answered(self.domain_, self._model) is not None
+        possible = answered is None or answered(self.domain_, self._model, self._kept()) is not None
         return method if possible else "posterior"
 
     def _best_in(self, context: np.ndarray) -> Any:
@@ -585,15 +657,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._check_informed()
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
-            answered = ANSWERED[method](self.domain_, self._model) if possible else None
-            if answered is None:
+            if not possible:
                 raise ValueError(
                     f"method={method!r} is for queries that are what is to be found, without side "
                     "or contexts"
                 )
+            answered = ANSWERED[method](self.domain_, self._model, self._kept())
+            if answered is None:
+                raise ValueError(f"method={method!r} needs an answer that can be recommended")
             return answered
         if side is None:
             return self._best(there)
+        if self._limits() is not None:
+            raise ValueError(f"side is for searches without limits, got side={side!r}")
         if method == "paper" and there is None:
             raise ValueError("side is for method='posterior': no paper has cells of any size")
         return self._best_region(side, context=there)
@@ -748,8 +824,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
             rows = self.targets_.block_of(best)
-        gp = self._gp.copy()
-        return Rivals(gp, self.targets_.rivals(), rows, self._model.possible(gp))
+        gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._limits()
+        if limits is not None:
+            rivals = rivals[~limits.hopeless(rivals)]
+        return Rivals(gp, rivals, rows, self._model.possible(gp))
 
     # -- history ------------------------------------------------------------------------------
 
@@ -821,6 +899,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         acquisition function is used. Earlier answers near a query of the design replace it. Cells
         have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
         asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
+    limits : dict, default=None
+        Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
+        that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes
+        that were measured. Each has a model of its own, see Notes.
 
     Attributes
     ----------
@@ -878,6 +960,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     the worst answer so far; those that hardly ever are answered are not asked while others are
     left. The recommendation is a query that was answered, or a target that is as good as certain.
 
+    *Limits.* What is limited has a Gaussian process of its own, learned as that of f, from the
+    answers it was measured with. An improvement upon the best answered query that keeps all limits
+    counts as far as it is probable that they hold, [Gardner2014]_ with expected improvement. While
+    none is known to keep them, it is the improvement upon the worst answer. Queries that keep them
+    with a probability below 5 % are not asked while others are left. The recommendation is an
+    answered query that keeps all limits with a probability of at least 95 %, or another target
+    that does, or else the one for which that is most probable. A kernel that is given is that of
+    all outcomes, in units of their standard deviations.
+
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
     rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
     the last one that was asked, at first the middle of the box of contexts. The initial design
@@ -895,6 +986,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     cost: Costs | None = None
     n_candidates: int = 500
     n_initial: int | None = None
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None
 
     _parameter_constraints = {
         "arms": "no_validation",
@@ -902,6 +994,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "targets": "no_validation",
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", None],
+        "limits": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -973,6 +1066,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
         self._set_costs(sets[0])
         self._start_surrogate(kernel, feedback.n_columns, seed)
+        # Models of other outcomes by their names, and how many events each has seen.
+        self._outcome_models: dict[str, tuple[Model, int]] = {}
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
@@ -984,15 +1079,152 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
         )
 
+    # -- limits on other outcomes -----------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checked_limits(self.limits)
+
+    @locked
+    def tell(
+        self, query: Any, reward: Numbers, alpha: Numbers = None, *, outcomes: Any = None
+    ) -> Self:
+        """Report the reward of a query; nothing changes if anything is wrong with it.
+
+        Parameters
+        ----------
+        query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
+            The evaluated query: from :meth:`ask` (in any order, also after pickling), a region
+            from ``recommend(side=...)``, or points over which the reward is the average of f. Where
+            sides have names, a dict with a value for each, the ``params`` of a query, or numbers in
+            the user's units if all sides are numbers. With n rewards n of these: a list, the rows
+            of an array (n, d), or a table with a column for each side.
+        reward : float or None, or array-like of shape (n,) for n queries
+            The noisy answer. None says that the evaluation failed: it is listed in ``failed_``,
+            and the query counts as pending until 2 further answers or failures were told, 4 after
+            its second failure, 8 after its third.
+        alpha : float, or array-like of shape (n,), default=None
+            Noise variance of this answer; None for the parameter ``alpha``.
+        outcomes : dict, or list of n dicts, default=None
+            What else was measured, for ``limits``: numbers by their names, None for what was not.
+            An objective of :meth:`run` returns a pair, the reward and this dict.
+
+        Returns
+        -------
+        self : Search
+
+        Raises
+        ------
+        ValueError, TypeError
+            For rewards and outcomes that are not finite real numbers, negative noise variances,
+            queries of another optimizer and points outside the bounds, and for outcomes of an
+            evaluation that failed.
+
+        Warns
+        -----
+        LearningWarning
+            If the answer was taken, but learning hyperparameters from it failed: those in use
+            are kept until learning is due again.
+        """
+        if outcomes is not None and is_sequence(reward):
+            rewards: Any = reward
+            outcomes = check_one_each(outcomes, len(rewards), "outcomes", "rewards")
+            reward = [Measured(*each) for each in zip(rewards, outcomes, strict=True)]
+        elif outcomes is not None:
+            reward = Measured(reward, outcomes)
+        return self._tell(query, reward, alpha)
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
+            reward = Measured(*reward)
+        query, value, noise = super()._checked(query, reward, alpha)
+        if isinstance(reward, Measured):
+            value = Measured(value, reward.outcomes)
+        return query, value, noise
+
+    def _take(self, query: Any, value: Any, noise: Any) -> None:
+        if not isinstance(value, Measured):
+            super()._take(query, value, noise)
+            return
+        super()._take(query, float(value), noise)
+        self._record.measure(query, value.outcomes)
+
+    def _make_outcome_model(self) -> Model:
+        """Return a model like that of f, which has learned nothing."""
+        options = replace(
+            self._options(),
+            noise=None,
+            optimizer=None if self._is_consistent else self.optimizer,
+            # Where a limit lies is found from few answers, and a second of all it takes is short.
+            relearn="growing" if self.relearn == "doubling" else self.relearn,
+            normalize_y=True,
+        )
+        return self._make_model(self._feedback.over_rows(), self._feedback.n_columns, options)
+
+    def _limits(self) -> Limits | None:
+        return self._limits_with([])
+
+    def _limits_pending(self) -> Limits | None:
+        return self._limits_with(list(self._record.awaited))
+
+    def _limits_with(self, pending: list[Any]) -> Limits | None:
+        if not self._own.limits or not self._record.n_known:
+            return None
+        blocks = [self.domain_.block_of(query) for query in pending]
+        known = [
+            (*ends, model.expected(blocks))
+            for name, ends in checked_limits(self._own.limits).items()
+            if (model := self._model_of(name)).n_answers
+        ]
+        return Limits(known) if known else None
+
+    def _model_of(self, name: str) -> Model:
+        """Return the model of an outcome, which follows the log."""
+        events = self._record.events
+        # It is put back at the end: after an interruption it begins anew.
+        known = self._outcome_models.pop(name) if name in self._outcome_models else None
+        model, n_seen = known or (self._make_outcome_model(), 0)
+        for kind, *rest in events[n_seen:]:
+            if kind == "outcomes" and name in rest[1]:
+                model.observe(self.domain_.block_of(rest[0]), rest[1][name])
+                if model.is_due:
+                    model = model.learned()
+        self._outcome_models[name] = model, len(events)
+        return model
+
+    @locked
+    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior mean and standard deviation of an outcome at points, in its unit."""
+        rows = self._rows_of(self._checked_points_of(X))
+        return self._model_of(name).process.moments(rows, std=True)
+
+    @locked
+    def predict_within_limits(self, X: Any) -> np.ndarray:
+        """Probability that all limits hold at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points, as for :meth:`predict`.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples,)
+            The outcomes themselves are within their limits, without the noise of a measurement, if
+            they are independent of each other; 1 without limits. Those of which nothing was
+            measured do not count.
+        """
+        check_is_fitted(self, "bounds_")
+        rows, limits = self._rows_of(self._checked_points_of(X)), self._limits()
+        return np.ones(len(rows)) if limits is None else limits.hold(rows)
+
     def _default_prior(self) -> Prior:
         return self._feedback.default_prior()
 
     def _usual_noise(self) -> tuple[float, float]:
-        return (
-            (defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD)
-            if self._feedback.n_tasks
-            else super()._usual_noise()
-        )
+        if self._feedback.n_tasks:
+            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
+        return super()._usual_noise()
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.

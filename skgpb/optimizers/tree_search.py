@@ -212,9 +212,8 @@ class TreeSearch(PartitionSearch):
                 f"{f'{marked.dtype} of shape {marked.shape}' if marked.ndim else marked}"
             )
         nodes = self._tree.leaves[marked].tolist()
-        nodes = [each for each in nodes if self.domain_.splittable(each)][
-            : defaults.SPLITS_PER_ROUND
-        ]
+        splittable = [each for each in nodes if self.domain_.splittable(each)]
+        nodes = splittable[: defaults.SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
         self._close_round(query, reward, *self._model.in_units(mean, var), node in nodes)

@@ -14,13 +14,15 @@ from skgpb.domains import Steps
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
-from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span
+from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, in_coordinates
 from skgpb.inspection import check_is_single, feature_names_of
 from skgpb.utils import Integral, check_numbers, in_contexts
 
 # Colour of what is recommended, in every display: vermilion, which people who do not tell red
 # from green still tell from the blue, green and yellow of the others.
 RECOMMENDED = "#d55e00"
+# Colour of what is probably beyond a limit.
+BEYOND = "#777777"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
 # A side of more values than this has ticks at some of them.
@@ -245,6 +247,31 @@ def mark_recommended(ax: Any, low: float, high: float) -> None:
         ax.axvspan(low, high, color=RECOMMENDED, alpha=0.25, linewidth=0)
     style = {"linestyle": "--", "linewidth": 1.5, "label": "recommended"}
     ax.axvline(0.5 * (low + high), color=RECOMMENDED, **style)
+
+
+def within_limits(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
+    """Return the probability that all limits hold at points (n, d); None without limits."""
+    if not getattr(optimizer, "limits", None):
+        return None
+    return optimizer.predict_within_limits(in_coordinates(X))
+
+
+def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:
+    """Shade where a limit is probably not kept, and mark the border; categories lie apart."""
+    beyond = within < 0.5
+    if not beyond.any():
+        return
+    style = {"color": BEYOND, "linewidth": 0, "label": "probably beyond a limit"}
+    if apart:
+        half = 0.5 * float(np.diff(x).min(initial=1.0))
+        for at in x[beyond]:
+            ax.axvspan(at - half, at + half, alpha=0.3, **style)
+            style.pop("label", None)
+        return
+    place = {"transform": ax.get_xaxis_transform(), "alpha": 0.3}
+    ax.fill_between(x, 0.0, 1.0, where=beyond, **place, **style)
+    for border in (0.5 * (x[1:] + x[:-1]))[beyond[1:] != beyond[:-1]]:
+        ax.axvline(border, color=ink_of(ax), linestyle="dotted", linewidth=1.5)
 
 
 def make_axes(ax: Any, **subplots: Any) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.plotting._axes import ink_of
 from skgpb.plotting.regret import RegretDisplay
 
 
 def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], goal: str, outcome: str) -> None:
-    """Draw each result at the number of its experiment, and the best so far.
+    """Draw each result at the number of its experiment, and the best so far within all limits.
 
     Parameters
     ----------
@@ -26,9 +27,17 @@ def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], goal: str, outcome
     """
     answered = [entry for entry in entries if entry["answer"] is not None]
     # Experiments without a result keep their place, so that numbers are those of the history.
-    answers = np.full(max(entry["query"] for entry in answered), np.nan)
+    answers, within, beyond = np.full((3, max(entry["query"] for entry in answered)), np.nan)
     for entry in answered:
-        answers[entry["query"] - 1] = entry["answer"]
-    best = (np.fmin if goal == "minimize" else np.fmax).accumulate(answers)
+        place, answer = entry["query"] - 1, entry["answer"]
+        if entry["within_limits"] is False:
+            beyond[place] = answer
+        else:
+            answers[place] = answer
+            within[place] = answer if entry["within_limits"] else np.nan
+    if np.isfinite(beyond).any():
+        style = {"color": ink_of(ax), "linewidths": 1.0, "label": "beyond a limit"}
+        ax.scatter(np.arange(1, len(beyond) + 1), beyond, s=18, marker="x", **style)
+    best = (np.fmin if goal == "minimize" else np.fmax).accumulate(within)
     RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)
     ax.set(xlabel="number of the experiment", ylabel=outcome)

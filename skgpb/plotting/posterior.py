@@ -29,8 +29,10 @@ from skgpb.plotting._axes import (
     place_of,
     possible_of,
     setting_of,
+    shade_beyond,
     sides_of,
     with_categories_of,
+    within_limits,
 )
 
 __all__ = ["PosteriorDisplay"]
@@ -73,6 +75,9 @@ class PosteriorDisplay:
         Says where the features that are not drawn are fixed.
     sides : sequence of Axis, default=None
         Scales of the drawn features, for the ticks; None if coordinates are values.
+    within : ndarray of shape (n,) or (n, m), default=None
+        Probability on the grid that all limits on other outcomes hold. Where it is below one half
+        the drawing is shaded, up to a dotted line. None for no limits.
 
     Attributes
     ----------
@@ -105,6 +110,7 @@ class PosteriorDisplay:
     value_name: str | None = None
     title: str | None = None
     sides: Sequence[Axis] | None = None
+    within: np.ndarray | None = None
 
     @classmethod
     def from_optimizer(
@@ -163,6 +169,7 @@ class PosteriorDisplay:
         )
         if possible is not None:
             mean, std = (np.where(possible.reshape(shape), a, np.nan) for a in (mean, std))
+        within = within_limits(optimizer, X)
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
@@ -178,6 +185,7 @@ class PosteriorDisplay:
             sides=None if sides is None else [sides[i] for i in drawn],
             value_name=value_name,
             title=", ".join(rest) or None,
+            within=None if within is None else within.reshape(shape),
         )
         return display.plot(ax, **kwargs)
 
@@ -239,13 +247,15 @@ class PosteriorDisplay:
                 ax.hlines(self.rewards, low, high, color=ink, lw=0.8, alpha=0.35)
             style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
+        if self.within is not None:
+            shade_beyond(ax, x, self.within, False)
         if self.recommended is not None:
             mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
         ax.legend(**BELOW, ncols=2, frameon=False)
 
     def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> None:
-        from matplotlib.patches import Rectangle
+        from matplotlib.patches import Patch, Rectangle
 
         values = self.mean if kind == "mean" else self.std
         whole = bool(np.isfinite(values).all())
@@ -256,6 +266,13 @@ class PosteriorDisplay:
         if not whole:  # settings that constraints exclude
             ax.patch.set(hatch="///", edgecolor=ink_of(ax))
         legend = []
+        if self.within is not None and np.ptp(self.within) > 0.0:
+            beyond = {"levels": [-1.0, 0.5], "colors": ["black"], "alpha": 0.45}
+            ax.contourf(*self.grid, self.within.T, **beyond)
+            border = {"levels": [0.5], "colors": ["white"], "linestyles": "dotted"}
+            ax.contour(*self.grid, self.within.T, **border)
+            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": ink_of(ax)}
+            legend.append(Patch(label="probably beyond a limit", **shade))
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
             here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
@@ -265,7 +282,8 @@ class PosteriorDisplay:
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))
             if not here.all():
                 other = {"marker": "X", "alpha": 0.75, "label": "queried in other categories"}
-                legend.append(ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
+                # The longest labels are one below the other.
+                legend.insert(1, ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
         if self.recommended is not None:
             low, high = self.recommended
             marked = False

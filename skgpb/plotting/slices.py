@@ -29,7 +29,9 @@ from skgpb.plotting._axes import (
     place_of,
     possible_of,
     setting_of,
+    shade_beyond,
     sides_of,
+    within_limits,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +79,9 @@ class SliceDisplay:
         Says through which point the slices go.
     sides : sequence of Axis, default=None
         Scales of the sides, for the ticks; None if coordinates are values.
+    within : list of ndarrays, default=None
+        Probability along each side that all limits on other outcomes hold. Where it is below one
+        half the panel is shaded, up to a dotted line. None for no limits.
 
     Attributes
     ----------
@@ -110,6 +115,7 @@ class SliceDisplay:
     value_name: str | None = None
     title: str | None = None
     sides: Sequence[Axis] | None = None
+    within: list[np.ndarray] | None = None
 
     @classmethod
     def from_optimizer(
@@ -169,7 +175,7 @@ class SliceDisplay:
             side.middles() if is_short(side) else np.linspace(lower[i], upper[i], grid_resolution)
             for i, side in zip(drawn, of_drawn, strict=True)
         ]
-        means, stds = [], []
+        means, stds, within = [], [], []
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
@@ -179,6 +185,8 @@ class SliceDisplay:
                 mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
             means.append(mean)
             stds.append(std)
+            if (hold := within_limits(optimizer, X)) is not None:
+                within.append(hold)
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
@@ -197,6 +205,7 @@ class SliceDisplay:
             value_name=value_name,
             title=f"slices through {through}" if d > 1 else None,
             sides=None if sides is None else [sides[i] for i in drawn],
+            within=within or None,
         )
         return display.plot(ax)
 
@@ -259,6 +268,8 @@ class SliceDisplay:
             if is_short(side):
                 low = high = 0.5 * (low + high)
             mark_recommended(ax, low, high)
+        if self.within is not None:
+            shade_beyond(ax, x, self.within[i], is_short(side))
         if side is not None and is_short(side):
             ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
             ax.set_xlim(*side.ends)

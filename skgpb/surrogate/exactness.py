@@ -75,7 +75,7 @@ def of_smoothness(kernel: Any, nu: float) -> Kernel:
     1.41**2 * Matern(length_scale=0.3, nu=0.5)
     """
     if type(kernel) is OnSettings:
-        return OnSettings(of_smoothness(kernel.base, nu), kernel.columns, kernel.prior)
+        return OnSettings(of_smoothness(kernel.base, nu), kernel.space, kernel.prior)
     base = type(kernel.k2)(**{**kernel.k2.get_params(deep=False), "nu": nu})
     return ConstantKernel(kernel.k1.constant_value, kernel.k1.constant_value_bounds) * base
 

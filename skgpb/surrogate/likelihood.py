@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, inf, log, pi, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -95,6 +95,8 @@ class Prior:
         Means and standard deviations; an infinite one for no prior.
     """
 
+    #: Arguments that a file holds of it.
+    arguments: ClassVar[tuple[str, ...]] = ("center", "spread")
     center: np.ndarray
     spread: np.ndarray
 

@@ -432,9 +432,8 @@ class Model:
             return before
         if learns_noise and len(gp.observed) >= defaults.FIRST_CHECK_LEARNED:
             error = (reward - gp.offset) / gp.scale - before[0]
-            far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * (
-                before[1] + noise / gp.scale**2
-            )
+            variance = before[1] + noise / gp.scale**2
+            far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * variance
             if far and abs(error) > defaults.OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
                 # Whether it is an outlier is known once the model was learned without it.
                 self.schedule.learn_soon()

@@ -83,9 +83,8 @@ class LeaveOneOut:
             1.0 / (by_others[functional[numbers] - first] + again) + of_one
         )
         with np.errstate(divide="ignore"):
-            confirmed = (again > 0.0) & (
-                apart <= defaults.OUTLIER_Z * np.sqrt(of_one + 1.0 / again)
-            )
+            most = defaults.OUTLIER_Z * np.sqrt(of_one + 1.0 / again)
+            confirmed = (again > 0.0) & (apart <= most)
         return cls(numbers, error, deviation, confirmed)
 
 

@@ -12,7 +12,8 @@ from skgpb import defaults
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.columns import Columns
-from skgpb.surrogate.likelihood import Prior
+from skgpb.surrogate.likelihood import Prior, default_prior
+from skgpb.surrogate.likelihood import default_kernel as box_kernel
 
 
 def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False) -> Kernel:
@@ -21,36 +22,34 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     With ``smooth`` an RBF kernel, whose averages over cells have a closed form. With
     ``main_effects`` single axes have an effect of their own, if there are several.
     """
-    side, n, amplitude = (
-        np.diff(space.bounds)[:, 0],
-        space.n_axes,
-        ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS),
-    )
+    side, n = np.diff(space.bounds)[:, 0], space.n_axes
+    limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
+    amplitude = ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS)
     if main_effects and n > 1:
-        each = np.where(
-            [axis.ordered for _, axis in space.axes],
-            defaults.ORDERED_LENGTH_SCALE,
-            defaults.LIST_LENGTH_SCALE,
-        )
+        ordered = [axis.ordered for _, axis in space.axes]
+        each = np.where(ordered, defaults.ORDERED_LENGTH_SCALE, defaults.LIST_LENGTH_SCALE)
         return amplitude * AdditiveMatern(
             each * sqrt(n) * side,
-            np.outer(side, defaults.ORDERED_LENGTH_LIMITS),
+            limits,
             main_effects=defaults.SETTINGS_MAIN_EFFECTS,
             main_effects_bounds=defaults.MAIN_EFFECTS_LIMITS,
             groups=space.groups,
         )
     scales: Any = defaults.SETTINGS_LENGTH_SCALE * side
-    limits: Any = np.outer(side, defaults.SETTINGS_LENGTH_LIMITS)
     if n == 1:
         scales, limits = float(scales[0]), tuple(limits[0])
     shape = AxisRBF if smooth else AxisMatern
     return amplitude * shape(scales, limits, groups=space.groups)
 
 
-def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
-    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
-    if kernel is not None:
-        return OnSettings(kernel, space.columns)
+def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]:
+    """Return the kernel that is learned over columns of settings, and its prior.
+
+    Without lists and integers it is the one of a box of numbers.
+    """
+    if not any(axis.discrete for _, axis in space.axes):
+        bounds = space.bounds
+        return box_kernel(bounds, main_effects=main_effects), default_prior(bounds, main_effects)
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
     spread = [defaults.AMPLITUDE_SPREAD, *[defaults.SETTINGS_LENGTH_SPREAD] * n]
     if main_effects and n > 1:
@@ -59,7 +58,15 @@ def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = F
             *[defaults.LENGTH_SPREAD] * n,
             defaults.MAIN_EFFECTS_SPREAD,
         ]
-    return OnSettings(kernel, space.columns, Prior(kernel.theta, np.array(spread)))
+    return kernel, Prior(kernel.theta, np.array(spread))
+
+
+def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
+    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
+    if kernel is not None:
+        return OnSettings(kernel, space)
+    kernel, prior = default_model(space, main_effects)
+    return OnSettings(kernel, space, prior)
 
 
 def kernel_of_cells(space: Any) -> Kernel:
@@ -75,6 +82,6 @@ def kernel_of_cells(space: Any) -> Kernel:
     for i, (name, axis) in enumerate(space.axes):
         part = RBF(float(scales[i]), tuple(limits[i]))
         if axis.discrete:
-            part = OnSettings(part, type(space).from_axes({name: axis}).columns)
+            part = OnSettings(part, type(space).from_axes({name: axis}))
         product = product * Columns(part, [i])
     return product

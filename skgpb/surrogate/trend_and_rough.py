@@ -49,7 +49,7 @@ def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
     variance = defaults.TREND_LEVEL / of_averages(scale)
     rough = min(defaults.ROUGH_LEVEL / of_averages(rough_scale), variance)
     trend = part(variance, defaults.AMPLITUDE_LIMITS, scale, defaults.LENGTH_LIMITS)
-    return trend + part(rough, defaults.ROUGH_LIMITS, rough_scale, defaults.ROUGH_LENGTH_LIMITS)
+    return trend + part(rough, defaults.ROUGH_LIMITS, rough_scale, defaults.LENGTH_LIMITS)
 
 
 def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:

@@ -19,7 +19,7 @@ from skgpb import GPUCBOptimizer
 from skgpb._install import install_command
 from skgpb.domains import Steps
 from skgpb.experiments import Experiment
-from skgpb.experiments.sides import rounded
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
 
@@ -613,6 +613,23 @@ def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
     assert (entry["answer"], entry["note"], entry["measured"]) == (6450.0, "odd", {"pH": 7.1})
 
 
+def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
+    run = Experiment.create(path, ["heat=20:90"], seed=1)
+    for number in range(1, 15):
+        query = run.ask()[0]
+        value = 70 - 0.01 * (query["params"]["heat"] - 50) ** 2 + 0.3 * (-1) ** number
+        run.tell(round(value / 10 if number == 12 else value, 3), query["query"])
+    (said,) = run.questionable()
+    assert said["query"] == 12
+    window = Window(path)
+    page = window.open()
+    assert f"Experiment 12: {shown(said['answer'])} is unusual. The expected range is" in page
+    assert 'href="/correct/12"' in page.split('id="best"')[1].split("</section>")[0]
+    window.open("/correct/12")
+    window.send("/correct/12", "value", value=f"{10 * said['answer']:g}")
+    assert "is unusual" not in window.open() and run.questionable() == []
+
+
 def test_a_page_of_the_notebook(run, path):
     window = Window(path)
     window.open()
@@ -767,3 +784,37 @@ def test_a_form_begins_an_experiment_with_constraints_and_steps(path):
     for entry in run.ask(10):
         heat, time = entry["params"].values()
         assert heat + time <= 80 and time % 5 == 0
+
+
+def test_limits_are_typed_asked_for_and_said(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", limits="peak (C) < eighty")
+    assert window.status == 422 and "must be a number" in window.text and not path.exists()
+    window.send("/new", **NEW, answer="yield", limits="peak (C) < 80")
+    for i in range(4):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        heat = entry["params"]["heat"]
+        assert "Limit: at most 80." in window.open()
+        typed = {"value": str(90 - heat), "limited0": str(heat + 5) if i else "hot"}
+        text = window.send(f"/tell/{entry['query']}", "value", **typed)
+        if not i:
+            assert window.status == 422 and "Peak (C) must be a number" in text
+            window.send(f"/tell/{entry['query']}", "value", **typed | {"limited0": "60"})
+    assert "peak (C) &lt;= 80 holds with probability" in window.open()
+    assert "single one within the limits" in window.text
+    window.open("/correct/1")
+    window.send("/correct/1", "value", value="", limited0="95.5")
+    assert "30, beyond a limit" in window.open() or "beyond a limit" in window.text
+    assert Experiment(path).history()[0]["measured"] == {"peak (C)": 95.5}
+    window.open("/change")
+    window.send("/change", limits="peak (C) < 70\nacid > 2", low0="20", high0="90", values1="A, B")
+    assert Experiment(path).status()["limits"] == ["peak (C) <= 70", "acid >= 2"]
+    assert "acid was not measured yet" in window.open()
+    window.open("/expect?side0=88&side1=A")
+    assert "peak (C) &lt;= 70 holds with probability" in window.text
+    for address in ("/picture/slices-dark.svg", "/picture/progress-light.svg", "/map/0-1-dark.svg"):
+        window.open(address)
+        assert window.status == 200 and "beyond a limit" in window.text
+    assert "Limits on what else is measured" in window.open("/report.html")

@@ -145,13 +145,14 @@ def test_two_programs_that_tell_at_once_lose_nothing(path, call):
 
 def test_keys_of_every_object(path, call, tmp_path):
     entry = {"query", "params", "status", "answer", "noise", "reason"}
-    entry |= {"note", "operator", "date", "measured", "measurements"}
+    entry |= {"note", "operator", "date", "measured", "measurements", "within_limits"}
     asked = call("ask", path, "-n", 2)
     assert set(asked) == {"queries", "pending"} and set(asked["queries"][0]) == entry
     told = call("tell", path, "-1.5e-3", "--query", 2, "--noise", 0.25)
     assert set(told) == {"told", "pending", "best"}
     assert (told["told"][0]["answer"], told["told"][0]["noise"]) == (-0.0015, 0.25)
     best = {"params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"}
+    best |= {"outcomes", "within_limits"}
     assert set(call("best", path)) == best == set(told["best"])
     assert call("plot", path) == {"picture": str(tmp_path / "run.png")}
     assert (tmp_path / "run.png").stat().st_size > 10_000
@@ -160,6 +161,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert set(call("show", path)) == {
         *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
+        "limits",
         "constraints",
     }
 
@@ -457,6 +459,18 @@ def test_the_page_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):
             assert_allclose(numbers, numbers_apart(expected)[1], rtol=0.01, atol=1e-9)
 
 
+def test_a_slip_that_was_not_noticed_is_shown(tmp_path, capsys):
+    run = Experiment.create(tmp_path / "run.skgpb", ["heat=20:90"], seed=1)
+    for number in range(1, 15):
+        query = run.ask()[0]
+        value = 70 - 0.01 * (query["params"]["heat"] - 50) ** 2 + 0.3 * (-1) ** number
+        run.tell(round(value / 10 if number == 12 else value, 3), query["query"])
+    assert main(["show", str(run.path)]) == 0
+    out = capsys.readouterr().out
+    assert "query 12: " in out and " is unusual. The expected range is" in out
+    assert " was meant." in out
+
+
 def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     for _ in range(6):
         call(
@@ -469,7 +483,8 @@ def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     skipped = call("tell", path, "--skip", "--note", "no time")["told"][0]
     assert (skipped["status"], skipped["note"]) == ("skipped", "no time")
     again = call("ask", path, "--repeat", 1)["queries"][0]
-    told = call("tell", path, 0.5, "--query", again["query"], "--operator", "Ada")
+    first = Experiment(path).history()[0]["answer"]
+    told = call("tell", path, first + 0.01, "--query", again["query"], "--operator", "Ada")
     assert told["told"][0]["operator"] == "Ada"
     call("note", path, "--query", 1, "--measured", "colour=blue")
     status = call(

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
-from scipy.stats import loguniform, norm, poisson, randint, uniform
+from scipy.stats import binom, loguniform, norm, poisson, randint, uniform
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer, defaults
-from skgpb.domains import Box, Steps
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains import Box, Steps, log_randint
+from skgpb.domains.space import IntegerQuantile, ParameterSpace, Quantile
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV
 from skgpb.surrogate.settings import AxisMatern, OnSettings, default_kernel, kernel_on_settings
@@ -192,7 +192,7 @@ def test_axis_matern_shares_length_scales_among_columns():
 
 def test_the_kernel_on_settings_is_a_kernel():
     space = ParameterSpace(MIXED)
-    kernel = OnSettings(default_kernel(space), space.columns)
+    kernel = OnSettings(default_kernel(space), space)
     X = RNG.uniform(size=(40, 6))
     K = kernel(X)
     assert_allclose(K, K.T)
@@ -203,7 +203,7 @@ def test_the_kernel_on_settings_is_a_kernel():
     shifted = kernel.clone_with_theta(kernel.theta + 0.3)
     assert_allclose(shifted.theta, kernel.theta + 0.3)
     assert shifted != kernel and clone(kernel) == kernel
-    assert copy.deepcopy(kernel).columns.__self__ is space
+    assert copy.deepcopy(kernel).space is space
     assert_allclose(pickle.loads(pickle.dumps(kernel))(X), K)
 
 
@@ -354,3 +354,41 @@ def test_a_number_is_read_back_as_it_was_told(side):
         assert space.setting(space.point(setting)) == setting
     for end in (low, high):
         assert space.setting(space.point({"x": float(end), "kind": "a"}))["x"] == end
+
+
+def test_integers_are_looked_up_in_a_table():
+    asked = np.concatenate([RNG.random(500), [0.0, 1.0, 1e-13, 0.5]])
+    some = (randint(1, 11), randint(0, 2), poisson(3), binom(100, 0.5), log_randint(10, 1001))
+    for distribution in some:
+        axis = IntegerQuantile("n", distribution)
+        for u in (asked, asked[:500]):
+            assert_array_equal(axis._values(u), Quantile._values(axis, u))
+    numbers = range(10, 1001)
+    assert [axis.value(axis.coordinate(n)) for n in numbers] == list(numbers)
+
+
+def test_integers_on_a_logarithmic_scale():
+    distribution = log_randint(10, 1001)
+    assert_allclose(distribution.pmf(np.arange(10, 1001)).sum(), 1.0)
+    drawn = distribution.rvs(size=2000, random_state=0)
+    assert drawn.min() == 10 and drawn.max() <= 1000
+    assert abs(np.mean(drawn < 100) - 0.5) < 0.05
+    for low, high, error in ((0, 5, ValueError), (5, 6, ValueError), (1.0, 5, TypeError)):
+        with pytest.raises(error, match="low"):
+            log_randint(low, high)
+
+
+def test_what_a_setting_lacks_is_neutral():
+    space = ParameterSpace([{"a": [1, 2, 3], "x": uniform()}, {"a": [1, 2, 3], "n": [4, 5]}])
+    points = space.rounded_to_grid(RNG.random((200, space.n_axes)))
+    for point in points:
+        again = space.point(space.setting(point))
+        assert_allclose(point, again, atol=1e-12)
+    beside = space.rounded_to_grid(space.beside(points, 400, np.random.default_rng(0)))
+    assert (beside[:, 0] != points[np.arange(400) % 200, 0]).any()
+    moved = beside[np.abs(beside - points[np.arange(400) % 200]).max(axis=1) > 0]
+    assert len(moved) > 200
+    every = ParameterSpace([{"a": [1, 2, 3]}, {"b": [1, 2], "a": [1, 2, 3]}])
+    settings = [every.setting(point) for point in every.every_point()]
+    assert len(settings) == every.n_settings == 9
+    assert len({tuple(sorted(each.items())) for each in settings}) == 9

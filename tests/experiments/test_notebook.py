@@ -307,7 +307,7 @@ def test_regions_of_any_size_and_place_come_back(tmp_path, ending):
     assert [e | {"date": ""} for e in told] == [e | {"date": ""} for e in run.history()]
     assert mine.best()["params"] == run.best()["params"]
     assert_allclose(mine.best()["mean"], run.best()["mean"], rtol=1e-9)
-    with pytest.raises(ValueError, match="limits of an experiment over regions"):
+    with pytest.raises(ValueError, match="ranges of an experiment over regions"):
         run.change({"heat": (0, 2)})
 
 

@@ -106,6 +106,28 @@ def test_parameters_that_depend_on_others_are_chosen_by_the_model():
     assert np.median(np.abs(np.array(late) - 0.7)) < 0.1
 
 
+def test_the_better_branch_gets_most_trials():
+    def objective(trial):
+        if trial.suggest_categorical("kind", ["a", "b"]) == "a":
+            return 2 * (trial.suggest_float("u", 0, 1) - 0.8) ** 2
+        return 0.3 + 0.05 * (trial.suggest_float("v", 0, 1) - 0.5) ** 2
+
+    for seed in range(5):
+        study = optimized(objective, 25, seed=seed)
+        assert sum(trial.params["kind"] == "a" for trial in study.trials) >= 15
+
+
+def test_a_number_may_decide_which_parameters_there_are():
+    def objective(trial):
+        n = trial.suggest_int("n", 1, 3)
+        sides = [trial.suggest_float(f"x{i}", 0, 1) for i in range(n)]
+        return abs(n - 2) + sum((x - 0.3) ** 2 for x in sides)
+
+    study = optimized(objective, 30, seed=1)
+    assert study.best_params["n"] == 2 and study.best_value < 0.02
+    assert all(len(trial.params) == 1 + trial.params["n"] for trial in study.trials)
+
+
 @pytest.mark.slow
 def test_the_seed_and_the_finished_trials_decide(tmp_path):
     storage = f"sqlite:///{tmp_path}/study.db"
@@ -179,7 +201,7 @@ def test_failed_pruned_and_infinite_trials():
             raise RuntimeError
         if trial.number % 5 == 2:
             raise optuna.TrialPruned
-        return float("inf") if trial.number % 5 == 3 else (x - 0.3) ** 2
+        return float("inf") if x > 0.8 else (x - 0.3) ** 2
 
     study = optuna.create_study(sampler=GPBanditSampler(seed=0, n_startup_trials=2))
     study.optimize(objective, n_trials=30, catch=(RuntimeError,))

@@ -33,7 +33,9 @@ from skgpb import (
     GPZoomingOptimizer,
     StoOOOptimizer,
     Stop,
+    defaults,
 )
+from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV
 from skgpb.plotting import PosteriorDisplay
 
@@ -295,6 +297,20 @@ def test_metrics_whose_names_end_alike_are_told_apart():
     assert several == told("accuracy", True)
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_only_the_metric_that_decides_has_to_be_finite():
+    def scoring(estimator, X, y):
+        return {"hit": estimator.score(X, y), "never": np.nan}
+
+    space = {"C": loguniform(1e-4, 1e4)}
+    fitted = search(LogisticRegression(), space, scoring=scoring, refit="hit").fit(X, Y)
+    assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_hit"])
+    assert not len(fitted.optimizer_.failed_)
+    assert np.isnan(fitted.cv_results_["mean_test_never"]).all()
+    with pytest.raises(ValueError, match="no setting has a finite 'never', by which refit choo"):
+        search(LogisticRegression(), space, scoring=scoring, refit="never").fit(X, Y)
+
+
 def test_refit_may_be_a_callable():
     def second(results):
         return int(np.flatnonzero(results["rank_test_score"] > 1)[0])
@@ -508,6 +524,112 @@ def test_it_finds_the_maximum_of_a_mixed_conditional_space():
     assert np.mean(gaps[BanditSearchCV]) < 0.2 * np.mean(gaps[RandomizedSearchCV])
 
 
+def of_branches(n_iter, seed):
+    """Settings of two branches; three in five of a are better than all of b."""
+
+    class Branch(Quadratic):
+        def value(self):
+            if self.kind == "a":
+                return -2.0 * (self.x - 0.8) ** 2
+            return -0.3 - 0.05 * (self.y - 0.5) ** 2
+
+    spaces = [{"kind": ["a"], "x": uniform(0, 1)}, {"kind": ["b"], "y": uniform(0, 1)}]
+    parameters = {"n_iter": n_iter, "random_state": seed, "refit": False}
+    return search(Branch(), spaces, **parameters).fit(X, Y).cv_results_["params"]
+
+
+def test_the_better_branch_gets_most_settings():
+    tried = [of_branches(25, seed) for seed in range(5)]
+    assert all(sum(each["kind"] == "a" for each in settings) >= 15 for settings in tried)
+    for settings in tried:
+        # The first design goes into both.
+        assert {each["kind"] for each in settings[:4]} == {"a", "b"}
+
+
+class Cliff(Quadratic):
+    """Seven eighths of all settings are good, and differ by a hundredth."""
+
+    def value(self):
+        return 0.97 + 0.01 * np.sin(9 * self.x) if self.x > 0.15 else 0.4 + self.x
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space", "data"),
+    [
+        (Cliff(), {"x": uniform(0, 1)}, (X, Y)),
+        (Ridge(), {"alpha": loguniform(1e-6, 1e6)}, (XR, YR)),
+    ],
+    ids=["cliff", "ridge"],
+)
+def test_a_plateau_with_a_cliff_is_no_contradiction(estimator, space, data):
+    for seed in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = search(estimator, space, n_iter=20, random_state=seed).fit(*data)
+        scores = found.cv_results_["mean_test_score"]
+        assert scores.max() - found.best_score_ < 0.002
+        # Expected scores are in the user's units, also where a score falls off.
+        far = scores < scores.max() - 0.2
+        assert far.any() and (found.expected_scores_[far] < found.best_score_ - 0.1).all()
+
+
+def test_a_disaster_does_not_set_the_scale():
+    """A model may diverge: that is no reason to take all others for equal."""
+
+    class Diverging(Quadratic):
+        def value(self):
+            return -1e6 * self.y if self.y > 0.7 else super().value()
+
+    space = {"x": uniform(0, 1), "y": uniform(0, 1)}
+    for seed in range(2):
+        found = search(Diverging(n=7), space, n_iter=30, random_state=seed).fit(X, Y)
+        scores = found.cv_results_["mean_test_score"]
+        assert scores.min() < -1e5
+        good = scores > -10.0
+        assert_allclose(found.expected_scores_[good], scores[good], atol=0.1)
+        assert Diverging(n=7, **found.best_params_).value() > -0.02
+
+
+def test_of_settings_as_good_an_inner_one_is_chosen():
+    class Even(Quadratic):
+        def value(self):
+            return min(self.x, 0.5) + 1e-6 * self.x
+
+    space = {"x": np.linspace(0, 1, 9).tolist()}
+    with pytest.warns(UserWarning, match="the space has 9 settings"):
+        found = search(Even(), space, n_iter=12).fit(X, Y)
+    assert found.cv_results_["params"][found.cv_results_["rank_test_score"].argmin()]["x"] == 1.0
+    assert 0.5 <= found.best_params_["x"] < 1.0
+    # What is better by more than that is chosen wherever it is.
+    with pytest.warns(UserWarning, match="the space has 9 settings"):
+        steep = search(Quadratic(), {"x": np.linspace(0.3, 1, 9).tolist()}, n_iter=12).fit(X, Y)
+    assert steep.best_params_["x"] == 0.3
+
+
+@pytest.mark.parametrize(
+    "space",
+    [SPACE, [{"kernel": ["linear"], "C": SPACE["C"]}, {"kernel": ["rbf", "sigmoid"], **SPACE}]],
+    ids=["one dict", "two dicts"],
+)
+@pytest.mark.parametrize("engine", [None, GPOOOptimizer()], ids=["UCB", "GPOO"])
+def test_the_engine_is_saved(tmp_path, space, engine):
+    found = search(space=space, optimizer=engine).fit(X, Y)
+    found.optimizer_.save(tmp_path / "engine")
+    back = type(found.optimizer_).load(tmp_path / "engine")
+    assert back.recommend() == found.optimizer_.recommend()
+    assert back.ask().params == found.optimizer_.ask().params
+
+
+def test_a_space_of_estimators_is_left_out_of_a_file(tmp_path):
+    space = {"scale": [StandardScaler(), "passthrough"], "svc__C": SPACE["C"]}
+    found = search(Pipeline([("scale", None), ("svc", SVC())]), space).fit(X, Y)
+    with pytest.raises(TypeError, match=r"bounds is .*StandardScaler.*pass omit=\['bounds'\] to s"):
+        found.optimizer_.save(tmp_path / "engine")
+    found.optimizer_.save(tmp_path / "engine", omit=["bounds"])
+    back = GPUCBOptimizer.load(tmp_path / "engine", bounds=found.space_)
+    assert back.ask().params == found.optimizer_.ask().params
+
+
 @pytest.mark.parametrize(
     "engine",
     [
@@ -539,7 +661,8 @@ def test_a_cell_is_told_the_average_of_its_settings():
     assert_allclose([s["x"] for s in fitted.cv_results_["params"][:4]], [0.25, 0.25, 0.75, 0.75])
 
 
-def test_the_noise_is_the_spread_of_the_folds_without_what_they_share():
+def test_the_noise_is_the_spread_of_the_folds_without_what_they_share(monkeypatch):
+    monkeypatch.setattr(defaults, "SCORE_STRAIGHT", 1e9)  # no score is far below the others
     told = []
 
     class Spy(GPUCBOptimizer):
@@ -574,6 +697,8 @@ def test_a_setting_is_fitted_once():
         fitted = search(Quadratic(), space, n_iter=30).fit(X, Y)
     settings = {tuple(sorted(s.items())) for s in fitted.cv_results_["params"]}
     assert len(settings) == len(fitted.cv_results_["params"]) == 8
+    with pytest.raises(AllPendingError, match="all 8 settings were asked, each of them once"):
+        fitted.optimizer_.ask()
     assert fitted.best_params_ == {"n": 7, "kind": "b"}
 
 

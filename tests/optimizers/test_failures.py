@@ -33,7 +33,7 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers._failing import KnownToFail, with_failures
+from skgpb.optimizers._failing import WeighedPosterior, with_failures
 from skgpb.surrogate.success import learned_success
 
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
@@ -244,7 +244,7 @@ def test_without_failures_rules_see_the_posterior(domain):
     optimizer = make("ei", domain, 0)
     play(optimizer, 15, lambda query: float(query.points.sum()))
     assert optimizer._chances() is None
-    assert not isinstance(optimizer._expected_round()._known, KnownToFail)
+    assert not isinstance(optimizer._expected_round()._known, WeighedPosterior)
 
 
 def test_the_worth_of_queries_is_linear_in_f():

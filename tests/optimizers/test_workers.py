@@ -152,6 +152,22 @@ def test_ten_times_as_long_is_no_reason_to_wait():
     assert in_batches / max(clock.ends) > 1.6
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_run_ends_when_its_time_is_over(monkeypatch, n_jobs):
+    now = iter(range(0, 1000, 10))
+    monkeypatch.setattr("skgpb.optimizers._run.monotonic", lambda: next(now))
+    with parallel_config("threading"):
+        opt = bandit()
+        result = opt.run(answer, 20, timeout=25, n_jobs=n_jobs)
+    # The clock is looked at when the run begins and after each batch.
+    assert result.nfev == len(opt.history_) == 3 * (n_jobs or 1)
+    assert result.message == "25 seconds have passed"
+    assert opt.run(answer, 2, timeout=1e6).message == "the budget is spent"
+    for wrong in (0, -1, True, "1 h"):
+        with pytest.raises(ValueError, match="timeout must be a number of seconds > 0"):
+            opt.run(answer, 2, timeout=wrong)
+
+
 def test_callback_verbose_and_budget_are_those_of_the_loop(capsys):
     seen, executor = [], InOrder([1, 0, 3, 2, 4], 3)
 

@@ -1,6 +1,7 @@
 """Derivatives of the likelihood, contracted part by part, against those of scikit-learn."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ KERNELS = [
     AdditiveMatern(SCALES, "fixed", nu=1.5, main_effects=2.0) * RBF(0.8),
     AdditiveMatern(SCALES, "fixed", main_effects_bounds="fixed") * ConstantKernel(0.5),
     AdditiveMatern([0.4, 1.2], groups=[0, 0, 1]) * ConstantKernel(0.5),
-    AxisMatern([0.4, 1.2], nu=1.5, groups=[0, 1, 1]) + OnSettings(RBF([0.7] * 3), np.sin),
+    AxisMatern([0.4, 1.2], nu=1.5, groups=[0, 1, 1])
+    + OnSettings(RBF([0.7] * 3), SimpleNamespace(columns=np.sin)),
     # Kernels without a formula here, alone and among others.
     Matern(SCALES, nu=1.2),
     ExpSineSquared(1.1, 0.8),

@@ -1,0 +1,345 @@
+"""Limits on other outcomes: each has a model, and the search weighs by whether limits hold."""
+
+import pickle
+import warnings
+from math import inf
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import (
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    IDSOptimizer,
+    KGOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    defaults,
+)
+from skgpb.domains import Box
+from skgpb.optimizers._limits import Measured, probability_between
+
+LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
+ARMS = np.random.default_rng(0).random((60, 2))
+RULES = {
+    "ucb": (GPUCBOptimizer, {}),
+    "simple": (GPUCBOptimizer, {"regret": "simple"}),
+    "ei": (EIOptimizer, {}),
+    "pi": (PIOptimizer, {}),
+    "ts": (GPTSOptimizer, {}),
+    "mes": (MESOptimizer, {}),
+    "kg": (KGOptimizer, {}),
+    "ids": (IDSOptimizer, {}),
+    "dagp": (DAGPUCBOptimizer, {}),
+}
+
+
+def value(x):
+    return float(x[0] + 0.5 * x[1])
+
+
+def outcomes(x):
+    """Limits cut off the corner where the value is largest."""
+    return {"heat": float(x[0] + x[1] ** 2), "acid": float(0.3 + 0.5 * np.sin(3.0 * x[0]))}
+
+
+def point(query):
+    return query.points.mean(axis=0)
+
+
+def keeps(x):
+    found = outcomes(x)
+    return found["heat"] <= 1.2 and 0.2 <= found["acid"] <= 0.9
+
+
+def play(optimizer, n, measured=outcomes):
+    """Play n rounds; return for each whether a limit was not kept."""
+    beyond = []
+    for _ in range(n):
+        query = optimizer.ask()
+        x = point(query)
+        beyond.append(not keeps(x))
+        optimizer.tell(query, value(x), outcomes=measured(x))
+    return beyond
+
+
+def refitted(model, X):
+    """Mean and standard deviation at X, by scikit-learn, of the answers that a model has seen."""
+    process, samples = model.process, model.samples
+    rows = np.array([process.observed[i][0] for i in samples.functional])
+    y = (np.array(samples.reward) - process.offset) / process.scale
+    noise = model.noise_of(np.nan) / process.scale**2
+    kernel = clone(process.kernel)
+    regressor = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(rows, y)
+    mean, std = regressor.predict(X, return_std=True)
+    return mean, std, process
+
+
+def probabilities(optimizer, X):
+    """Naive product of the probabilities that each limit holds."""
+    out = np.ones(len(X))
+    for name, (low, high) in LIMITS.items():
+        mean, std, process = refitted(optimizer._model_of(name), X)
+        ends = [(e - process.offset) / process.scale for e in (low or -inf, high or inf)]
+        out *= norm.cdf((ends[1] - mean) / std) - norm.cdf((ends[0] - mean) / std)
+    return out
+
+
+def noisy(rng):
+    def measured(x):
+        return {name: each + 0.1 * rng.normal() for name, each in outcomes(x).items()}
+
+    return measured
+
+
+@pytest.mark.parametrize("kernel", [None, RBF(0.4)], ids=["learned", "given"])
+@pytest.mark.parametrize("rule", ["ucb", "ei"])
+def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
+    cls = RULES[rule][0]
+    given = {} if kernel is None else {"alpha": 0.01}
+    optimizer = cls(kernel, arms=ARMS, limits=LIMITS, random_state=0, n_initial=8, **given)
+    rng = np.random.default_rng(1)
+    for i in range(16):
+        query = optimizer.ask()
+        told = value(point(query)) + 0.1 * rng.normal()
+        optimizer.tell(query, told, outcomes=noisy(rng)(point(query)) if i else None)
+    round = optimizer._expected_round()
+    found = optimizer._values(round)
+    mean, std, _ = refitted(optimizer._model, ARMS)
+    hold = probabilities(optimizer, ARMS)
+    asked = np.array(sorted(set(optimizer._model.process.observed.rows[:, 0])))
+    known = np.isin(ARMS[:, 0], asked) & (hold >= defaults.SURE_OF_LIMITS)
+    base = mean[known].max()
+    if rule == "ei":
+        z = (mean - base) / std
+        expected = std * (z * norm.cdf(z) + norm.pdf(z)) * hold
+        found = np.exp(found)
+    else:
+        beta = optimizer.exploration(round)
+        expected = base + hold * (mean + np.sqrt(beta) * std - base)
+    some = hold > 0.05
+    assert some.sum() > 20 and not some.all()
+    assert_allclose(found[some], expected[some], rtol=1e-8, atol=1e-8)
+    assert_allclose(optimizer.predict_within_limits(ARMS), hold, atol=1e-8)
+
+
+def test_pending_queries_teach_limits_what_is_expected():
+    optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
+    play(optimizer, 14)
+    queries = optimizer.ask(3)
+    model = optimizer._model_of("heat")
+    blocks = [query.descriptor[np.newaxis] for query in queries]
+    noise = model.alpha
+    told = model.process.copy()
+    for block in blocks:
+        told.observe(block, float(told.moments([block])[0]), noise)
+    mean, std = told.moments(ARMS, std=True)
+    hold = probability_between(-inf, 1.2, mean, std)
+    low, high = LIMITS["acid"]
+    acid = optimizer._model_of("acid").expected(blocks)
+    hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
+    assert_allclose(optimizer._limits_pending().hold(ARMS), hold, atol=1e-9)
+    assert len({query.index for query in queries}) == 3
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_leaves_alone_what_is_beyond(rule):
+    cls, given = RULES[rule]
+    optimizer = cls(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=3, **given)
+    beyond = play(optimizer, 35)
+    assert sum(beyond[-10:]) <= 5
+    assert keeps(point(optimizer.recommend()))
+
+
+@pytest.mark.parametrize("rule", ["simple", "ei"])
+def test_the_best_within_limits_is_found(rule):
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)
+    best = max(value(x) for x in grid if keeps(x))
+    for seed in range(3):
+        cls, given = RULES[rule]
+        optimizer = cls(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=seed, **given)
+        play(optimizer, 35)
+        x = point(optimizer.recommend())
+        assert keeps(x) and value(x) > 0.98 * best
+
+
+def test_lists_and_constraints():
+    bounds = {"level": list("abc"), "x": (0.0, 1.0), "y": (0.0, 1.0)}
+    box = Box(bounds, ["x + y <= 1.2"])
+    optimizer = EIOptimizer(bounds=box, limits={"heat": (None, 1.0)}, random_state=0)
+    for _ in range(30):
+        query = optimizer.ask()
+        level, x, y = query.params.values()
+        assert x + y <= 1.2 + 1e-9
+        told = {"heat": x + 0.5 * (level == "c")}
+        optimizer.tell(query, x + y + 0.2 * (level == "c"), outcomes=told)
+    level, x, y = optimizer.recommend().params.values()
+    assert x + 0.5 * (level == "c") <= 1.0 and x + y + 0.2 * (level == "c") > 1.3
+
+
+def test_what_is_known_to_be_beyond_is_never_recommended():
+    arms = np.linspace(0, 1, 11)[:, np.newaxis]
+    optimizer = EIOptimizer(arms=arms, limits={"heat": (None, 0.75)}, random_state=0)
+    for i in (*range(11), 10):
+        optimizer.tell(arms[i], float(arms[i, 0]), outcomes={"heat": float(arms[i, 0])})
+        best = optimizer.recommend()
+        # None of them is recommended before something else is known.
+        assert best.index <= 7 or i < 1
+    assert best.index == 7
+    for method in ("best_observed", "shrinkage"):
+        assert optimizer.recommend(method).index <= 7
+
+
+def test_where_all_answers_are_beyond_another_target_is_recommended():
+    arms = np.linspace(0, 1, 11)[:, np.newaxis]
+    optimizer = EIOptimizer(arms=arms, limits={"heat": (None, 0.35)}, random_state=0)
+    for i in (10, 9, 8, 7, 6, 5):
+        optimizer.tell(arms[i], float(arms[i, 0]), outcomes={"heat": float(arms[i, 0])})
+    assert optimizer.recommend().index <= 3
+    with pytest.raises(ValueError, match="needs an answer that can be recommended"):
+        optimizer.recommend("best_observed")
+
+
+def test_a_missing_measurement_is_only_missing_there():
+    optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
+    play(optimizer, 6)
+    query = optimizer.ask()
+    optimizer.tell(query, 0.5, outcomes={"heat": None, "acid": 0.4})
+    optimizer.tell(optimizer.ask(), 0.5)
+    counts = [optimizer._model_of(name).n_answers for name in LIMITS]
+    assert counts == [6, 7] and optimizer._model.n_answers == 8
+
+
+def test_before_anything_was_measured_limits_do_not_count():
+    plain, limited = (
+        EIOptimizer(arms=ARMS, limits=each, random_state=0) for each in (None, LIMITS)
+    )
+    for optimizer in (plain, limited):
+        for _ in range(14):
+            query = optimizer.ask()
+            optimizer.tell(query, value(point(query)))
+    assert plain.ask() == limited.ask() and plain.recommend() == limited.recommend()
+    assert_array_equal(limited.predict_within_limits(ARMS), 1.0)
+
+
+def test_outcomes_without_a_limit_change_nothing():
+    plain, noted = (EIOptimizer(bounds=[(0, 1)] * 2, random_state=0) for _ in range(2))
+    for _ in range(16):
+        queries = [optimizer.ask() for optimizer in (plain, noted)]
+        assert_array_equal(queries[0].points, queries[1].points)
+        x = point(queries[0])
+        plain.tell(queries[0], value(x))
+        noted.tell(queries[1], value(x), outcomes=outcomes(x))
+    # A limit counts from the start, whenever it comes.
+    early = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
+    for kind, query, *rest in noted._events:
+        if kind == "tell":
+            early.tell(query, rest[0], outcomes=outcomes(point(query)))
+    noted.set_params(limits=LIMITS)
+    X = np.random.default_rng(0).random((20, 2))
+    assert_allclose(noted.predict_within_limits(X), early.predict_within_limits(X), atol=1e-9)
+
+
+def test_it_follows_from_the_record(tmp_path):
+    """Looking, pickles, files and repeated runs change nothing."""
+    make = {"bounds": [(0, 1)] * 2, "limits": LIMITS, "random_state": 1}
+    plain, looked = EIOptimizer(**make), EIOptimizer(**make)
+    for turn in range(26):
+        queries = [optimizer.ask() for optimizer in (plain, looked)]
+        assert_array_equal(queries[0].points, queries[1].points)
+        x = point(queries[0])
+        for optimizer in (plain, looked):
+            if turn == 13:
+                optimizer.tell(queries[0], None)
+            else:
+                optimizer.tell(queries[0], value(x), outcomes=outcomes(x) if turn % 5 else None)
+        if len(looked.history_):
+            looked.recommend()
+            looked.predict_within_limits([x])
+        if turn == 17:
+            looked = pickle.loads(pickle.dumps(looked))
+        if turn == 22:
+            looked.save(tmp_path / "run")
+            looked = EIOptimizer.load(tmp_path / "run")
+    assert_array_equal(plain.recommend().points, looked.recommend().points)
+    again = plain._repeated(plain._events)
+    assert [event[:1] for event in again._events] == [event[:1] for event in plain._events]
+    assert_array_equal(plain.recommend().points, again.recommend().points)
+
+
+def measure(query):
+    return value(point(query)), outcomes(point(query))
+
+
+def test_an_objective_returns_what_it_measured():
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = optimizer.run(measure, 25, verbose=2)
+    assert keeps(point(result.x)) and result.nfail == 0
+    assert optimizer._model_of("heat").n_answers == 25
+    assert pickle.loads(pickle.dumps(Measured(1.0, {"a": 2}))).outcomes == {"a": 2.0}
+
+
+def test_the_gap_is_to_what_may_be_within_limits():
+    """Else a limit that excludes the best would never let a run stop."""
+    limited, plain = (
+        EIOptimizer(arms=ARMS, limits=each, random_state=0) for each in (LIMITS, None)
+    )
+    play(limited, 40)
+    for kind, query, *rest in limited._events:
+        if kind == "tell":
+            plain.tell(query, rest[0])
+    best, other = plain.recommend(), limited.recommend()
+    assert best != other
+    assert limited.gap() < value(point(best)) - value(point(other))
+
+
+def test_several_answers_at_once():
+    optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
+    queries = optimizer.ask(4)
+    points = [point(query) for query in queries]
+    optimizer.tell(queries, [value(x) for x in points], outcomes=[outcomes(x) for x in points])
+    assert optimizer._model_of("acid").n_answers == 4
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [["heat"], {"heat": 3.0}, {"heat": (None, None)}, {"heat": (2.0, 1.0)}, {"heat": (None, "a")}],
+)
+def test_limits_are_checked(limits):
+    with pytest.raises(ValueError, match="limits must"):
+        EIOptimizer(bounds=[(0, 1)], limits=limits).ask()
+
+
+@pytest.mark.parametrize(
+    ("reward", "told", "said"),
+    [
+        (1.0, {"heat": "a"}, "'heat': 'a'"),
+        (1.0, {"heat": inf}, "'heat': inf"),
+        (1.0, {1: 2.0}, "1: 2.0"),
+        (1.0, [2.0], "outcomes must be a dict"),
+        (None, {"heat": 2.0}, "that failed has no outcomes"),
+    ],
+)
+def test_what_is_told_is_checked_before_anything_changes(reward, told, said):
+    optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
+    query = optimizer.ask()
+    before = len(optimizer._events)
+    with pytest.raises(ValueError, match=said):
+        optimizer.tell(query, reward, outcomes=told)
+    assert len(optimizer._events) == before and optimizer.ask() == query
+
+
+def test_a_cell_is_not_recommended_under_limits():
+    optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
+    play(optimizer, 12)
+    with pytest.raises(ValueError, match="searches without limits"):
+        optimizer.recommend(side=0.2)
