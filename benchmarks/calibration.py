@@ -325,10 +325,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argument_parser("calibration", __doc__, 200, n_jobs=True)
     choices: dict[str, Any] = {"searches": SEARCHES, "laws": LAWS}
     for name, given in choices.items():
-        parser.add_argument(f"--{name}", nargs="+", choices=given, default=given[:2])
-    parser.add_argument("--dimensions", type=positive_int, nargs="+", default=[1, 2])
+        usual = given[:2]
+        said = f"default {' '.join(usual)}"
+        parser.add_argument(f"--{name}", nargs="+", choices=given, default=usual, help=said)
+    several: dict[str, Any] = {"type": positive_int, "nargs": "+"}
+    parser.add_argument("--dimensions", **several, default=[1, 2], help="default 1 2")
     parser.add_argument("--noises", type=float, nargs="+", default=NOISES, help="%% of the range")
-    parser.add_argument("--answers", type=positive_int, nargs="+", default=[20, 50])
+    parser.add_argument("--answers", **several, default=[20, 50], help="default 20 50")
     parser.add_argument(
         "--at-least",
         type=float,

@@ -204,7 +204,9 @@ def run_plain(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
 def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     parser = argument_parser("limits", __doc__, 10)
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument(
+        "--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS), help="default all"
+    )
     parser.add_argument("--plain", action="store_true", help="play the plain method instead")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")

@@ -51,6 +51,7 @@ CELLAR = [
     ),
     *(
         "__main__",
+        "_distributions",
         "_documentation",
         "_for_mypy",
         "_install",

@@ -286,7 +286,7 @@ def _distribution(name: Any) -> Any:
     """Return the distribution of ``scipy.stats``, or ours, with a name; or None."""
     from scipy import stats  # here, because importing it takes long and few runs need it
 
-    from skgpb.domains.integers import LOG_RANDINT
+    from skgpb._distributions import LOG_RANDINT
 
     if name == LOG_RANDINT.name:
         return LOG_RANDINT

@@ -49,6 +49,7 @@ SMALLEST: dict[str, list[str]] = {
         "first_check --dimensions 1",
         "averaged_stop --dimensions 1",
     ],
+    "limits": ["--problems Gardner"],
     "lists": ["--kinds three-lists --methods simple random"],
     "nothing_known": ["--budget 3"],
     "parallel": ["--answers 12 --names forrester"],

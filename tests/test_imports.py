@@ -13,7 +13,7 @@ ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
     "_for_mypy _names defaults",
-    "_documentation _install _typing _version _warnings exceptions",
+    "_distributions _documentation _install _typing _version _warnings exceptions",
     "_core file_lock locks progress utils",
     "feedback guarantee roots",
     "kernels",

@@ -45,6 +45,7 @@ OTHERS = {
     "information": ["full", "noisy", "directed"],
     "information_gain": ["theory", 2.0],
     "kernel": [Matern(0.9)],
+    "limits": [{"T": (None, 50.0)}],
     "location": [None],
     "continuous": [False, True],
     "max_active": [7],
