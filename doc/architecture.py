@@ -128,7 +128,8 @@ def draw(package: Path = PACKAGE) -> str:
     upwards = sorted((a, b) for a, b in pairs if place[a][0] > place[b][0] or (b, a) in pairs)
     if upwards:
         raise ValueError(f"imports upwards or in a circle: {upwards}")
-    total = len(FLOORS) * STEP + HEIGHT + LINE
+    modules = ", ".join(name for name in CELLAR if not name.startswith("_"))
+    total = len(FLOORS) * STEP + height_of(lines_of(modules, WIDTH))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} '
         f'{WIDTH + 2 * MARGIN} {total + 2 * MARGIN}" width="{WIDTH + 2 * MARGIN}">',
@@ -139,7 +140,6 @@ def draw(package: Path = PACKAGE) -> str:
     for floor, rooms in enumerate(FLOORS):
         for name, (what, left, right) in rooms.items():
             parts += box(name, what, left, right, floor * STEP, "room")
-    modules = ", ".join(name for name in CELLAR if not name.startswith("_"))
     parts += box("for every floor", modules, 0, WIDTH, len(FLOORS) * STEP, "cellar")
     for a, b in sorted(essential(pairs)):
         parts.append(f'<path d="{line(place[a], place[b])}" marker-end="url(#head)"/>')
@@ -149,9 +149,8 @@ def draw(package: Path = PACKAGE) -> str:
 def box(name: str, what: str, left: int, right: int, top: int, kind: str) -> list[str]:
     """A room with its name and what is in it."""
     x = 0.5 * (left + right)
-    lines = wrap(what, int((right - left) / LETTER))
-    height = HEIGHT + LINE * (len(lines) - 1)
-    frame = f'x="{left}" y="{top}" width="{right - left}" height="{height}" rx="6"'
+    lines = lines_of(what, right - left)
+    frame = f'x="{left}" y="{top}" width="{right - left}" height="{height_of(lines)}" rx="6"'
     return [
         f'<rect class="{kind}" {frame}/>',
         f'<text class="name" x="{x}" y="{top + 22}">{name}</text>',
@@ -160,6 +159,16 @@ def box(name: str, what: str, left: int, right: int, top: int, kind: str) -> lis
             for i, line in enumerate(lines)
         ),
     ]
+
+
+def lines_of(what: str, width: int) -> list[str]:
+    """The lines of a text in a room of this width."""
+    return wrap(what, int(width / LETTER))
+
+
+def height_of(lines: list[str]) -> int:
+    """Height of a room with so many lines."""
+    return HEIGHT + LINE * (len(lines) - 1)
 
 
 def line(a: tuple[int, int, int], b: tuple[int, int, int]) -> str:
