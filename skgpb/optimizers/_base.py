@@ -391,12 +391,14 @@ class BaseBanditOptimizer(
         if not hasattr(self, "bounds_"):
             return
         seen = self._seen
-        lists = () if seen.keys() >= set(named) else (list, tuple)  # names are those of members
-        names = [
-            name
-            for name, value in seen.items()
-            if getattr(self, name) is not value or name in named or isinstance(value, lists)
-        ]
+        names = [name for name, value in seen.items() if getattr(self, name) is not value]
+        if named:
+            of_members = not seen.keys() >= set(named)  # names are those of members of a list
+            names += [
+                name
+                for name, value in seen.items()
+                if name in named or (of_members and isinstance(value, (list, tuple)))
+            ]
         if not names:
             return
         with unchanged_by_errors(self):
