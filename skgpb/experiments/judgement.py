@@ -9,7 +9,7 @@ a hundred answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, log, prod, sqrt
+from math import log, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from skgpb.domains.query import Query
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import Limits, written
 from skgpb.experiments.sides import shown
-from skgpb.optimizers._limits import probability_between
+from skgpb.optimizers._limits import checked_limits, probability_between
 from skgpb.optimizers._stop import first_where_learned
 from skgpb.surrogate.criticism import leave_one_out
 
@@ -58,12 +58,11 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
 def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
     """Return what is expected at a setting of all that has a limit, and whether limits hold."""
     outcomes = []
-    for (name, (low, high)), limit in zip(limits.items(), written(limits), strict=True):
+    for (name, ends), limit in zip(checked_limits(limits).items(), written(limits), strict=True):
         each: dict[str, Any] = {"name": name, "limit": limit}
         each |= dict.fromkeys(("mean", "std", "probability"))
         if optimizer._model_of(name).n_answers:
             mean, std = optimizer._predict_outcome(name, [setting])
-            ends = -inf if low is None else low, inf if high is None else high
             probability = probability_between(*ends, mean, std)
             numbers = (float(x[0]) for x in (mean, std, probability))
             each |= zip(("mean", "std", "probability"), numbers, strict=True)
@@ -174,10 +173,9 @@ def slip(mean: float, std: float, answer: float) -> float | None:
         for c, p in SLIPS.items()
         if abs(c * answer - mean) <= FAR * std
     }
-    likely = max(slips, key=lambda c: slips[c], default=1.0)
-    if slips.get(likely, -inf) <= log_density(answer):
+    if not slips or max(slips.values()) <= log_density(answer):
         return None
-    return float(f"{likely * answer:.12g}")
+    return float(f"{max(slips, key=slips.__getitem__) * answer:.12g}")
 
 
 def expectation(surprise: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -112,71 +111,6 @@ class Chances:
     def among(keys: set[bytes], rows: np.ndarray) -> np.ndarray:
         """Return which rows are among ``vain`` or ``answered``, shape (n,)."""
         return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
-
-
-class FailedEvaluations:
-    """What failed evaluations have taught, for a run that knows what rows its queries are."""
-
-    def __init__(self) -> None:
-        # By the numbers of answers and failures.
-        self._known: dict[tuple[int, int], Chances] = {}
-
-    def outcomes(
-        self,
-        record: Any,
-        fitted: np.ndarray,
-        row_of: Callable[[Any], np.ndarray],
-        domain: np.ndarray,
-        kernel: Kernel | None = None,
-        n_failures: int | None = None,
-    ) -> Chances | None:
-        """Return what some first failures have taught, or all; None without any, or answers.
-
-        Parameters
-        ----------
-        record : Record
-            Answers and failures.
-        fitted : ndarray of shape (n, n_columns)
-            Rows of evaluations that were known before the run.
-        row_of : callable
-            Returns the row (n_columns,) of a query.
-        domain : ndarray of shape (m, n_columns)
-            Rows of the domain, by which columns are scaled.
-        kernel : Kernel, default=None
-            The kernel of f, which knows what distinguishes settings.
-        n_failures : int, default=None
-            Number of failures; None for all.
-        """
-        n = len(record.failures) if n_failures is None else n_failures
-        if not n or not record.n_known:
-            return None
-        when = record.n_told, n
-        if when not in self._known:
-            left, asked, succeeded = n, [*fitted], [1.0] * len(fitted)
-            for kind, *rest in record.events:
-                if kind == "tell" or (kind == "fail" and left > 0):
-                    asked.append(row_of(rest[0]))
-                    succeeded.append(float(kind == "tell"))
-                    left -= kind == "fail"
-            chances = Chances(np.array(asked), np.array(succeeded), domain, kernel)
-            # Those of all failures, and those before the last answer, by which candidates move.
-            self._known = dict([*self._known.items(), (when, chances)][-2:])
-        return self._known[when]
-
-
-def outcomes_of_regions(record: Any, bounds: np.ndarray) -> Chances | None:
-    """Return what failures of regions of a box (d, 2) have taught, by their [lower, upper]."""
-    if not record.failures:
-        return None
-    X = record.events[0][1] if record.n_fitted else np.empty((0, len(bounds)))
-    corners = np.tile(bounds.T, 2)
-    return record.failed.outcomes(record, np.hstack([X, X]), lambda query: query.box, corners)
-
-
-def chances_of_regions(record: Any, bounds: np.ndarray) -> Chances | None:
-    """Return where evaluations of regions fail, None as long as nothing is known of that."""
-    found = outcomes_of_regions(record, bounds)
-    return found if found is not None and found.known else None
 
 
 class WeighedPosterior(QueryTargetPosterior):

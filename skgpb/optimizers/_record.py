@@ -9,9 +9,10 @@ from time import time
 from typing import Any, Self
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.query import PointsQuery
-from skgpb.optimizers._failing import FailedEvaluations
+from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._snapshots import columns_of, rows_of
 
 #: An event of the log of a run: its kind, and what the kind says.
@@ -69,8 +70,6 @@ class Record:
         Queries being evaluated (None); failed ones, with the time when they may be asked again.
     failures : list of tuples
         Of each failure the number of answers before it, the query and the reason.
-    failed : FailedEvaluations
-        What these have taught, if a search asks for it.
     times : list of float
         When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
     asked : list of queries
@@ -96,7 +95,8 @@ class Record:
         self.n_told = self.n_fitted = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
-        self.failed = FailedEvaluations()
+        # What failures have taught, by the numbers of answers and failures.
+        self._taught: dict[tuple[int, int], Chances] = {}
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
@@ -115,6 +115,57 @@ class Record:
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""
         return [event[1] for event in self.events if event[0] == "tell"]
+
+    def outcomes(
+        self,
+        fitted: np.ndarray,
+        row_of: Callable[[Any], np.ndarray],
+        domain: np.ndarray,
+        kernel: Kernel | None = None,
+        n_failures: int | None = None,
+    ) -> Chances | None:
+        """Return what some first failures have taught, or all; None without any, or answers.
+
+        Parameters
+        ----------
+        fitted : ndarray of shape (n, n_columns)
+            Rows of evaluations that were known before the run.
+        row_of : callable
+            Returns the row (n_columns,) of a query.
+        domain : ndarray of shape (m, n_columns)
+            Rows of the domain, by which columns are scaled.
+        kernel : Kernel, default=None
+            The kernel of f, which knows what distinguishes settings.
+        n_failures : int, default=None
+            Number of failures; None for all.
+        """
+        n = len(self.failures) if n_failures is None else n_failures
+        if not n or not self.n_known:
+            return None
+        when = self.n_told, n
+        if when not in self._taught:
+            left, asked, succeeded = n, [*fitted], [1.0] * len(fitted)
+            for kind, *rest in self.events:
+                if kind == "tell" or (kind == "fail" and left > 0):
+                    asked.append(row_of(rest[0]))
+                    succeeded.append(float(kind == "tell"))
+                    left -= kind == "fail"
+            chances = Chances(np.array(asked), np.array(succeeded), domain, kernel)
+            # Those of all failures, and those before the last answer, by which candidates move.
+            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
+        return self._taught[when]
+
+    def outcomes_of_regions(self, bounds: np.ndarray) -> Chances | None:
+        """Return what failures of regions of a box (d, 2) have taught, by their [lower, upper]."""
+        if not self.failures:
+            return None
+        X = self.events[0][1] if self.n_fitted else np.empty((0, len(bounds)))
+        return self.outcomes(np.hstack([X, X]), lambda query: query.box, np.tile(bounds.T, 2))
+
+    def chances_of_regions(self, bounds: np.ndarray) -> Chances | None:
+        """Return where evaluations of regions fail, None as long as nothing is known of that."""
+        found = self.outcomes_of_regions(bounds)
+        return found if found is not None and found.known else None
 
     def first_free(self, places: list[int]) -> Any:
         """Return the query of the first of some answers that is not pending, or None."""

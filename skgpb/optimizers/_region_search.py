@@ -21,7 +21,7 @@ from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
-from skgpb.optimizers._failing import Chances, outcomes_of_regions
+from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import BETA
@@ -194,7 +194,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
     def _best_supported(self, finest: int, caution: float) -> Q:
         """Return the best region by the posterior, of all that are no finer than that."""
-        domain, outcomes = self.domain_.copy(), outcomes_of_regions(self._record, self.bounds_)
+        domain, outcomes = self.domain_.copy(), self._record.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest), None
         if outcomes is not None:
             among = partial(possible_regions, outcomes, domain)

@@ -32,7 +32,6 @@ from skgpb.optimizers._cutting import (
     leaf_to_ask,
     tree_arrays,
 )
-from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
@@ -151,7 +150,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _leaf_to_ask(self) -> int:
         """Return the best leaf that is not being evaluated and is likely to have an answer."""
         record = self._record
-        chances = chances_of_regions(record, self.bounds_)
+        chances = record.chances_of_regions(self.bounds_)
         return leaf_to_ask(self.domain_, record.pending, chances, self._best_leaf, self._expand)
 
     def _expand(self, node: int) -> int:
@@ -218,7 +217,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
-        outcomes = outcomes_of_regions(self._record, self.bounds_)
+        outcomes = self._record.outcomes_of_regions(self.bounds_)
         nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)

@@ -49,7 +49,6 @@ from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
-from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -254,7 +253,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
-        means, outcomes = means / self._gp.scale, outcomes_of_regions(self._record, self.bounds_)
+        means, outcomes = means / self._gp.scale, self._record.outcomes_of_regions(self.bounds_)
         if outcomes is not None:
             possible = outcomes.possible(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
@@ -325,7 +324,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 depth = self._tree.node(parent)[0]
                 index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
             index[i] += self._delta[self._tree.node(node)[0]]
-        chances = chances_of_regions(self._record, self.bounds_)
+        chances = self._record.chances_of_regions(self.bounds_)
         if chances is not None:
             # Asked after all others: they hardly ever have an answer.
             unlikely = chances.unlikely(self._boxes(nodes, context))

@@ -33,7 +33,6 @@ from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
-from skgpb.optimizers._failing import chances_of_regions
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -142,7 +141,7 @@ class GPTreeOptimizer(PartitionSearch):
         leaves = self._tree.n_leaves
         expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
         excluded: set[int] = set()
-        chances = chances_of_regions(self._record, self.bounds_)
+        chances = self._record.chances_of_regions(self.bounds_)
         if chances is not None:
             for leaf in vain_leaves(self.domain_, chances):
                 self._refine(leaf, expected)

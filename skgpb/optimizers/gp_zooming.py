@@ -40,7 +40,6 @@ from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.locks import locked
-from skgpb.optimizers._failing import chances_of_regions
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -231,7 +230,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _without_failing(self) -> set[int]:
         """Shrink balls that have failed, and return those that hardly ever have an answer."""
-        chances = chances_of_regions(self._record, self.bounds_)
+        chances = self._record.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
         failed = chances.among(chances.vain, self._boxes())

@@ -443,10 +443,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         return self.domain_.A
 
     def _outcomes(self, n_failures: int | None = None) -> Chances | None:
-        record, A = self._record, self.domain_.A
-        return record.failed.outcomes(
-            record, A[:0], lambda query: query.a, A, n_failures=n_failures
-        )
+        A = self.domain_.A
+        return self._record.outcomes(A[:0], lambda query: query.a, A, n_failures=n_failures)
 
     def _given_chances(self, round: Round, chances: Chances) -> Round:
         # On average an answer takes 1 / p evaluations. A target cannot fail.

@@ -329,8 +329,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         record = self._record
         if not record.failures:
             return None
-        return record.failed.outcomes(
-            record,
+        return record.outcomes(
             self._gp.observed.rows[: record.n_fitted],
             lambda query: self.domain_.block_of(query).mean(axis=0),
             self.domain_.layout.rows_of(self.bounds_.T),

@@ -47,7 +47,6 @@ from skgpb.optimizers._cutting import (
     leaf_to_ask,
     tree_arrays,
 )
-from skgpb.optimizers._failing import chances_of_regions, outcomes_of_regions
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
@@ -164,7 +163,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     def _propose(self, context: np.ndarray | None) -> Cell:
         """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
         domain, pending = self.domain_, self._record.pending
-        chances = chances_of_regions(self._record, self.bounds_)
+        chances = self._record.chances_of_regions(self.bounds_)
         return domain.cell(leaf_to_ask(domain, pending, chances, self._best_leaf, domain.split))
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
@@ -191,7 +190,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         self._close_round(query, reward, *before, expand)
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
-        outcomes = outcomes_of_regions(self._record, self.bounds_)
+        outcomes = self._record.outcomes_of_regions(self.bounds_)
         nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
         means = [self._mean_of_node(node) for node in nodes.tolist()]
         return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
