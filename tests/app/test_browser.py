@@ -236,7 +236,7 @@ class Browser(Person):
         return self.asked()
 
     def widen(self, side, high):
-        self.press("Change limits, choices or rules")
+        self.press("Change ranges, choices, rules or limits")
         box = self.driver.find_element("xpath", f"//fieldset[legend='{side}']")
         self.type("Largest value", high, box)
         self.press("Go on with these")
