@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 
 #: Constraints of the parameters that only adaptive trees have.
 ADAPTIVE: dict[str, Any] = HORIZON | {
-    "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+    "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
     "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
 }
 
@@ -98,8 +98,8 @@ class Guard:
             warn(
                 f"the tree reached max_active={max_active} after {n_told} evaluations: "
                 "from now on at most one cell is refined before each evaluation. Refinement runs "
-                "ahead of evaluation where V_h (diameter) is wide next to sqrt(beta) times the "
-                "standard deviation. Pass a smaller diameter, a kernel with longer length scales, "
+                "ahead of evaluation where V_h (variation) is wide next to sqrt(beta) times the "
+                "standard deviation. Pass a smaller variation, a kernel with longer length scales, "
                 "a larger beta or a smaller max_depth; or raise max_active",
                 RefinementWarning,
             )
