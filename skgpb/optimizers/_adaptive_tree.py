@@ -79,7 +79,7 @@ class Constants:
         return claim_2(g, n_children, d, failure_probability)
 
 
-class Guard:
+class RefinementGuard:
     """Says whether another cell may be split before the next evaluation (decision D-B6).
 
     Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing where

@@ -46,14 +46,14 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, RefinementGuard
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
 from skgpb.utils import (
@@ -216,7 +216,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
     ) -> Region: ...
 
     @locked
@@ -225,7 +225,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         method: RecommendMethod | None = None,
         *,
         context: Any = None,
-        side: Sides | None = None,
+        side: SideLengths | None = None,
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 
@@ -396,7 +396,11 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._n_context: int = self._resolved_n_context()
         n = self._n_context
         self._contexts = Contexts(self.bounds_[:n], self._context_space)
-        self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
+        self._horizon, self._guard, self._refined = (
+            Horizon(int(self.horizon)),
+            RefinementGuard(),
+            False,
+        )
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         # Parent of every node.
         self._parent_of: list[int] = [-1]
@@ -435,7 +439,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
         self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
-        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
         self._renew()
 
     def _query_kernel(self, d: int) -> Kernel:

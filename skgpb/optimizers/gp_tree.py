@@ -31,7 +31,7 @@ from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, RefinementGuard
 from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -215,7 +215,11 @@ class GPTreeOptimizer(PartitionSearch):
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
+        self._horizon, self._guard, self._refined = (
+            Horizon(int(self.horizon)),
+            RefinementGuard(),
+            False,
+        )
         super()._begin()
 
     def _snapshot(self) -> dict[str, Any]:
@@ -226,7 +230,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _restore(self, snapshot: dict[str, Any]) -> None:
         self._take_horizon(Horizon(**snapshot["horizon"]))
         super()._restore(snapshot)
-        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
 
     def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
         """Follow every cell, by its number."""

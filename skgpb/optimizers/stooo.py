@@ -48,7 +48,7 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._nearest import nearest_means
-from skgpb.optimizers._placement import Sides, best_placed, checked_sides
+from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -202,7 +202,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: None = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: None = None, side: SideLengths
     ) -> Region: ...
 
     @locked
@@ -211,7 +211,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         method: RecommendMethod | None = None,
         *,
         context: Any = None,
-        side: Sides | None = None,
+        side: SideLengths | None = None,
     ) -> Cell | Region:
         """Return the best cell found so far.
 
