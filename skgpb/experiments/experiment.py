@@ -1005,7 +1005,7 @@ class Experiment(KeptRun):
             return {
                 "file": str(self.path),
                 **self._labels,
-                "goal": optimizer._own.direction,
+                "goal": optimizer._params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
@@ -1043,7 +1043,7 @@ class Experiment(KeptRun):
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
-        sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
+        sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
         # Those that were measured within all limits come first, then those of which that is open.

@@ -228,10 +228,10 @@ class BaseBanditOptimizer(
 
     def _domain(self) -> np.ndarray | None:
         """Return bounds (d, 2) from the parameters, or None without a domain."""
-        return coordinates(self._own.bounds, self._space, "bounds")
+        return coordinates(self._params.bounds, self._space, "bounds")
 
     @property
-    def _own(self) -> Any:
+    def _params(self) -> Any:
         """Parameters as the run has them; before a run those that are set."""
         return vars(self).get("_given", self)
 
@@ -250,7 +250,7 @@ class BaseBanditOptimizer(
 
     def _checked_space(self, name: str) -> ParameterSpace | None:
         """Return the settings of a box, refusing sides that the algorithm cannot search."""
-        optimizer, bounds = type(self).__name__, getattr(self._own, name)
+        optimizer, bounds = type(self).__name__, getattr(self._params, name)
         return checked_space(bounds, name, optimizer, self._sides, self._keeps_settings)
 
     def _start(self, X: np.ndarray | None) -> None:
@@ -280,9 +280,9 @@ class BaseBanditOptimizer(
 
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
-        self._minimizes = self._own.direction == "minimize"
+        self._minimizes = self._params.direction == "minimize"
         self._dirty = None
-        self._record = Record({name: getattr(self._own, name) for name in self._seen})
+        self._record = Record({name: getattr(self._params, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
 
@@ -418,7 +418,7 @@ class BaseBanditOptimizer(
                 self._given = SimpleNamespace(**(vars(self._given) | taking_part))
                 self._begin_checks(self.n_features_in_)
                 self._params_changed()
-            unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._own, n))]
+            unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._params, n))]
             self._record = self._record.with_parameters(changed, unlike)
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
@@ -515,7 +515,7 @@ class BaseBanditOptimizer(
     @property
     def _in_contexts(self) -> bool:
         """Whether queries are chosen in contexts."""
-        return self._needs_contexts or self._own.context_bounds is not None
+        return self._needs_contexts or self._params.context_bounds is not None
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -970,7 +970,7 @@ class BaseBanditOptimizer(
         return self._record if self._dirty is None else self._record.until(self._dirty)
 
     def _unwritten(self) -> list[Any]:
-        own = [] if self._own is self else list(vars(self._own).values())
+        own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
     def _look_at_round(self) -> bool:
@@ -1149,7 +1149,7 @@ class BaseBanditOptimizer(
         if delta is not None:
             delta = check_share(delta, "delta")
             if by_interval and self._has_rivals:
-                check_failures(self._own.guarantee, delta, f"delta={delta:g}")
+                check_failures(self._params.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
         self._check_informed()
         best = self.recommend() if self._has_rivals else None
@@ -1158,13 +1158,13 @@ class BaseBanditOptimizer(
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
-            why = "" if self._own.context_bounds is None else ", which depends on the context"
+            why = "" if self._params.context_bounds is None else ", which depends on the context"
             raise ValueError(
                 f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
                 f": stop must be a function of the optimizer or None, got {stop!r}"
             )
         if is_by_intervals(stop):
-            check_failures(self._own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
+            check_failures(self._params.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
         if stop is not None and not isinstance(stop, Stop) and not callable(stop):
             raise TypeError(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"

@@ -178,12 +178,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     @property
     def _known_noise(self) -> float | None:
         """Noise variance of an answer where it is given, a typical one if they differ."""
-        return None if self._own.alpha is None else float(self._own.alpha)
+        return None if self._params.alpha is None else float(self._params.alpha)
 
     @property
     def _guarantee(self) -> Guarantee:
         """Assumptions of confidence bounds: as given, or the usual ones."""
-        return self._own.guarantee or DEFAULT_GUARANTEE
+        return self._params.guarantee or DEFAULT_GUARANTEE
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -225,8 +225,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             bounds = self._space.column_bounds
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
-        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
-        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
+        chosen = self._params.kernel is not None or isinstance(
+            getattr(self, "feedback", None), Kernel
+        )
+        prior = getattr(self._params.kernel, "prior", None) if chosen else self._default_prior()
         return Model(
             kernel,
             n_columns,
@@ -538,7 +540,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return Widths(
             model.process,
             self._guarantee,
-            self._own.alpha,
+            self._params.alpha,
             lambda: self.alpha_,
             model.standardizes,
             self.optimizer is not None and not several,
@@ -593,8 +595,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        alpha = self._own.alpha
-        if self._own.kernel is None or alpha is None or self.normalize_y:
+        alpha = self._params.alpha
+        if self._params.kernel is None or alpha is None or self.normalize_y:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
@@ -614,7 +616,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
         """Return the best cell of a size, of actions in a context if there are contexts."""
-        if any(getattr(self._own, name, None) is not None for name in ("arms", "pool")):
+        if any(getattr(self._params, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
         n, space = len(there), self._space if context is None else self._actions

@@ -24,7 +24,7 @@ from skgpb.optimizers._base import Q
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._placement import SideLengths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel
@@ -39,7 +39,7 @@ NODES_OF_SETTINGS = 8
 
 #: Constraints of the parameters that say what a region answers, and how optimistic a search is.
 REGIONS: dict[str, Any] = {
-    "beta": BETA,
+    "beta": BETA_CONSTRAINTS,
     "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
     "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
 }

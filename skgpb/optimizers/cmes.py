@@ -72,7 +72,7 @@ class MaxValueSearch:
     # Attributes of the search.
     targets_: Any
     _gp: GaussianProcess
-    _own: Any
+    _params: Any
     _record: Record
 
     _parameter_constraints = {
@@ -123,7 +123,7 @@ class MaxValueSearch:
     @property
     def _counts_noise(self) -> bool:
         """Whether the noise of the answers is taken into account."""
-        known = self._own.alpha is not None and not callable(self._own.alpha)
+        known = self._params.alpha is not None and not callable(self._params.alpha)
         return self.information != "noiseless" and not (self.information == "auto" and known)
 
     @property
@@ -209,10 +209,10 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
 
     @property
     def _seeks_cells(self) -> bool:
-        return isinstance(self._own.targets, Cells)
+        return isinstance(self._params.targets, Cells)
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        given = self._own.targets
+        given = self._params.targets
         if not self._seeks_cells:
             return super()._make_targets(kernel)
         if self._box is None and isinstance(kernel, PolicyMean):
@@ -222,7 +222,7 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
                 "information must be 'auto' or 'joint' if targets are Cells; got "
                 f"{self.information!r}"
             )
-        return CellSet(given, kernel, self.bounds_, self._space, self._own.n_points)
+        return CellSet(given, kernel, self.bounds_, self._space, self._params.n_points)
 
     @property
     def _has_rivals(self) -> bool:

@@ -286,7 +286,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             known = width * pool[node].std <= self._variation[depth] + width * self._g[depth]
             refine = depth < self._constants.h_max - ROUNDING and (early or known)
             refine = refine and self.domain_.joint.splittable(node)
-            if refine and not early and not self._has_room(leaves):
+            if refine and not early and not self._may_split(leaves):
                 # It ought to be smaller, not better known, once there is room: until then the
                 # best candidate, as if the candidates were all there is.
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
@@ -360,25 +360,25 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     # -- state ------------------------------------------------------------------------------
 
     def _domain(self) -> np.ndarray | None:
-        if (self._own.bounds is None) != (self._own.context_bounds is None):
+        if (self._params.bounds is None) != (self._params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
         if self._space is not None:
             return self._space.bounds
-        if self._own.bounds is None:
+        if self._params.bounds is None:
             return None
-        contexts = check_bounds(self._own.context_bounds, "context_bounds")
-        return np.concatenate([contexts, check_bounds(self._own.bounds)])
+        contexts = check_bounds(self._params.context_bounds, "context_bounds")
+        return np.concatenate([contexts, check_bounds(self._params.bounds)])
 
     def _resolved_n_context(self) -> int:
         if self._context_space is not None:
             return self._context_space.n_axes
         return (
-            self._own.n_context
-            if self._own.context_bounds is None
-            else len(self._own.context_bounds)
+            self._params.n_context
+            if self._params.context_bounds is None
+            else len(self._params.context_bounds)
         )
 
     def _begin_checks(self, d: int) -> None:
@@ -387,8 +387,8 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
                 f"action; got n_context={self._resolved_n_context()}"
             )
-        checked_depth(self._own.max_depth, self._own.n_children)
-        check_variation(self._own.variation)
+        checked_depth(self._params.max_depth, self._params.n_children)
+        check_variation(self._params.variation)
         self._query_kernel(d)
 
     def _begin(self) -> None:
@@ -405,15 +405,15 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         # Parent of every node.
         self._parent_of: list[int] = [-1]
         prior, counts = self._query_kernel(d), self._counts(d)
-        given = checked_depth(self._own.max_depth, self._own.n_children)
+        given = checked_depth(self._params.max_depth, self._params.n_children)
         of_points = PriorOfPoints(prior, self._space)
         self._constants = Constants.of_prior(
-            self._horizon.n, self._own.n_children, self.bounds_, of_points, given
+            self._horizon.n, self._params.n_children, self.bounds_, of_points, given
         )
-        at_center = self._own.feedback != "integral" and max(counts) == 1
+        at_center = self._params.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
             self.bounds_,
-            self._own.n_children,
+            self._params.n_children,
             counts,
             at_center,
             self._constants.max_depth,
@@ -446,7 +446,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         """Covariance between the answers that the oracle returns."""
         box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
         return kernel_of_regions(
-            self._own.feedback, self._own.kernel, self._counts(d), box, self._space
+            self._params.feedback, self._params.kernel, self._counts(d), box, self._space
         )
 
     def _follow_horizon(self, t: int) -> None:
@@ -465,7 +465,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             self.domain_.max_depth = self._constants.max_depth
         self._horizon = horizon
 
-    def _has_room(self, leaves: int) -> bool:
+    def _may_split(self, leaves: int) -> bool:
         return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
 
     def _beta(self, t: int) -> float:
@@ -483,9 +483,9 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     def _counts(self, d: int) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""
         n = self._resolved_n_context()
-        if self._own.feedback == "center":
+        if self._params.feedback == "center":
             return (1,) * d
-        return (1,) * n + points_per_axis(self._own.n_representatives, d - n, self._actions)
+        return (1,) * n + points_per_axis(self._params.n_representatives, d - n, self._actions)
 
     def _cells_at(self, depth: int, everywhere: bool) -> list[tuple[np.ndarray, np.ndarray]]:
         """Corners of some cells of a depth."""
@@ -510,12 +510,12 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
-        if self._own.variation == "kernel":
+        if self._params.variation == "kernel":
             cells = self._constants.log_cells
             self._variation = deviations_within(self.beta, self._guarantee, cells) * self._g
-        elif self._own.variation == "theory":
+        elif self._params.variation == "theory":
             self._variation = self._constants.variation(
                 self._g, self._guarantee.failure_probability
             )
         else:
-            self._variation = given_variation(self._own.variation, n) / self._gp.scale
+            self._variation = given_variation(self._params.variation, n) / self._gp.scale

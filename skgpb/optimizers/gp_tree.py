@@ -32,7 +32,12 @@ from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, RefinementGuard
-from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
+from skgpb.optimizers._cutting import (
+    Cutting,
+    best_divisible,
+    leaves_that_always_failed,
+    without_unlikely,
+)
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
@@ -143,7 +148,7 @@ class GPTreeOptimizer(PartitionSearch):
         excluded: set[int] = set()
         chances = self._record.chances_of_regions(self.bounds_)
         if chances is not None:
-            for leaf in vain_leaves(self.domain_, chances):
+            for leaf in leaves_that_always_failed(self.domain_, chances):
                 self._refine(leaf, expected)
             excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
         while True:
@@ -155,7 +160,7 @@ class GPTreeOptimizer(PartitionSearch):
                 continue
             depth = self._tree.node(node)[0]
             known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._variation[depth]
-            if known and self.domain_.splittable(node) and self._has_room(leaves):
+            if known and self.domain_.splittable(node) and self._may_split(leaves):
                 self._refine(node, expected)
             elif node in pending:
                 excluded.add(node)
@@ -185,7 +190,7 @@ class GPTreeOptimizer(PartitionSearch):
         mask[list(nodes)] = 1
         return mask
 
-    def _has_room(self, leaves: int) -> bool:
+    def _may_split(self, leaves: int) -> bool:
         return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
@@ -245,7 +250,9 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        of = Constants.of_prior(self._horizon.n, self._own.n_children, self.bounds_, prior, given)
+        of = Constants.of_prior(
+            self._horizon.n, self._params.n_children, self.bounds_, prior, given
+        )
         self._constants = of
         return of.max_depth
 
@@ -276,13 +283,13 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Prior covariance of f between points, from that of the answers to queries."""
-        if self._own.pool is not None:
+        if self._params.pool is not None:
             return kernel
         return PriorOfPoints(kernel, self._space)
 
     def _variation_bound(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""
-        if self._own.variation != "theory":
+        if self._params.variation != "theory":
             return super()._variation_bound()
         return self._constants.variation(self._deviations(), self._guarantee.failure_probability)
 

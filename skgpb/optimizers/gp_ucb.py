@@ -19,9 +19,9 @@ from skgpb import defaults
 from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.locks import locked
-from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._ucb import BaseUCBOptimizer
-from skgpb.optimizers.round import FULL_BY_DEFAULT, Round
+from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
 from skgpb.utils import Integral, Interval, StrOptions
 
 __all__ = ["GPUCBOptimizer"]
@@ -91,7 +91,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     horizon: int | None = None
 
     _parameter_constraints = {
-        "beta": [*BETA, None],
+        "beta": [*BETA_CONSTRAINTS, None],
         "regret": [StrOptions({"cumulative", "simple"})],
         "horizon": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -105,7 +105,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         Notes.
         """
         if self._is_last(posterior):
-            return posterior.log_rise()
+            return posterior.log_knowledge_gradient()
         distances = self._distances(posterior)
         if distances is not None:
             return np.log(np.maximum(distances, defaults.SAME_SETTING))
@@ -119,28 +119,28 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None:
             return super().exploration(posterior)
         default = self.regret == "cumulative" and self.horizon is None
-        if default and self._own.kernel is not None:
+        if default and self._params.kernel is not None:
             return self._theory_beta(posterior.t, posterior.n_arms)
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
-        learned = self._own.kernel is None
+        learned = self._params.kernel is None
         if learned and self._space is not None and self._space.discrete:
             beta *= defaults.SETTINGS_BETA_FACTOR
         if learned and self.regret == "simple" and self.domain_.is_discretization:
-            return self._beyond_known(beta, posterior)
+            return self._beta_past_known(beta, posterior)
         return beta
 
     @property
-    def _finds_best(self) -> bool:
+    def _seeks_maximum(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
-    def _beyond_known(self, beta: float, posterior: Round) -> float:
+    def _beta_past_known(self, beta: float, posterior: Round) -> float:
         """Return beta, doubled until the arm of the largest bound repeats no known answer.
 
         Where answers are exact, the arm with the best one would be pulled in all remaining rounds.
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
+        arms, asked = self.domain_.rows, self._answered_rows_and(self._record.pending)
         known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
         near = defaults.SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
@@ -151,7 +151,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     def _distances(self, round: Round) -> np.ndarray | None:
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
-        if self.beta is not None or self.regret != "simple" or self._own.kernel is not None:
+        if self.beta is not None or self.regret != "simple" or self._params.kernel is not None:
             return None
         every = defaults.EXPLORATION_PERIOD.get(len(self.bounds_))
         if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
@@ -159,7 +159,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         noisy = self._model.diagnosis.noise == "some"
         if not (self._targets_are_queries and self.domain_.is_discretization and noisy):
             return None
-        arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
+        arms, asked = self.domain_.rows, self._answered_rows_and(self._record.pending)
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
@@ -173,7 +173,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None or self.regret != "simple" or self.horizon is None:
             return False
         last = self.horizon * (1.0 - defaults.GAIN_SHARE) < round.t <= self.horizon
-        return last and round.n_targets <= FULL_BY_DEFAULT
+        return last and round.n_targets <= MOST_ARMS_IN_FULL
 
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:

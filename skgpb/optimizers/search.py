@@ -48,7 +48,7 @@ from skgpb.exceptions import AllPendingError
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._best import (
-    Possible,
+    IsFeasible,
     best_expected,
     best_known,
     best_observed,
@@ -66,7 +66,7 @@ from skgpb.optimizers._feedback import (
     box_of_sets,
     given_sets,
 )
-from skgpb.optimizers._following import Worth
+from skgpb.optimizers._following import Utility
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
@@ -289,15 +289,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """The worst answer so far, in units of the process."""
         return float(self._gp.posterior.targets().min())
 
-    def _worth(self, n_failures: int) -> Worth | None:
-        """Return what says the worth of means to candidates, after some first failures."""
+    def _utility(self, n_failures: int) -> Utility | None:
+        """Return what means are worth to candidates, after some first failures."""
         chances, limits = self._chances(n_failures), self._limits()
         if chances is None and limits is None:
             return None
         low = self._worst()
         best = None if limits is None else limits.base(self._gp)
 
-        def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
+        def utility(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
                 hold = limits.of(rows)
                 above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
@@ -309,7 +309,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
                 means = low + chances.of(rows) * (means - low)
             return means
 
-        return Worth(worth, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
+        return Utility(utility, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
 
     def _limits(self) -> OutcomeConstraints | None:
         """Return what is known of limits on other outcomes; None without any, or answers."""
@@ -358,7 +358,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return best_of(values, free)
 
     @property
-    def _finds_best(self) -> bool:
+    def _seeks_maximum(self) -> bool:
         """Whether only the recommendation matters, and not the answers on the way to it."""
         return False
 
@@ -371,13 +371,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         space = self._space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
-        learned = self._own.kernel is None
-        return separate and learned and self._finds_best and self._is_observable
+        learned = self._params.kernel is None
+        return separate and learned and self._seeks_maximum and self._is_observable
 
     @property
     def _knows_all(self) -> bool:
         """True if the best is to be found and every query has an exact answer, or can have none."""
-        if not (self._finds_best and self._is_observable and not self._cache.queries.follows):
+        if not (self._seeks_maximum and self._is_observable and not self._cache.queries.follows):
             return False
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
@@ -404,7 +404,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         query by itself. Of the queries that were asked the one that teaches most is compared with
         the new one of the best score.
         """
-        asked, rows = self._rows_with(self._record.pending), self.domain_.rows
+        asked, rows = self._answered_rows_and(self._record.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
         known = rows_among(rows, asked)
@@ -424,7 +424,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         free = np.ones(n_queries, dtype=bool)
         if self._asks_once:
-            tried = self._rows_with(query for _, query, _ in self._record.failures)
+            tried = self._answered_rows_and(query for _, query, _ in self._record.failures)
             free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
@@ -463,7 +463,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # Looking at candidates does not change them: later failures do not move them.
         before = sum(when < n_told for when, _, _ in self._record.failures)
         self._cache.refresh(
-            n_told, theta, self._rng_of_candidates, learned, lambda: self._worth(before)
+            n_told, theta, self._rng_of_candidates, learned, lambda: self._utility(before)
         )
 
     def _first_arm(self) -> Any:
@@ -472,7 +472,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if n_initial <= self._filled:
             return None
         evaluated = self._record.awaited
-        known = self._rows_with(evaluated)
+        known = self._answered_rows_and(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
         failed = self._rows_tried([query for _, query, _ in self._record.failures])
         if not (self._record.n_told or self._record.pending or len(failed)):
@@ -487,7 +487,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return one of n queries that fill the space, far from rows tried; None if it is full."""
         return self.domain_.first_arm(n, known, failed, self._seed)
 
-    def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows that were observed, and those of queries."""
         return np.concatenate([self._gp.observed.rows, self._rows_tried(queries)])
 
@@ -502,7 +502,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return defaults.N_INITIAL if self._own.kernel is None else 0
+        return defaults.N_INITIAL if self._params.kernel is None else 0
 
     def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -525,7 +525,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._target_sizes.pay(query, price)
 
     def _look_at_round(self) -> bool:
-        if self._own.context_bounds is not None:
+        if self._params.context_bounds is not None:
             return False
         # Candidates also move when an answer arrives; a rule does not move them.
         self._first_arm()
@@ -560,13 +560,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return self.targets_.arm(argmax_first(limits.hold(rows)))
         return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
 
-    def _kept(self) -> Possible | None:
+    def _kept(self) -> IsFeasible | None:
         """Which blocks of rows keep all limits, as far as is known; None without limits."""
         limits = self._limits()
         return None if limits is None else limits.possible
 
     @property
-    def _possible(self) -> Possible | None:
+    def _possible(self) -> IsFeasible | None:
         """Which rows of targets may be recommended; None stands for all."""
         outcomes, limits = self._outcomes(), self._limits()
         every = [each.possible for each in (outcomes, limits) if each is not None]
@@ -716,7 +716,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        cost_model = CostModel(queries, self._own.cost, self._own.alpha)
+        cost_model = CostModel(queries, self._params.cost, self._params.alpha)
         self._cost_model = None if cost_model.is_default else cost_model
 
     def _params_changed(self) -> None:
@@ -795,7 +795,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _known_noise(self) -> float | None:
-        if self._cost_model is not None and differs(self._own.alpha):
+        if self._cost_model is not None and differs(self._params.alpha):
             return self._cost_model.typical_noise
         return super()._known_noise
 
@@ -1003,16 +1003,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @property
     def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
-        if self._own.arms is not None:
+        if self._params.arms is not None:
             return True
         return (
             self._targets_are_queries_in_box
-            and self._own.queries is None
-            and self._own.targets is None
+            and self._params.queries is None
+            and self._params.targets is None
         )
 
     def _domain(self) -> np.ndarray | None:
-        own = self._own
+        own = self._params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
         bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
@@ -1026,7 +1026,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
         self._n_context = 0
-        if self._own.context_bounds is None:
+        if self._params.context_bounds is None:
             return actions
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
@@ -1034,26 +1034,26 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             assert self._context_space is not None
             self._n_context = self._context_space.n_axes
             return actions
-        contexts = check_bounds(self._own.context_bounds, "context_bounds")
+        contexts = check_bounds(self._params.context_bounds, "context_bounds")
         self._n_context = len(contexts)
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
         if self._actions is not None and not self._targets_are_queries:
-            check_settings(self._actions, self._own.bounds, "bounds", type(self).__name__)
-        if differs(self._own.alpha) and self._targets_are_queries and self._own.arms is None:
+            check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
+        if differs(self._params.alpha) and self._targets_are_queries and self._params.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
-                f"{self._own.alpha!r}"
+                f"{self._params.alpha!r}"
             )
 
     def _begin(self) -> None:
         self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
-            self._own.kernel,
-            self._own.arms,
-            self._own.queries,
-            self._own.targets,
+            self._params.kernel,
+            self._params.arms,
+            self._params.queries,
+            self._params.targets,
             self._targets_are_queries,
             self.bounds_,
             self._n_context,
@@ -1167,12 +1167,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._limits_with(list(self._record.awaited))
 
     def _limits_with(self, pending: list[Any]) -> OutcomeConstraints | None:
-        if not self._own.limits or not self._record.n_known:
+        if not self._params.limits or not self._record.n_known:
             return None
         blocks = [self.domain_.block_of(query) for query in pending]
         known = [
             (*ends, model.expected(blocks))
-            for name, ends in checked_limits(self._own.limits).items()
+            for name, ends in checked_limits(self._params.limits).items()
             if (model := self._model_of(name)).n_answers
         ]
         return OutcomeConstraints(known) if known else None
@@ -1228,7 +1228,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.
         sets = ("arms", "queries", "targets")
-        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
+        same = all(are_equal(getattr(self, s), getattr(self._params, s)) for s in sets)
         of_sets = () if same else ("cost", "alpha")
         return super()._waiting(names) | set(of_sets).intersection(names)
 

@@ -191,7 +191,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         outcomes = self._record.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
+        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
         means = [self._mean_of_node(node) for node in nodes.tolist()]
         return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
 
@@ -236,7 +236,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         self._checked_method(method)
         self._without_context(context)
         self._check_informed()
-        if self._own.pool is not None:
+        if self._params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +251,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
-        low, high = self._own.reward_range
+        low, high = self._params.reward_range
         if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
@@ -262,17 +262,17 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting.of(self._own, self._space)
+        return Cutting.of(self._params, self._space)
 
     def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self._own.bounds)
+        return self._cutting().box(self._params.bounds)
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_variation(self._own.variation)
+        check_variation(self._params.variation)
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
-        ends = self._own.reward_range
+        ends = self._params.reward_range
         if (
             len(ends) != 2
             or not all(isinstance(x, Real) for x in ends)
@@ -282,7 +282,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _params_changed(self) -> None:
         super()._params_changed()
-        self._variation = given_variation(self._own.variation, self.max_depth_ + 2)
+        self._variation = given_variation(self._params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
         cutting = self._cutting()
@@ -364,7 +364,9 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         X = self._checked_points_of(X)
         boxes, means = self._observed()
         if not boxes:
-            return np.full(len(X), 0.5 * (self._own.reward_range[0] + self._own.reward_range[1]))
+            return np.full(
+                len(X), 0.5 * (self._params.reward_range[0] + self._params.reward_range[1])
+            )
         return self._signed(nearest_means(X, boxes, means, self.bounds_, self._space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:
