@@ -592,7 +592,7 @@ class Pages:
         status, optimizer = experiment.status(), experiment.optimizer
         outcome = outcome_of(status)
         paint = {
-            "progress": progress(experiment.history(), status["goal"], outcome),
+            "progress": progress(experiment.history(), status["direction"], outcome),
             "replicates": replicates(experiment.replicates(), outcome),
             "slices": slices(optimizer, outcome),
         }

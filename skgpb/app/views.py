@@ -186,7 +186,7 @@ class RunView:
         self.outcome: str = outcome_of(status)
         #: Label of a field for it, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
-        extreme = "largest" if status["goal"] == "maximize" else "smallest"
+        extreme = "largest" if status["direction"] == "maximize" else "smallest"
         self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"
         self.sides: list[SideView] = [
             _side_view(i, side) for i, side in enumerate(experiment.sides)

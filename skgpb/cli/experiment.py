@@ -292,7 +292,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         arguments.bounds,
         constraints=arguments.constraint,
         limits=arguments.limit,
-        goal="minimize" if arguments.minimize else "maximize",
+        direction="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
         title=arguments.title,
@@ -304,7 +304,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     )
     status = experiment.status()
     lines = [
-        f"{arguments.run_file}: {_goal(status)}",
+        f"{arguments.run_file}: {_looks_for(status)}",
         *_columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
@@ -494,7 +494,7 @@ def _undo(arguments: argparse.Namespace) -> Said:
 def _show(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     status, history = experiment.status(), experiment.history()
-    lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
+    lines = [f"{status['title'] or arguments.run_file}: {_looks_for(status)}"]
     lines += _columns((side.name, str(side)) for side in experiment.sides)
     lines += _rules(status)
     if history:
@@ -649,9 +649,9 @@ def _written(entry: dict[str, Any]) -> list[str]:
     return [text] if text else []
 
 
-def _goal(status: dict[str, Any]) -> str:
+def _looks_for(status: dict[str, Any]) -> str:
     what, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
-    extreme = "smallest" if status["goal"] == "minimize" else "largest"
+    extreme = "smallest" if status["direction"] == "minimize" else "largest"
     average = "average " if status["regions"] else ""
     noise = status["noise"]
     known = "noise unknown" if noise is None else f"noise {shown(noise)}"

@@ -44,7 +44,7 @@ NEW = {
     "kind1": "choice",
     "values1": "A, B",
     "n_sides": "3",
-    "goal": "minimize",
+    "direction": "minimize",
     "outcome": "start",
 }
 
@@ -308,7 +308,7 @@ def test_a_form_begins_an_experiment(path):
     assert not path.exists()
     assert "has begun" in window.send("/new", **NEW | {"answer": "loss", "seed": "7"})
     status = Experiment(path).status()
-    assert status["goal"] == "minimize" and status["answer"] == "loss"
+    assert status["direction"] == "minimize" and status["answer"] == "loss"
     assert [side["name"] for side in status["sides"]] == ["heat", "catalyst"]
     assert (
         Experiment(path).optimizer._seed
@@ -699,7 +699,7 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
 def test_the_other_settings_are_named_whole_above_a_map(tmp_path):
     path = tmp_path / "long.skgpb"
     sides = [f"amount of the solvent {i} (mmol/l)=0:1" for i in range(5)]
-    run = Experiment.create(path, sides, goal="minimize", answer="loss")
+    run = Experiment.create(path, sides, direction="minimize", answer="loss")
     run.tell(1.0, run.ask()[0]["query"])
     svg = Window(path).open("/map/0-1-light.svg")
     lines = re.findall(r">([^<>]*)</(?:text|tspan)>", svg)
