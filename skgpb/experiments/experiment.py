@@ -993,8 +993,8 @@ class Experiment(KeptRun):
         Returns
         -------
         status : dict
-            ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard deviation
-            where that is known, else None, ``regions``, ``sides``, a list of
+            ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
+            deviation where that is known, else None, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``n_answered``,
             ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
             this name.

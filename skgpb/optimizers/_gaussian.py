@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
@@ -135,6 +136,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     normalize_y: bool
     guarantee: Guarantee | None
     surrogate_: Any
+
+    # They say what is returned, and are no metadata of samples.
+    __metadata_request__predict = {"return_std": UNUSED, "return_cov": UNUSED}
 
     _compares = True
 
@@ -350,19 +354,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def criticism(self) -> Criticism:
-        """Compare every answer with the model's prediction from all the others.
-
-        Returns
-        -------
-        criticism : Criticism
-            Standardised leave-one-out ``residuals``, and whether the answers contradict the model,
-            see :ref:`model-criticism`. It is for looking; a run looks by itself, and warns.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before anything is known.
-        """
+        """Compare answers with the predictions from all others, see :ref:`model-criticism`."""
         self._check_informed()
         return self._model.criticism()
 
@@ -424,17 +416,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of f at points.
+        """Posterior of f at points, in the user's units.
 
-        Where the kernel is learned it is the average over models of several smoothnesses, length
-        scales and variances, weighted by how well they fit the answers
-        (:mod:`skgpb.surrogate.models`); ``surrogate_`` has the most probable one.
+        If the kernel is learned it is an average over models; ``surrogate_`` has the likeliest one.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, d)
-            Points. Where sides have names a DataFrame with these columns, dicts, or, if all sides
-            are numbers, rows of numbers in their order, in the user's units.
+        X : array-like of shape (n_samples, d), DataFrame, or list of dicts
+            Points.
         return_std, return_cov : bool, default=False
             At most one of them.
 
@@ -457,7 +446,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw samples of f from the posterior at points.
+        """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
         Parameters
         ----------
@@ -467,10 +456,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Number of draws.
         random_state : int, RandomState instance or None, default=0
             Seeds the draws.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_samples_X, n_samples)
         """
         check_is_fitted(self, "bounds_")
         rows = self._rows_of(self._checked_points_of(X))
@@ -502,13 +487,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
-        As that of :meth:`predict` it is an average over models where the kernel is learned.
-
         Parameters
         ----------
         queries : query or list of queries
-            Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
-            which stand for their average.
+            Asked or not; in a list also points, of shape (d,) or (S, d), for their average.
         return_std, interval : bool, default=False
             At most one of them.
 
@@ -516,8 +498,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         -------
         mean : ndarray of shape (n_queries,)
         std : ndarray of shape (n_queries,), only if ``return_std``
-        lower, upper : ndarray of shape (n_queries,), only if ``interval``
-            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
+        lower, upper : ndarray of shape (n_queries,), only if ``interval``, as for :meth:`interval`
         """
         if return_std and interval:
             raise ValueError("at most one of return_std and interval can be asked for")
@@ -556,25 +537,20 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Interval in which f lies at points, for all points and all rounds at once.
+        """Return ends (lower, upper) between which f lies, at all points and in all rounds at once.
 
-        It holds with probability 1 - ``guarantee.failure_probability``, however queries were
-        chosen, if f and the noise are as ``guarantee`` says, see :doc:`/user_guide/guarantees`.
+        They hold with probability 1 - ``guarantee.failure_probability``, see
+        :doc:`/user_guide/guarantees`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
             Points, as for :meth:`predict`.
 
-        Returns
-        -------
-        lower, upper : ndarray of shape (n_samples,)
-
         Warns
         -----
         GuaranteeWarning
-            If hyperparameters, the noise or the scale are learned from the answers, by which the
-            guarantee is lost, or where no f of this norm fits the answers.
+            If hyperparameters or the noise are learned, or no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")
         X = self._checked_points_of(X)

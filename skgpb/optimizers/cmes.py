@@ -83,17 +83,9 @@ class MaxValueSearch:
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the information of an answer to each query about the largest value of f.
+        """Return the information of an answer to each query about the largest value of f, in nats.
 
-        Parameters
-        ----------
-        posterior : Round
-            Posterior of all queries and points, see :meth:`posterior`.
-
-        Returns
-        -------
-        information : ndarray of shape (n_queries,)
-            In nats, whatever it costs: eq. 7 or Appendix A, or from the joint posterior.
+        It is that of eq. 7 or Appendix A, or from the joint posterior.
         """
         targets, unit = self.targets_, posterior.once("unit", lambda: self._unit)
         std, noise = posterior.std / unit, posterior.query_noise / unit**2

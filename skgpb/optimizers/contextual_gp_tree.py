@@ -227,23 +227,17 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         context: Any = None,
         side: SideLengths | None = None,
     ) -> ContextCell | Region:
-        """Return the best relevant cell in a context, or the best of a size.
+        """Return the best relevant cell in a context, or the best cell of a size.
 
         Parameters
         ----------
         method : {"posterior"}, default=None
-            The one with the highest posterior mean, which None stands for too. There is no
-            "paper" here: the paper plays and does not recommend.
-        context : array-like of shape (d_c,), a number where d_c = 1, or dict
+            The one with the highest posterior mean: the paper plays and does not recommend.
+        context : array-like of shape (d_c,), number or dict
             Context for which the recommendation is to be best.
         side : float, array-like of shape (d_a,) or dict, default=None
-            Sides of a cell of actions, one for all or one for each: the cell of this size with the
-            best average in this context, wherever it lies. None for a cell of the partition.
-
-        Returns
-        -------
-        query : ContextCell
-            With ``side`` a :class:`~skgpb.domains.Region` in the context.
+            Sides of a cell of actions: the one of this size with the best average in this context,
+            wherever it lies. None for a cell of the partition.
         """
         self._checked_method(method)
         self._check_informed()

@@ -42,8 +42,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
 
-    In the terms of Algorithm 1 of the DAGP-UCB paper: w_t(x, x') is 1 at x' = x and 0
-    elsewhere, S_t(x, x) = std(x). A round costs O(n_arms t).
+    A round costs O(n_arms t).
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -64,26 +63,10 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    *Exploration.* Without a horizon beta is 2 for a small cumulative regret, and 4 for a small
-    simple regret. With a horizon of n answers sqrt(beta_t) decreases linearly, from 3 or 4 in the
-    first round to 3 / n or 4 / n in round n; later rounds have the beta without a horizon. If sides
-    are lists or integers beta is three times as large (decision D-H49). For a
-    small simple regret the last fifth of the rounds asks the queries of the largest knowledge
-    gradient instead, as :class:`~skgpb.KGOptimizer` does, in O(n_arms^2 (t + log n_arms)) a round;
-    not if there are more than 5,000 arms. :ref:`which-regret` says what each gains and costs.
-
-    In a box, for a small simple regret and with a learned kernel, beta is doubled while the
-    largest bound is at a setting that was asked and whose value is known exactly. Another answer
-    there would say nothing, and without noise all remaining rounds might ask for one. Of lists and
-    integers any setting is asked again only if that may change the recommendation. For a small
-    cumulative regret the best known setting is asked again and again, as it should be.
-
-    In a box of one or two sides, for a small simple regret, with a learned kernel and answers that
-    have noise, every third or fifth query is the one farthest from all others. A peak that is much
-    narrower than the hills by which the kernel is learned is then missed less often.
-
-    Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.Search`.
+    *Exploration.* Unless beta is given, or that of the theory, it is 2 for the cumulative regret
+    and 4 for the simple one, and falls in a ``horizon``. For the simple one some queries are far
+    from all others, and the last fifth of a horizon takes the largest knowledge gradient.
+    :ref:`which-regret` has the rules and what they gain.
     """
 
     beta: Beta | None = None

@@ -95,28 +95,11 @@ class GPOOOptimizer(PartitionSearch):
 
         Parameters
         ----------
-        query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The evaluated query, see :meth:`GPUCBOptimizer.tell`.
-        reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer; None if the evaluation failed.
-        alpha : float, or array-like of shape (n,), default=None
-            Noise variance of this answer; None for the parameter ``alpha``.
+        query, reward, alpha
+            As for :meth:`GPUCBOptimizer.tell`.
         count : int, or array-like of shape (n,) of int, default=None
-            Number of rows of a table that each answer averages. Zero rows are an answer too,
-            whatever ``reward`` is then: nothing is learned from it but that the cell is empty. A
-            cell with fewer rows than ``min_members`` is not cut, asked again or recommended, and
-            once a count was told only cells that have enough rows are recommended. None where
-            rows are not counted. An objective of :meth:`run` returns a
-            :class:`~skgpb.feedback.RowAverage`.
-
-        Returns
-        -------
-        self : GPOOOptimizer
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for other optimizers, and for counts that are not whole numbers from 0.
+            Number of rows of a table that the answer averages, see Notes. Zero says that the cell
+            is empty. An objective of :meth:`run` returns a :class:`~skgpb.feedback.RowAverage`.
         """
         if count is not None:
             if isinstance(query, list) and is_sequence(count):

@@ -244,16 +244,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         X : array-like of shape (n_samples, d)
             Points. They give the domain where the parameters give none.
         y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X, which the posterior is conditioned on; with
-            ``queries``, NaN marks points without one. None for none.
+            Noisy evaluations of f at X; with ``queries``, NaN marks points without one.
         queries : array-like of shape (n_samples, q), default=None
-            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says
-            what a query averages.
-
-        Returns
-        -------
-        self : BaseIndirectSearch
-            Everything told before is forgotten.
+            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says what
+            a query averages.
         """
         with unchanged_by_errors(self):
             self._prepare()

@@ -198,10 +198,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ----------
         pending : sequence of queries, default=None
             Queries under evaluation. None stands for all that were asked and not told.
-
-        Returns
-        -------
-        posterior : Round
         """
         self._ensure_started()
         self._refresh()
@@ -623,23 +619,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Parameters
         ----------
         method : {"posterior", "best_observed", "shrinkage", "paper"}, default=None
-            How it is chosen: "posterior" and "paper" by the posterior mean, "best_observed" by
-            the best answer, "shrinkage" by the mean of each query's own answers, shrunk to the
-            mean of all. None takes "posterior", but if the queries are the targets "best_observed"
-            where answers are exact, and "shrinkage" where a learned model predicts no answer from
-            the others, see :doc:`/user_guide/nothing_known`.
-        context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            Context for which the recommendation is to be best, if there are ``context_bounds``.
+            By the posterior mean ("posterior", "paper"), the best answer, or the means of a query's
+            own answers, shrunk to that of all. None takes the one that suits the answers, see
+            :doc:`/user_guide/nothing_known`.
+        context : array-like of shape (d_c,), number or dict, default=None
+            Context for which it is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of a cell, one for all or one for each: the cell of this size with the
-            best average, wherever it lies. Of separate values it is their number, by default one.
-            None for a target.
-
-        Returns
-        -------
-        query : Arm, Region, or ndarray of shape (d,)
-            By indirect queries an x of the highest posterior mean of f, wherever it lies in the
-            box; a :class:`~skgpb.domains.PointsQuery` if the sides of ``bounds`` have names.
+            In a box, sides of a cell: the one of this size with the best average, wherever it lies.
+            Of separate values it is their number. None for a target.
 
         Raises
         ------
@@ -1093,37 +1080,22 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The evaluated query: from :meth:`ask` (in any order, also after pickling), a region
-            from ``recommend(side=...)``, or points over which the reward is the average of f. Where
-            sides have names, a dict with a value for each, the ``params`` of a query, or numbers in
-            the user's units if all sides are numbers. With n rewards n of these: a list, the rows
-            of an array (n, d), or a table with a column for each side.
-        reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer. None says that the evaluation failed: it is listed in ``failed_``,
-            and the query counts as pending until 2 further answers or failures were told, 4 after
-            its second failure, 8 after its third.
+            The query, a dict of settings, or points of which the reward is the average. For n
+            rewards n of these: a list, the rows of an array, or a table with a column for each
+            side.
+        reward : float or None, or array-like of shape (n,)
+            The noisy answer. None says that the evaluation failed: the query is left out for a
+            while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, default=None
-            What else was measured, for ``limits``: numbers by their names, None for what was not.
-            An objective of :meth:`run` returns a pair, the reward and this dict.
-
-        Returns
-        -------
-        self : Search
-
-        Raises
-        ------
-        ValueError, TypeError
-            For rewards and outcomes that are not finite real numbers, negative noise variances,
-            queries of another optimizer and points outside the bounds, and for outcomes of an
-            evaluation that failed.
+            What else was measured, for ``limits``, by its name; None for what was not. An objective
+            of :meth:`run` returns a pair, the reward and this dict.
 
         Warns
         -----
         LearningWarning
-            If the answer was taken, but learning hyperparameters from it failed: those in use
-            are kept until learning is due again.
+            If hyperparameters could not be learned from the answer, which is taken all the same.
         """
         if outcomes is not None and is_sequence(reward):
             rewards: Any = reward
@@ -1199,19 +1171,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def predict_within_limits(self, X: Any) -> np.ndarray:
-        """Probability that all limits hold at points.
+        """Probability, shape (n_samples,), that all ``limits`` hold at points; 1 without any.
+
+        The outcomes are without the noise of a measurement, and independent of each other.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
             Points, as for :meth:`predict`.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_samples,)
-            The outcomes themselves are within their limits, without the noise of a measurement, if
-            they are independent of each other; 1 without limits. Those of which nothing was
-            measured do not count.
         """
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._checked_points_of(X)), self._limits()

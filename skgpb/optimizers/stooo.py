@@ -213,23 +213,17 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         context: Any = None,
         side: SideLengths | None = None,
     ) -> Cell | Region:
-        """Return the best cell found so far.
+        """Return the best cell found so far, or the best cell of a size.
 
         Parameters
         ----------
         method : {"paper"}, default=None
-            The paper's, which None stands for too: there is no posterior.
+            The paper's: there is no posterior.
         context : None
             There are no contexts here.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of the cell wanted, one for all or one for each: the cell of this size,
-            anywhere in the box, over which :meth:`predict` is largest on average. That is the mean
-            of the answers to the finest cells that it overlaps, by how much it does. None for a
-            cell of the partition.
-
-        Returns
-        -------
-        query : Cell or Region
+            In a box, sides of a cell: the one of this size over which :meth:`predict` is largest on
+            average, wherever it lies. None for a cell of the partition.
         """
         if side is None:
             return super().recommend(method, context=context)
