@@ -28,7 +28,7 @@ NOT_PENDING = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class CompletedEvaluation:
     """An answer that has arrived but is not told, to a query asked after n events."""
 
     query: Any
@@ -44,13 +44,13 @@ class Evaluations:
     batch : list of queries
         Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
         not changed.
-    arrived : list of Answer
+    arrived : list of CompletedEvaluation
         Answers to be told next, in whichever call.
     """
 
     def __init__(self) -> None:
         self.batch: list[Any] = []
-        self.arrived: list[Answer] = []
+        self.arrived: list[CompletedEvaluation] = []
 
 
 class Record:
