@@ -325,11 +325,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         record = self._record
         if not record.failures:
             return None
+        ends = self.domain_.layout.rows_of(self.bounds_.T)
         return record.outcomes(
             self._gp.observed.rows[: record.n_fitted],
             lambda query: self.domain_.block_of(query).mean(axis=0),
-            self.domain_.layout.rows_of(self.bounds_.T),
-            self._gp.kernel,
+            partial(Chances, domain=ends, kernel=self._gp.kernel),
             n_failures,
         )
 
