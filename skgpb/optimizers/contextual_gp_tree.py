@@ -38,8 +38,7 @@ from skgpb._typing import (
     Representatives,
     Variation,
 )
-from skgpb.domains import ContextCell
-from skgpb.domains.contexts import ContextPartition
+from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
