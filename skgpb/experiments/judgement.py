@@ -20,7 +20,7 @@ from skgpb.domains import Cell
 from skgpb.domains.query import Query
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import written
-from skgpb.experiments.sides import shown
+from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._limits import checked_limits, probability_between
 from skgpb.optimizers._stop import first_where_learned
 from skgpb.surrogate.criticism import leave_one_out
@@ -71,6 +71,23 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     known = [each["probability"] for each in outcomes]
     within = prod(known) if known and None not in known else None
     return {"outcomes": outcomes, "within_limits": within}
+
+
+def limits_hold_in_words(found: dict[str, Any]) -> list[str]:
+    """Return what is expected of all that has a limit, and how probable it is that limits hold."""
+    lines = []
+    for each in found["outcomes"]:
+        if each["probability"] is None:
+            lines.append(f"{each['limit']}: not known, it was not measured yet")
+            continue
+        mean, std = each["mean"], each["std"]
+        lines.append(
+            f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
+            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)})"
+        )
+    if len(lines) > 1 and found["within_limits"] is not None:
+        lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
+    return lines
 
 
 def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:

@@ -45,12 +45,17 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, RefinementGuard
+from skgpb.optimizers._adaptive_tree import (
+    ADAPTIVE,
+    ROUNDING,
+    AdaptiveTree,
+    Constants,
+    RefinementGuard,
+)
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
@@ -78,7 +83,7 @@ class Score(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     >>> import numpy as np
@@ -441,37 +446,6 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         return kernel_of_regions(
             self._params.feedback, self._params.kernel, self._counts(d), box, self._space
         )
-
-    def _follow_horizon(self, t: int) -> None:
-        """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
-            self._renew()
-
-    def _take_horizon(self, horizon: Horizon) -> None:
-        """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
-            self._constants = self._constants.renewed(horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
-
-    def _may_split(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
-
-    def _beta(self, t: int) -> float:
-        if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._guarantee.failure_probability)
-
-    @property
-    @locked
-    def horizon_(self) -> int:
-        """Number of evaluations that the constants are meant for at present."""
-        check_is_fitted(self, "bounds_")
-        return self._horizon.n
 
     def _counts(self, d: int) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""

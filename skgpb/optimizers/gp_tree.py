@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, RefinementGuard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants, RefinementGuard
 from skgpb.optimizers._cutting import (
     Cutting,
     best_divisible,
@@ -39,7 +37,6 @@ from skgpb.optimizers._cutting import (
     without_unlikely,
 )
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
@@ -49,7 +46,7 @@ __all__ = ["GPTreeOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GPTreeOptimizer(PartitionSearch):
+class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     r"""Find the best point of a box of ten or more dimensions by a tree of cells (Algorithm 1).
 
     >>> from skgpb import GPTreeOptimizer
@@ -190,9 +187,6 @@ class GPTreeOptimizer(PartitionSearch):
         mask[list(nodes)] = 1
         return mask
 
-    def _may_split(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
-
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
         firsts = []
@@ -241,13 +235,6 @@ class GPTreeOptimizer(PartitionSearch):
         """Follow every cell, by its number."""
         self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 
-    @property
-    @locked
-    def horizon_(self) -> int:
-        """Number of evaluations that the constants are meant for at present."""
-        check_is_fitted(self, "bounds_")
-        return self._horizon.n
-
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
         of = Constants.of_prior(
@@ -255,27 +242,6 @@ class GPTreeOptimizer(PartitionSearch):
         )
         self._constants = of
         return of.max_depth
-
-    def _follow_horizon(self, t: int) -> None:
-        """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
-            self._renew()
-
-    def _take_horizon(self, horizon: Horizon) -> None:
-        """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
-            self._constants = self._constants.renewed(horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
-
-    def _beta(self, t: int) -> float:
-        if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._guarantee.failure_probability)
 
     @property
     def _log_regions(self) -> float:
