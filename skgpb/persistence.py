@@ -136,6 +136,8 @@ class Writer:
             return {"RandomState": self.encode(value.get_state(legacy=False), where)}
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
+        if hasattr(value, "find_points") and value in self._numbers:
+            return self.query(value)
         if hasattr(value, "arguments"):
             return self._by_arguments(value, where)
         if hasattr(value, "get_params") and (hasattr(value, "ask") or hasattr(value, "propose")):
@@ -242,7 +244,7 @@ class Reader:
         if "kernel" in value:
             return self._kernel(value)
         if "query" in value:
-            return self._by_arguments(value)
+            return self.query(value) if type(value["query"]) is int else self._by_arguments(value)
         if "guarantee" in value:
             return Guarantee(**self.decode(value["guarantee"]))
         if "optimizer" in value:

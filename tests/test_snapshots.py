@@ -114,11 +114,14 @@ def test_files_of_others_need_no_snapshot(tmp_path):
 
 
 def _within(state, *names):
-    """Return the value of an entry of a snapshot, and the pair that has it."""
+    """Return what holds an entry of a snapshot, and its place there."""
     for name in names:
-        pair = next(pair for pair in state["dict"] if pair[0] == name)
-        state = pair[1]
-    return pair
+        if isinstance(name, int):
+            where = state["tuple"], name
+        else:
+            where = next(pair for pair in state["dict"] if pair[0] == name), 1
+        state = where[0][where[1]]
+    return where
 
 
 @pytest.mark.parametrize(
@@ -127,34 +130,50 @@ def _within(state, *names):
         (
             GPOOOptimizer,
             {},
-            ["model", "process", "observed", "rows"],
+            ["model", "process", "answers", 0],
             {"floats": [0.5], "shape": [1, 1]},
         ),
-        (GPOOOptimizer, {}, ["model", "process", "y"], {"floats": [0.5], "shape": [1]}),
-        (GPOOOptimizer, {}, ["model", "process", "noise"], {"floats": [-1.0] * 6, "shape": [6]}),
-        (GPOOOptimizer, {}, ["model", "process", "units"], [0.0, {"float": "nan"}]),
+        (GPOOOptimizer, {}, ["model", "process", "answers", 2], {"floats": [0.5], "shape": [1]}),
+        (
+            GPOOOptimizer,
+            {},
+            ["model", "process", "answers", 3],
+            {"floats": [-1.0] * 6, "shape": [6]},
+        ),
+        (GPOOOptimizer, {}, ["model", "process", "offset"], "0.0"),
+        (GPOOOptimizer, {}, ["model", "process", "scale"], {"float": "nan"}),
         (
             GPOOOptimizer,
             {},
             ["model", "samples", "functional"],
-            {"floats": [7.0] * 6, "shape": [6]},
+            {"dict": [["entries", [7] * 6]]},
         ),
-        (GPOOOptimizer, {}, ["partition", "splits"], {"floats": [1e6], "shape": [1]}),
-        (GPOOOptimizer, {}, ["partition", "n_evaluations"], {"floats": [1e9], "shape": [1]}),
-        (GPOOOptimizer, {}, ["known"], {"tuple": []}),
-        (GPOOOptimizer, {}, ["known"], {"tuple": [{"floats": [0.5], "shape": [1]}] * 3}),
-        (GPOOOptimizer, {}, ["history"], []),
-        (GPOOOptimizer, {}, ["pending"], 5),
-        (GPUCBOptimizer, {}, ["sets"], []),
-        (GPUCBOptimizer, {}, ["candidates_at"], None),
-        (GPTreeOptimizer, {"horizon": 9}, ["horizon"], {"dict": [["n", 9], ["m", 9]]}),
+        (GPOOOptimizer, {}, ["domain", "growth", 0], {"floats": [1e6], "shape": [1]}),
+        (GPOOOptimizer, {}, ["domain", "growth", 1], {"floats": [1e9], "shape": [1]}),
+        (GPOOOptimizer, {}, ["moments"], {"tuple": []}),
+        (GPOOOptimizer, {}, ["moments"], {"tuple": [{"floats": [0.5], "shape": [1]}] * 3}),
+        (GPOOOptimizer, {}, ["record", "history"], {"dict": [["entries", []]]}),
+        (GPOOOptimizer, {}, ["record", "pending"], 5),
+        (GPUCBOptimizer, {}, ["cache", "queries"], []),
+        (GPUCBOptimizer, {}, ["cache", "refreshed_at"], None),
+        (
+            GPTreeOptimizer,
+            {"horizon": 9},
+            ["horizon"],
+            {"dict": [["n", "9"], ["past_horizon", False]]},
+        ),
         (
             GPZoomingOptimizer,
             {"horizon": 9},
-            ["balls", "covering", "region"],
-            {"floats": [0.3, 0.1], "shape": [1, 2]},
+            ["domain", "shrunk"],
+            {"dict": [["entries", [0, 7]]]},
         ),
-        (GPZoomingOptimizer, {"horizon": 9}, ["balls", "parent"], [-1, 0, 0, 0]),
+        (
+            GPZoomingOptimizer,
+            {"horizon": 9},
+            ["domain", "n_evaluations"],
+            {"dict": [["entries", [6]]]},
+        ),
     ],
 )
 def test_snapshots_that_cannot_be_are_refused(cls, settings, names, value, tmp_path):
@@ -164,7 +183,8 @@ def test_snapshots_that_cannot_be_are_refused(cls, settings, names, value, tmp_p
     run.save(path)
 
     def change(document):
-        _within(document["state"], *names)[1] = value
+        holder, place = _within(document["state"], *names)
+        holder[place] = value
 
     with_document(path, change, SNAPSHOT)
     with pytest.raises(LoadError, match="cannot be loaded as a saved run"):

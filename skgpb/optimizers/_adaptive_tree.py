@@ -38,6 +38,8 @@ class Constants:
 
     Attributes
     ----------
+    n : int
+        Number of evaluations.
     h_max : float
         As given, or equation 3.4 (decision D-B4); a real number.
     max_depth : int
@@ -49,6 +51,7 @@ class Constants:
     def __init__(
         self, n: int, n_children: int, d: int, exponent: float, given: int | None = None
     ) -> None:
+        self.n: int = n
         self._of = (n_children, d, exponent, given)
         K, limit = n_children, deepest_level(n_children)
         self.h_max: float = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
@@ -85,6 +88,8 @@ class Guard:
     Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing where
     the index is large, at a cost that is bounded by the number of evaluations.
     """
+
+    _kept_fields = ("warned",)
 
     def __init__(self, warned: bool = False) -> None:
         self.warned = warned

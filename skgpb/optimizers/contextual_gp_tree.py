@@ -194,6 +194,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     beta: Beta = "theory"
 
     _query_type = ContextCell
+    _kept_fields = ("domain_", "_horizon", "_guard", "_refined", "_bars")
     _needs_contexts = True
     _sides = "any"
     # The paper plays and does not recommend.
@@ -420,23 +421,24 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._renew()
 
-    def _snapshot(self) -> dict[str, Any]:
-        horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
-        more = {"horizon": horizon, "guard": guard, "refined": self._refined, "bars": bars}
-        more["known"] = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_.joint._snapshot()} | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        self._take_horizon(Horizon(**snapshot["horizon"]))
-        super()._restore(snapshot)
-        partition = snapshot["partition"]
-        self.domain_.joint._restore(partition, self._record.n_told)
+    def _resume(self) -> None:
+        self._take_horizon(self._horizon)
         self._parent_of = self._tree.parent.tolist()
-        self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
-        bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
-        self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
-        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+        self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
         self._renew()
+
+    @property
+    def _bars(self) -> tuple[Any, ...]:
+        """Tracked candidates, and what is known of them."""
+        tracked = self._gp.tracked
+        return tracked.rows, tracked.offsets, *self._gp.posterior.known_moments()
+
+    @_bars.setter
+    def _bars(self, bars: tuple[Any, ...]) -> None:
+        rows, offsets, mean, var, upto = bars
+        tracked = Functionals.between(rows, offsets)
+        blocks = [tracked[i] for i in range(len(tracked))]
+        self._gp.track(blocks, moments=(mean, var, upto))
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
@@ -447,19 +449,16 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     def _follow_horizon(self, t: int) -> None:
         """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
-            self._renew()
+        if t > self._horizon.n:
+            self._take_horizon(self._horizon.at(t, self.anytime, type(self).__name__))
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
+        self._horizon = horizon
+        if horizon.n != self._constants.n:
             self._constants = self._constants.renewed(horizon.n)
             self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
+            self._renew()
 
     def _has_room(self, leaves: int) -> bool:
         return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -38,7 +37,7 @@ from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 
 __all__ = ["GPTreeOptimizer"]
 
@@ -128,6 +127,7 @@ class GPTreeOptimizer(PartitionSearch):
     beta: Beta = "theory"
 
     _at_start = AT_START | {"horizon"}
+    _kept_fields = ("_horizon", "_guard", "_refined")
     _parameter_constraints = ADAPTIVE
 
     # -- Algorithm 1 ------------------------------------------------------------------------
@@ -218,17 +218,10 @@ class GPTreeOptimizer(PartitionSearch):
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         super()._begin()
 
-    def _snapshot(self) -> dict[str, Any]:
-        horizon, guard = vars(self._horizon), vars(self._guard)
-        more = {"horizon": horizon, "guard": guard, "refined": self._refined}
-        return super()._snapshot() | more
+    def _resume(self) -> None:
+        self._take_horizon(self._horizon)
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        self._take_horizon(Horizon(**snapshot["horizon"]))
-        super()._restore(snapshot)
-        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
-
-    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+    def _track(self, moments: Moments | None = None) -> None:
         """Follow every cell, by its number."""
         self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 
@@ -247,19 +240,16 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _follow_horizon(self, t: int) -> None:
         """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
-            self._renew()
+        if t > self._horizon.n:
+            self._take_horizon(self._horizon.at(t, self.anytime, type(self).__name__))
 
     def _take_horizon(self, horizon: Horizon) -> None:
         """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
+        self._horizon = horizon
+        if horizon.n != self._constants.n:
             self._constants = self._constants.renewed(horizon.n)
             self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
+            self._renew()
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
