@@ -320,7 +320,7 @@ def write(
     text = json.dumps(document, allow_nan=False).encode("ascii")
     log = "".join(json.dumps(event, allow_nan=False) + "\n" for event in events).encode("ascii")
     _check_size(text, log)
-    beside = json.dumps({"of": _name_of(text, log), "state": snapshot}, allow_nan=False)
+    beside = json.dumps({"of": _name_of(text, log), "fields": snapshot}, allow_nan=False)
     if sum(array.nbytes for array in arrays.values()) > LARGEST_ARRAYS:
         raise ValueError(
             f"the arrays of the run are larger than {LARGEST_ARRAYS} bytes, more than a file may "
@@ -588,7 +588,7 @@ class Arrays:
         if _n_values(text) > LARGEST_REST:
             raise ValueError(f"its snapshot has more than {LARGEST_REST} values")
         beside = _parsed(text)
-        return beside["state"] if beside["of"] == self._run else None
+        return beside.get("fields") if beside["of"] == self._run else None
 
 
 def _array_from(data: bytes) -> np.ndarray:
