@@ -17,7 +17,11 @@ from skgpb.surrogate import GaussianProcess
 SAVED = [name for name in NAMES if "rule-of" not in name and not name.startswith("even")]
 SNAPSHOT = "snapshot.json"
 #: A case of every kind and class.
-ONE_OF_EACH = {(name.split(":")[0], type(game(name)[0])): name for name in SAVED}.values()
+ONE_OF_EACH = {
+    (name.split(":")[0], type(game(name)[0])): name
+    for name in SAVED
+    if not name.startswith("campaigns")  # their parameters are optimizers
+}.values()
 
 
 def saved(run, path):
@@ -76,13 +80,11 @@ def test_the_posterior_is_factorised_once(tmp_path, monkeypatch):
     assert sizes[0] > 20
 
 
-# Fields that are computed when they are asked for, buffers with room to grow, and parameters.
+# Fields that are computed when they are asked for, and buffers with room to grow.
 LEFT_OUT = {
     "BoxPartition._cells",
     "ChebyshevCovering._boxes",
     "ChebyshevCovering._centers",
-    "CombinatorialBandit._given",
-    "CombinatorialBandit._seen",
     "EuclideanCovering._centers",
     "Functionals._buffer",
     "Functionals._memory",
@@ -99,8 +101,6 @@ LEFT_OUT = {
     "QuerySet._queries",
     "QueryTree._cells",
     "Record._taught",
-    "Record.newest",
-    "Record.parameters",
 }
 
 
@@ -129,7 +129,7 @@ def test_every_field_is_kept_or_follows(name, tmp_path):
     run, answer, asked, _ = game(name)
     for i in range(14):
         query = run.ask(**asked)
-        run.tell(query, None if i == 7 and not name.startswith("campaigns") else answer(query))
+        run.tell(query, None if i == 7 else answer(query))
     run.ask(**asked)
     functions = saved(run, tmp_path / "run")
     loaded = type(run).load(tmp_path / "run", **functions)
