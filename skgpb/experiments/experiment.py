@@ -87,7 +87,7 @@ class Experiment(KeptRun):
     >>> import tempfile, os
     >>> from skgpb.experiments import Experiment
     >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
-    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], goal="minimize")
+    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], direction="minimize")
     >>> query = oven.ask()[0]
     >>> query["query"], sorted(query["params"])
     (1, ['catalyst', 'temperature'])
@@ -107,7 +107,7 @@ class Experiment(KeptRun):
         *,
         constraints: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
-        goal: str = "maximize",
+        direction: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
         title: str = "",
@@ -139,7 +139,7 @@ class Experiment(KeptRun):
             has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
             that is known to be beyond a limit, and little is suggested that probably is; see
             ``limits`` of :class:`~skgpb.EIOptimizer`.
-        goal : {"maximize", "minimize"}, default="maximize"
+        direction : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
             Standard deviation of the noise in an answer; None where it is not known, and learned.
@@ -163,8 +163,8 @@ class Experiment(KeptRun):
         experiment : Experiment
         """
         every = _sides_of(sides)
-        if goal not in ("maximize", "minimize"):
-            raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        if direction not in ("maximize", "minimize"):
+            raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
@@ -183,7 +183,7 @@ class Experiment(KeptRun):
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),
             "alpha": variance_of(noise),
-            "direction": goal,
+            "direction": direction,
             "random_state": seed,
         }
         if regions:
@@ -993,8 +993,8 @@ class Experiment(KeptRun):
         Returns
         -------
         status : dict
-            ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
-            where that is known, else None, ``regions``, ``sides``, a list of
+            ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
+            deviation where that is known, else None, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``n_answered``,
             ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
             this name.
@@ -1005,7 +1005,7 @@ class Experiment(KeptRun):
             return {
                 "file": str(self.path),
                 **self._labels,
-                "goal": optimizer._own.direction,
+                "direction": optimizer._params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
@@ -1043,7 +1043,7 @@ class Experiment(KeptRun):
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
-        sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
+        sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
         # Those that were measured within all limits come first, then those of which that is open.

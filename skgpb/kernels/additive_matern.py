@@ -29,7 +29,7 @@ from skgpb.kernels._radial_products import MATERN
 __all__ = ["AdditiveMatern"]
 
 # Speed: shorter rows than this are slow.
-FEW = 8
+SHORT_ROW = 8
 
 
 class AdditiveMatern(StationaryKernelMixin, Kernel):
@@ -185,7 +185,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         scale = np.repeat(sqrt(d) / self._scales(d), np.diff(starts, append=X.shape[1]))
         x, y = (np.ascontiguousarray((Z * scale).T) for Z in (X, Y))
         kind, share = MATERN[self.nu], self.main_effects / d
-        if len(Y) < FEW < len(X):  # rows are computed one by one
+        if len(Y) < SHORT_ROW < len(X):  # rows are computed one by one
             return np.ascontiguousarray(additive_covariances(y, x, starts, kind, share).T)
         return additive_covariances(x, y, starts, kind, share)
 

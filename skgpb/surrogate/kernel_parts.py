@@ -51,7 +51,7 @@ from skgpb.kernels.tasks import Tasks
 
 # Memory: covariances that are evaluated at once (half a MB, which caches hold with what they are
 # made of), and squared distances along all axes that are kept.
-AT_ONCE = 2**16
+PAIRS_AT_ONCE = 2**16
 # Rounding: squares of differences lose at most six of sixteen digits where coordinates are below
 # this.
 WIDE = 1e3
@@ -120,7 +120,7 @@ def covariances(kernel: Kernel, X: np.ndarray) -> Callable:
     the diagonal neither of the matrices is read, and K need not be known.
     """
     part, n = part_of(kernel, X), len(X)
-    size = n if n * n <= AT_ONCE else max(1, AT_ONCE // n)
+    size = n if n * n <= PAIRS_AT_ONCE else max(1, PAIRS_AT_ONCE // n)
     blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
     def covariance(theta: np.ndarray, slopes: bool = True) -> tuple[np.ndarray, Pull]:
@@ -269,7 +269,7 @@ class _Radial:
         if self.scale.size not in (1, len(self.starts)):
             kernel(X[:1])  # raises an error that says what is wrong
         self.gaps = None
-        if X.size * len(X) <= AT_ONCE:
+        if X.size * len(X) <= PAIRS_AT_ONCE:
             columns = self.X.T
             gaps = ((columns[:, :, None] - columns[:, None]) ** 2).reshape(X.shape[1], -1)
             self.gaps = self._by_axes(gaps)

@@ -69,7 +69,7 @@ def data(n, seed=0):
 def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
     kernel, at_once, many, monkeypatch
 ):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "MANY", many)
     X, _ = data(41)
     if isinstance(kernel, CellAverage):
@@ -99,7 +99,7 @@ def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
 def test_the_likelihood_and_its_gradient_equal_those_of_scikit_learn(
     kernel, at_once, many, monkeypatch
 ):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     X, y = data(70)
     y = np.column_stack([y, y**2]) if many else y
     params = {"alpha": 0.01, "optimizer": None}
@@ -129,7 +129,7 @@ def to_the_last_digit(objective, start, bounds):
 )
 @pytest.mark.parametrize("at_once", [2**16, 900])
 def test_what_is_learned_is_what_scikit_learn_learns(kernel, at_once, monkeypatch):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     X, y = data(60)
     y += np.cos(4 * X[:, 2])
     params = {"alpha": 0.0, "optimizer": to_the_last_digit}
@@ -161,7 +161,7 @@ def test_a_search_factorises_once_for_each_step(monkeypatch):
 
 
 def test_learning_holds_one_matrix_whatever_the_number_of_hyperparameters(monkeypatch):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", 2**14)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", 2**14)
     X, y = data(600)
     kernel = 1.0 * RBF([0.5] * D) + Matern([0.5] * D, nu=2.5) + WhiteKernel(0.1)
     regressor = OnlineGaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, y)
@@ -184,7 +184,7 @@ def test_length_scales_of_another_number_of_axes_are_refused():
 def test_shares_of_axes_are_sums_over_pairs(wide, monkeypatch):
     """Both ways of the derivatives by length scales, for more points than are kept in pairs."""
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "WIDE", wide)
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", 64)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", 64)
     rng = np.random.default_rng(7)
     points, kernel = rng.random((20, 3)), Matern([0.2, 0.5, 3.0], nu=2.5)
     inner = rng.normal(size=(20, 20))
