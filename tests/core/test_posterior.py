@@ -437,10 +437,13 @@ def test_copies_of_copies_know_nothing_of_each_other(seed):
         elif move == 4:
             s.repeat(int(rng.integers(len(s.X))), noise)
         elif move == 5:
-            slots = rng.choice(len(s.T), 3, replace=False)
+            slots, s.T = rng.choice(len(s.T), 3, replace=False), s.T.copy()
+            s.T[slots] = rng.random((3, 2))
             s.p.track(KERNEL(s.T[slots], np.array(s.X)), np.ones(3), slots)
         elif move == 6:
-            s.p.track_known(np.ones(len(s.T)), *s.p.known_moments())
+            s.T = rng.random(s.T.shape)
+            mean, var, _ = direct(np.array(s.rows), np.array(s.y), np.array(s.noise), s.T)
+            s.p.track_known(np.ones(len(s.T)), mean, var, np.full(len(s.T), s.p.n))
         elif s.free:
             slot, y = s.free.pop(), rng.normal()
             if move == 7:
