@@ -88,6 +88,7 @@ def exact_model(
     of_noise: Prior,
     limits: np.ndarray,
     optimizer: Callable | str | None,
+    known: np.ndarray,
     agree: bool = False,
 ) -> ExactModel | None:
     """Return the model of exact answers, or None if there is evidence of noise.
@@ -107,6 +108,8 @@ def exact_model(
         Limits of the latter.
     optimizer : "fmin_l_bfgs_b" or callable
         Finds the most probable hyperparameters.
+    known : ndarray of shape (n_theta + 1,)
+        Hyperparameters and log noise variance of a probable model with noise.
     agree : bool, default=False
         Whether repeated answers say that there is none, see :func:`repeats_agree`.
     """
@@ -126,9 +129,11 @@ def exact_model(
     # The density of the prior itself: one parameter more has its price.
     least = best - log(defaults.ODDS_OF_EXACT) + log(of_noise.spread[0] * sqrt(2.0 * pi))
     start = prior.center, float(of_noise.center[0])
-    for each in kernels.values():
-        density = objective(each, samples, of_noise)
-        theta, noise = density.maximum([start], each.bounds, limits, optimizer, False)
+    noisy = [(each.bounds, objective(each, samples, of_noise)) for each in kernels.values()]
+    if any(density(known)[0] >= least for _, density in noisy):
+        return None
+    for bounds, density in noisy:
+        theta, noise = density.maximum([start], bounds, limits, optimizer, False)
         if density(np.append(theta, log(noise or 1.0)))[0] >= least:
             return None
     return found
