@@ -24,7 +24,7 @@ cdef double LARGEST_EXPONENT = 300.0
 cdef Py_ssize_t FEW = 4
 
 
-cdef class Axes:
+cdef class _Axes:
     """Points x (n_columns, n) and y (n_columns, m), and a kernel of their distances."""
 
     cdef const double[:, ::1] x, y
@@ -187,18 +187,20 @@ def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
     -------
     K : ndarray of shape (n, m)
     """
-    cdef Py_ssize_t n = x.shape[1], m = y.shape[1], i
+    cdef Py_ssize_t n = x.shape[1], m = y.shape[1], d = starts.shape[0], i, a
     if x.shape[0] != y.shape[0] or not 0 <= kind <= 3:
         raise ValueError("x and y must have the same columns, and kind be from 0 to 3")
-    if len(starts) and (starts[0] != 0 or (np.diff(np.asarray(starts)) <= 0).any()
-                        or starts[len(starts) - 1] >= x.shape[0]):
-        raise ValueError(f"starts must ascend from 0 below {x.shape[0]}, got {np.asarray(starts)}")
+    for a in range(d):
+        if not (-1 if a == 0 else starts[a - 1]) < starts[a] < x.shape[0] or starts[0] != 0:
+            raise ValueError(
+                f"starts must ascend from 0 below {x.shape[0]}, got {np.asarray(starts)}"
+            )
     out = np.empty((n, m))
-    if not (n and m and len(starts)):
+    if not (n and m and d):
         out[...] = 0.0
         return out
     cdef double[:, ::1] K = out
-    cdef Axes axes = Axes(x, y, starts, kind, 0.0, share)
+    cdef _Axes axes = _Axes(x, y, starts, kind, 0.0, share)
     with nogil:
         for i in range(n):
             axes.row(i, m, &K[i, 0])
@@ -234,7 +236,7 @@ def covariances_below(const double[:, ::1] x, const Py_ssize_t[::1] starts, int 
     if first == stop:
         return out
     cdef double[:, ::1] K = out
-    cdef Axes axes = Axes(x, x, starts, kind, shape, share)
+    cdef _Axes axes = _Axes(x, x, starts, kind, shape, share)
     if (stop - first) * stop < RELEASED:
         for i in range(first, stop):
             axes.row(i, i + 1, &K[i - first, 0])
@@ -268,7 +270,7 @@ def contracted_slopes(const double[:, ::1] x, const Py_ssize_t[::1] starts, int 
         return out
     cdef double[::1] by = out
     cdef double[:, ::1] gaps = np.empty((d, stop))
-    cdef Axes axes = Axes(x, x, starts, kind, shape, share)
+    cdef _Axes axes = _Axes(x, x, starts, kind, shape, share)
     if (stop - first) * stop < RELEASED:
         for i in range(first, stop):
             axes.add_slopes(i, &A[i - first, 0], gaps, &by[0])
