@@ -1,8 +1,8 @@
 """Regret on the functions of the suite, nothing known but the bounds.
 
     python -m benchmarks.suite [--runs 10] [--seed 0] [--output DIR] [--half confirming]
-        [--many-dimensions] [--engineering] [--bbob] [--budget 100] [--methods ucb ei ...] [--functions branin ...]
-        [--kinds]
+        [--many-dimensions] [--engineering] [--bbob] [--budget 100] [--methods ucb ei ...]
+        [--functions branin ...] [--kinds]
 
 Regrets are in per cent of a function's range: the mean of all evaluations ("per round"), and that
 of the method's own recommendation at the end ("simple"). For both: the mean over functions, the

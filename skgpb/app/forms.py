@@ -9,7 +9,7 @@ from typing import Any
 
 from skgpb.experiments.answers import read_answer
 from skgpb.experiments.judgement import expectation
-from skgpb.experiments.records import Record
+from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import Side, exact, list_of, number, values_in
 from skgpb.experiments.texts import cleaned, quoted_name, split_pair
 
@@ -168,7 +168,7 @@ def written(entry: dict[str, Any], limited: Sequence[str]) -> dict[str, str]:
 
 
 def _date(text: str) -> None:
-    Record().write(date=text)
+    LabRecord().write(date=text)
 
 
 def check_surprise(form: Form, found: dict[str, Any] | None) -> None:
@@ -280,7 +280,7 @@ def read_new(form: Form) -> dict[str, Any]:
     form.check()
     return {
         "sides": sides,
-        "goal": "minimize" if form.text("goal") == "minimize" else "maximize",
+        "direction": "minimize" if form.text("direction") == "minimize" else "maximize",
         "constraints": read_lines(form, "constraints"),
         "limits": read_lines(form, "limits"),
         "noise": noise,

@@ -24,10 +24,10 @@ from skgpb.cli.words import count
 from skgpb.experiments import Experiment
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
-from skgpb.experiments.judgement import expectation
+from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.listed import experiments_in
-from skgpb.experiments.sides import in_percent, rounded, shown
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import quoted_name, split_pair
 
 # Output of a command: an object for programs, and lines for people.
@@ -292,7 +292,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         arguments.bounds,
         constraints=arguments.constraint,
         limits=arguments.limit,
-        goal="minimize" if arguments.minimize else "maximize",
+        direction="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
         title=arguments.title,
@@ -304,7 +304,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     )
     status = experiment.status()
     lines = [
-        f"{arguments.run_file}: {_goal(status)}",
+        f"{arguments.run_file}: {_looks_for(status)}",
         *_columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
@@ -424,7 +424,7 @@ def _expect(arguments: argparse.Namespace) -> Said:
     lines = [
         f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
         f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
-        *_within_limits(found),
+        *limits_hold_in_words(found),
     ]
     if not found["possible"]:
         lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
@@ -494,7 +494,7 @@ def _undo(arguments: argparse.Namespace) -> Said:
 def _show(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     status, history = experiment.status(), experiment.history()
-    lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
+    lines = [f"{status['title'] or arguments.run_file}: {_looks_for(status)}"]
     lines += _columns((side.name, str(side)) for side in experiment.sides)
     lines += _rules(status)
     if history:
@@ -558,7 +558,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
-        *_within_limits(best),
+        *limits_hold_in_words(best),
         f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
     ]
@@ -594,23 +594,6 @@ def _rules(status: dict[str, Any]) -> list[str]:
 def _limited(experiment: Experiment) -> list[str]:
     """Return the names of what else is measured and has a limit."""
     return list(outcome_limits(experiment.optimizer))
-
-
-def _within_limits(found: dict[str, Any]) -> list[str]:
-    """Return what is expected of all that has a limit, and how probable it is that limits hold."""
-    lines = []
-    for each in found["outcomes"]:
-        if each["probability"] is None:
-            lines.append(f"{each['limit']}: not known, it was not measured yet")
-            continue
-        mean, std = each["mean"], each["std"]
-        lines.append(
-            f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
-            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)})"
-        )
-    if len(lines) > 1 and found["within_limits"] is not None:
-        lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
-    return lines
 
 
 def _state(experiment: Experiment) -> list[str]:
@@ -649,9 +632,9 @@ def _written(entry: dict[str, Any]) -> list[str]:
     return [text] if text else []
 
 
-def _goal(status: dict[str, Any]) -> str:
+def _looks_for(status: dict[str, Any]) -> str:
     what, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
-    extreme = "smallest" if status["goal"] == "minimize" else "largest"
+    extreme = "smallest" if status["direction"] == "minimize" else "largest"
     average = "average " if status["regions"] else ""
     noise = status["noise"]
     known = "noise unknown" if noise is None else f"noise {shown(noise)}"

@@ -28,7 +28,7 @@ class Incumbents(ABC):
 
 
 @dataclass(frozen=True)
-class Room:
+class Placements:
     """Where a region of some size can lie.
 
     Parameters

@@ -10,8 +10,6 @@ from skgpb._core._tree import Tree
 from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.query import PointsQuery
 
-__all__ = ["ContextCell"]
-
 
 class ContextCell(Cell):
     """The action side of a cell, in a context.

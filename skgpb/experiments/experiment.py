@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import Answer, read_answer, variance_of
+from skgpb.experiments.answers import EnteredAnswer, read_answer, variance_of
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import (
@@ -31,8 +32,8 @@ from skgpb.experiments.judgement import (
     verdict,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
-from skgpb.experiments.limits import Limits, outcomes_of, read_limits, written
-from skgpb.experiments.records import Record, today
+from skgpb.experiments.limits import outcomes_of, read_limits, written
+from skgpb.experiments.records import LabRecord, today
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
@@ -86,7 +87,7 @@ class Experiment(KeptRun):
     >>> import tempfile, os
     >>> from skgpb.experiments import Experiment
     >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
-    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], goal="minimize")
+    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], direction="minimize")
     >>> query = oven.ask()[0]
     >>> query["query"], sorted(query["params"])
     (1, ['catalyst', 'temperature'])
@@ -106,7 +107,7 @@ class Experiment(KeptRun):
         *,
         constraints: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
-        goal: str = "maximize",
+        direction: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
         title: str = "",
@@ -138,7 +139,7 @@ class Experiment(KeptRun):
             has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
             that is known to be beyond a limit, and little is suggested that probably is; see
             ``limits`` of :class:`~skgpb.EIOptimizer`.
-        goal : {"maximize", "minimize"}, default="maximize"
+        direction : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
             Standard deviation of the noise in an answer; None where it is not known, and learned.
@@ -162,8 +163,8 @@ class Experiment(KeptRun):
         experiment : Experiment
         """
         every = _sides_of(sides)
-        if goal not in ("maximize", "minimize"):
-            raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        if direction not in ("maximize", "minimize"):
+            raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
@@ -182,7 +183,7 @@ class Experiment(KeptRun):
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),
             "alpha": variance_of(noise),
-            "direction": goal,
+            "direction": direction,
             "random_state": seed,
         }
         if regions:
@@ -190,7 +191,7 @@ class Experiment(KeptRun):
         else:
             optimizer = _search_within(limited, settings).start()
         left_out: list[str] = []
-        records: dict[int, Record] = {}
+        records: dict[int, LabRecord] = {}
         numbers: list[Any] = []
         lost: dict[int, Region] = {}
         if data is not None:
@@ -310,7 +311,7 @@ class Experiment(KeptRun):
             As in :meth:`history`.
         """
         value, alpha, measurements = read_answer(answer, noise)
-        record = Record(date=today(), measurements=list(measurements))
+        record = LabRecord(date=today(), measurements=list(measurements))
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, at, value, alpha, record)
@@ -343,7 +344,7 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        record = Record(date=today())
+        record = LabRecord(date=today())
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, at, None, None, record)
@@ -376,7 +377,7 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`, with the status "skipped".
         """
-        record = Record(date=today(), skipped=True)
+        record = LabRecord(date=today(), skipped=True)
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, None, None, None, record)
@@ -716,7 +717,7 @@ class Experiment(KeptRun):
         self,
         entry: Entry,
         answer: Any,
-        told: Answer | None,
+        told: EnteredAnswer | None,
         at: Mapping[str, Any] | None,
         events: list[Any],
     ) -> int:
@@ -992,8 +993,8 @@ class Experiment(KeptRun):
         Returns
         -------
         status : dict
-            ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
-            where that is known, else None, ``regions``, ``sides``, a list of
+            ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
+            deviation where that is known, else None, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``n_answered``,
             ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
             this name.
@@ -1004,7 +1005,7 @@ class Experiment(KeptRun):
             return {
                 "file": str(self.path),
                 **self._labels,
-                "goal": optimizer._own.direction,
+                "direction": optimizer._params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
@@ -1042,7 +1043,7 @@ class Experiment(KeptRun):
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
-        sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
+        sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
         # Those that were measured within all limits come first, then those of which that is open.
@@ -1076,7 +1077,7 @@ class Experiment(KeptRun):
         at: Mapping[str, Any] | None,
         value: float | None,
         alpha: float | None,
-        record: Record,
+        record: LabRecord,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
         more, asked, limits = [], dict[str, Any](), outcome_limits(self._optimizer)

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
-from skgpb.experiments.limits import Limits, are_kept, outcomes_of
-from skgpb.experiments.records import Record
+from skgpb.experiments.limits import are_kept, outcomes_of
+from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import Side
 from skgpb.experiments.texts import in_one_line
 from skgpb.file_lock import FileLock
@@ -59,7 +60,7 @@ class KeptRun:
     # Rows of tables that were left out, and why.
     _left_out: list[str]
     # Notes on queries, by the numbers of the queries.
-    _records: dict[int, Record]
+    _records: dict[int, LabRecord]
     # What was changed, in order.
     _changes: list[Change]
 
@@ -132,7 +133,7 @@ class KeptRun:
         self._last = int(notes.get("last", 0))
         self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
-        self._records = {int(number): Record.of(each) for number, each in kept.items()}
+        self._records = {int(number): LabRecord.of(each) for number, each in kept.items()}
         self._changes = [Change.of(each) for each in notes.get("changes", [])]
         self._lost = {}
         for number, lower, upper, counts in notes.get("lost", []):
@@ -176,7 +177,7 @@ class KeptRun:
             [*self._numbers, *more],
             self._last,
             optimizer._space,
-            optimizer._own.alpha,
+            optimizer._params.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
@@ -187,7 +188,7 @@ class KeptRun:
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = are_kept(entry.record.measured, limits)
-        bounds = optimizer._own.bounds
+        bounds = optimizer._params.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
@@ -230,11 +231,11 @@ class KeptRun:
                 out += [("outcomes", query, outcomes)] if outcomes else []
         return out
 
-    def _record_of(self, number: int) -> Record:
+    def _record_of(self, number: int) -> LabRecord:
         """Return what was written on a query."""
-        return self._records.get(number) or Record()
+        return self._records.get(number) or LabRecord()
 
 
 def outcome_limits(optimizer: Any) -> Limits:
     """Return the limits of an optimizer on what else is measured."""
-    return getattr(optimizer._own, "limits", None) or {}
+    return getattr(optimizer._params, "limits", None) or {}

@@ -29,7 +29,7 @@ from skgpb.kernels._radial_products import MATERN
 __all__ = ["AdditiveMatern"]
 
 # Speed: shorter rows than this are slow.
-FEW = 8
+SHORT_ROW = 8
 
 
 class AdditiveMatern(StationaryKernelMixin, Kernel):
@@ -187,7 +187,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
             scale = scale.repeat(np.diff(starts, append=X.shape[1]), axis=0)
         x, y = (np.ascontiguousarray(Z.T * scale) for Z in (X, Y))
         kind, share = MATERN[self.nu], self.main_effects / d
-        if len(Y) < FEW < len(X):  # rows are computed one by one
+        if len(Y) < SHORT_ROW < len(X):  # rows are computed one by one
             return np.ascontiguousarray(additive_covariances(y, x, starts, kind, share).T)
         return additive_covariances(x, y, starts, kind, share)
 

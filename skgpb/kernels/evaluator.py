@@ -27,7 +27,7 @@ from skgpb.utils import box_around
 
 #: Rounding: domains this many sides away from zero are far: coordinates lose digits when divided by
 #: length scales before they are subtracted from each other.
-FAR = 1e3
+FAR_FROM_ZERO = 1e3
 
 
 class Evaluator(Protocol):
@@ -86,7 +86,7 @@ def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
     the points of such a domain apart. Others, as DotProduct, depend on where zero is.
     """
     side = bounds[:, 1] - bounds[:, 0]
-    far = np.abs(bounds).max(axis=1) > FAR * side
+    far = np.abs(bounds).max(axis=1) > FAR_FROM_ZERO * side
     if not far.any() or not kernel.is_stationary():
         return None
     return np.where(far, bounds[:, 0] + 0.5 * side, 0.0)

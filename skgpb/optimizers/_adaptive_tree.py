@@ -14,12 +14,18 @@ from math import floor, log
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import Tree
+from skgpb._typing import Beta
 from skgpb._warnings import warn
 from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import RefinementWarning
-from skgpb.optimizers._horizon import HORIZON
+from skgpb.locks import locked
+from skgpb.optimizers._base import Q
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._horizon import HORIZON, Horizon
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._variation import claim_2, h_max, smoothness_exponent
 from skgpb.utils import MOST_LEAVES, Integral, Interval, StrOptions
 
@@ -28,7 +34,7 @@ ROUNDING = 1e-9
 
 #: Constraints of the parameters that only adaptive trees have.
 ADAPTIVE: dict[str, Any] = HORIZON | {
-    "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+    "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
     "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
 }
 
@@ -79,7 +85,7 @@ class Constants:
         return claim_2(g, n_children, d, failure_probability)
 
 
-class Guard:
+class RefinementGuard:
     """Says whether another cell may be split before the next evaluation (decision D-B6).
 
     Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing where
@@ -98,9 +104,53 @@ class Guard:
             warn(
                 f"the tree reached max_active={max_active} after {n_told} evaluations: "
                 "from now on at most one cell is refined before each evaluation. Refinement runs "
-                "ahead of evaluation where V_h (diameter) is wide next to sqrt(beta) times the "
-                "standard deviation. Pass a smaller diameter, a kernel with longer length scales, "
+                "ahead of evaluation where V_h (variation) is wide next to sqrt(beta) times the "
+                "standard deviation. Pass a smaller variation, a kernel with longer length scales, "
                 "a larger beta or a smaller max_depth; or raise max_active",
                 RefinementWarning,
             )
         return False
+
+
+class AdaptiveTree(GaussianProcessOptimizer[Q]):
+    """A tree whose constants hold for a horizon, see :class:`Constants`."""
+
+    beta: Beta
+    anytime: bool
+    max_active: int
+
+    _horizon: Horizon
+    _constants: Constants
+    _guard: RefinementGuard
+    _tree: Tree
+
+    def _follow_horizon(self, t: int) -> None:
+        """Let the constants hold for evaluation t."""
+        before = self._horizon
+        if t <= before.n:
+            return
+        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
+        if self._horizon.n != before.n:
+            self._renew()
+
+    def _take_horizon(self, horizon: Horizon) -> None:
+        """Let the constants be those of a horizon."""
+        if horizon.n != self._horizon.n:
+            self._constants = self._constants.renewed(horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+        self._horizon = horizon
+
+    def _may_split(self, leaves: int) -> bool:
+        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
+
+    def _beta(self, t: int) -> float:
+        if self.beta != "theory":
+            return given_beta(self.beta, t, self._widths)
+        return self._constants.beta(self._guarantee.failure_probability)
+
+    @property
+    @locked
+    def horizon_(self) -> int:
+        """Number of evaluations that the constants are meant for at present."""
+        check_is_fitted(self, "bounds_")
+        return self._horizon.n

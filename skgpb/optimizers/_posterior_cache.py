@@ -10,7 +10,7 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._following import PosteriorIncumbents, Worth, followed
+from skgpb.optimizers._following import PosteriorIncumbents, Utility, followed
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -137,7 +137,7 @@ class PosteriorCache:
         slot = self.queries.slot_of(query)
         if slot < 0:
             # A tracked query is followed at a fraction of the cost.
-            slot = self.queries.put(query)
+            slot = self.queries.move_to(query)
             if slot >= 0:
                 self._retrack(np.array([slot]))
         return slot
@@ -177,7 +177,7 @@ class PosteriorCache:
         theta: float,
         make_rng: Callable[[], np.random.Generator],
         learned: bool,
-        worth: Callable[[], Worth | None],
+        utility: Callable[[], Utility | None],
     ) -> None:
         """Let candidates follow the posterior, once in a round; not in contexts.
 
@@ -191,8 +191,8 @@ class PosteriorCache:
             Makes the generator that scatters candidates of this round around the best.
         learned : bool
             Whether hyperparameters were learned since the last round.
-        worth : callable
-            Returns what says the worth of means where evaluations fail or limits may not hold.
+        utility : callable
+            Returns what means are worth where evaluations fail or limits may not hold.
         """
         if self.refreshed_at == round or self.queries.layout.n_context:
             return
@@ -204,7 +204,7 @@ class PosteriorCache:
             return
         apart, rng = learned and self._over_tasks, make_rng()
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, apart=apart, worth=worth()
+            self.targets, self.gp, optimistic=self._optimistic, apart=apart, utility=utility()
         )
         for each in moving:
             if apart:

@@ -27,8 +27,8 @@ from skgpb.locks import locked
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
-    check_diameter,
-    given_diameter,
+    check_variation,
+    given_variation,
     leaf_to_ask,
     tree_arrays,
 )
@@ -85,7 +85,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a cell, S is their product; in a pool the number S itself. None
         takes as many as possible up to 10 per axis and 100 in all (32 in a pool).
-    diameter : "kernel", (c, rho) or callable, default="kernel"
+    variation : "kernel", (c, rho) or callable, default="kernel"
         delta(h), the variation of f within cells of depth h: ``c * rho**h``, any function of
         h in units of the reward, or computed from the kernel, see Notes.
     max_depth : int, default=None
@@ -111,7 +111,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     Notes
     -----
-    *diameter="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
+    *variation="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
     deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or
     deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
     kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
@@ -128,7 +128,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     n_children: int = 2
     feedback: FeedbackOfRegion | Kernel = "average"
     n_representatives: Representatives = None
-    diameter: Variation = "kernel"
+    variation: Variation = "kernel"
     max_depth: int | None = None
     min_members: int = 1
     beta: Beta = "theory"
@@ -136,7 +136,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     _query_type = Cell
     _sides = "any"
 
-    _parameter_constraints = CUTTING | {"diameter": [StrOptions({"kernel"}), tuple, list, callable]}
+    _parameter_constraints = CUTTING | {
+        "variation": [StrOptions({"kernel"}), tuple, list, callable]
+    }
 
     # -- choosing and splitting leaves --------------------------------------------------------
 
@@ -218,7 +220,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
         outcomes = self._record.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
+        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))
@@ -227,7 +229,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         best = super()._best_supported(finest, caution)
         domain, on_grid = (
             self.domain_,
-            self._own.max_depth is not None and best.depth == self._finest,
+            self._params.max_depth is not None and best.depth == self._finest,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
             self._warn_of_grid(domain, best)
@@ -248,9 +250,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
         if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
-                f"max_depth={self._own.max_depth} limits recommendations to a grid of cells, and a "
-                "cell shifted by half a side from the best one is better: recommend(side=...) "
-                "returns a cell of any size at any place",
+                f"max_depth={self._params.max_depth} limits recommendations to a grid of "
+                "cells, and a cell shifted by half a side from the best one is better: "
+                "recommend(side=...) returns a cell of any size at any place",
                 RefinementWarning,
             )
 
@@ -258,14 +260,14 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting.of(self._own, self._space)
+        return Cutting.of(self._params, self._space)
 
     def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self._own.bounds)
+        return self._cutting().box(self._params.bounds)
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_diameter(self._own.diameter)
+        check_variation(self._params.variation)
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
@@ -301,30 +303,30 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         box, space = self._box_of(d), self._space
-        if self._own.pool is None or isinstance(self._own.feedback, Kernel):
+        if self._params.pool is None or isinstance(self._params.feedback, Kernel):
             counts = self._cutting().counts(d)
-            return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, space)
-        base = kernel_of_points(self._own.kernel, box, space, smooth=False)
+            return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, space)
+        base = kernel_of_points(self._params.kernel, box, space, smooth=False)
         # By features if cells average too many rows for a sum over pairs.
-        given = self._own.n_representatives
+        given = self._params.n_representatives
         many = isinstance(given, Integral) and int(given) > MANY_ROWS
-        if not (many or self._own.feedback == "integral"):
+        if not (many or self._params.feedback == "integral"):
             return base
-        if len(self._own.pool) <= MANY_ROWS or contains_white_noise(base):
+        if len(self._params.pool) <= MANY_ROWS or contains_white_noise(base):
             return base
-        return base if isinstance(base, LowRank) else LowRank(base, self._own.pool)
+        return base if isinstance(base, LowRank) else LowRank(base, self._params.pool)
 
     # -- the variation within cells ---------------------------------------------------------
 
     def _renew(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
-        self._delta = self._diameter()
+        self._variation = self._variation_bound()
 
-    def _diameter(self) -> np.ndarray:
+    def _variation_bound(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
-        if self._own.diameter != "kernel":
-            return given_diameter(self._own.diameter, n) / self._gp.scale
+        if self._params.variation != "kernel":
+            return given_variation(self._params.variation, n) / self._gp.scale
         factor = deviations_within(self.beta, self._guarantee, self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 

@@ -30,7 +30,7 @@ from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
 from skgpb.roots import nonnegative, warn_of_clipping
-from skgpb.surrogate.kernel_parts import AT_ONCE
+from skgpb.surrogate.kernel_parts import PAIRS_AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils import unchanged_by_errors
 
@@ -519,7 +519,7 @@ class GaussianProcess:
         def append(jitter: float) -> bool:
             # Written where they are factorised: the matrix exists once.
             room, t = self.posterior.room_for(len(new)), len(self.observed)
-            for start, some in new.parts(AT_ONCE):
+            for start, some in new.parts(PAIRS_AT_ONCE):
                 stop = start + len(some)
                 room[start:stop, :t] = self.covariance(some, self.observed)
                 room[start:stop, t : t + stop] = self.covariance(some, new.first(stop))

@@ -48,7 +48,7 @@ from skgpb.kernels.tasks import Tasks
 
 # Memory: covariances that are evaluated at once (half a MB, which caches hold with what they are
 # made of).
-AT_ONCE = 2**16
+PAIRS_AT_ONCE = 2**16
 # Memory: largest number of derivatives computed at once, of a kernel without a closed form here
 # (512 MB).
 MANY = 2**26
@@ -115,7 +115,7 @@ def covariances(kernel: Kernel, X: np.ndarray) -> Callable:
     the one above as well.
     """
     part, n = part_of(kernel, X), len(X)
-    size = n if n * n <= AT_ONCE else max(1, AT_ONCE // n)
+    size = n if n * n <= PAIRS_AT_ONCE else max(1, PAIRS_AT_ONCE // n)
     blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
     def covariance(theta: np.ndarray, slopes: bool = True) -> tuple[np.ndarray, Pull]:

@@ -159,7 +159,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     undone = call("undo", path)
     assert set(undone) == {"undone", "pending", "best"} and undone["best"] is None
     assert set(call("show", path)) == {
-        *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
+        *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         "limits",
         "constraints",

@@ -31,7 +31,7 @@ def yield_at(params):
 
 @pytest.fixture
 def run(tmp_path):
-    return Experiment.create(tmp_path / "run.skgpb", SIDES, goal="minimize")
+    return Experiment.create(tmp_path / "run.skgpb", SIDES, direction="minimize")
 
 
 def play(experiment, n):
@@ -216,7 +216,7 @@ def test_past_data_start_a_run_and_can_be_corrected(tmp_path):
     table.write_text(
         "n;catalyst;salt;temperature;loss\n3;A;0.01;50;1.5\n\n7;B;1e-3;20;\n4;B;.1;90;0\n"
     )
-    run = Experiment.create(tmp_path / "run.skgpb", SIDES, data=table, goal="minimize")
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, data=table, direction="minimize")
     assert [(e["query"], e["status"], e["answer"]) for e in run.history()] == [
         (1, "given", 1.5),
         (2, "given", 0.0),
@@ -345,7 +345,7 @@ def test_everything_is_json_with_documented_keys(run):
     run.ask(2)
     status = json.loads(json.dumps(run.status(), allow_nan=False))
     assert set(status) == {
-        *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
+        *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
         "limits",
     }
@@ -762,7 +762,8 @@ def test_parameters_that_were_set_from_python_are_no_entries(run):
     before = run.history()
     again = Experiment(run.path)
     assert (
-        again.history() == before and again.status()["goal"] == run.status()["goal"] == "minimize"
+        again.history() == before
+        and again.status()["direction"] == run.status()["direction"] == "minimize"
     )
     play(again, 2)
     again.correct(5, 0.25)

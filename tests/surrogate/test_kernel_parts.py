@@ -76,7 +76,7 @@ def data(n, seed=0):
 def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
     kernel, at_once, many, monkeypatch
 ):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "MANY", many)
     X, _ = data(41)
     if isinstance(kernel, CellAverage):
@@ -110,7 +110,7 @@ def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
 def test_the_likelihood_and_its_gradient_equal_those_of_scikit_learn(
     kernel, at_once, many, monkeypatch
 ):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     X, y = data(70)
     y = np.column_stack([y, y**2]) if many else y
     params = {"alpha": 0.01, "optimizer": None}
@@ -200,7 +200,7 @@ def to_the_last_digit(objective, start, bounds):
 )
 @pytest.mark.parametrize("at_once", [2**16, 900])
 def test_what_is_learned_is_what_scikit_learn_learns(kernel, at_once, monkeypatch):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     X, y = data(60)
     y += np.cos(4 * X[:, 2])
     params = {"alpha": 0.0, "optimizer": to_the_last_digit}
@@ -232,7 +232,7 @@ def test_a_search_factorises_once_for_each_step(monkeypatch):
 
 
 def test_learning_holds_one_matrix_whatever_the_number_of_hyperparameters(monkeypatch):
-    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", 2**14)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", 2**14)
     X, y = data(600)
     kernel = 1.0 * RBF([0.5] * D) + Matern([0.5] * D, nu=2.5) + WhiteKernel(0.1)
     regressor = OnlineGaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, y)
