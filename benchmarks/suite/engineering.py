@@ -147,3 +147,18 @@ def rover(X: np.ndarray) -> np.ndarray:
     hits = (gaps < OBSTACLES[:, 2]).any(axis=-1).mean(axis=(0, 2))
     length = np.linalg.norm(np.diff(nodes, axis=1), axis=2).sum(axis=1)
     return -length - 10.0 * hits
+
+
+#: Points at which they are largest; of the last two those at which a long search ended.
+LARGEST_AT = {
+    borehole: [1, 0, 1, 1, 1, 0, 0, 1],
+    robot_arm: [0, 0, 0, 0, 1, 1, 1, 1],
+    wing_weight: [0, 0, 0, 0.5, 0, 0, 1, 0, 0, 0],
+    trid: [0.55, 0.59, 0.62, 0.64, 0.65, 0.65, 0.64, 0.62, 0.59, 0.55],
+    welch: [0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 0],
+    rover: [
+        0.467, 0.145, 0.588, 0.176, 0.668, 0.272, 0.764, 0.415, 0.792, 0.461,
+        0.809, 0.513, 0.833, 0.605, 0.852, 0.675, 0.877, 0.769, 0.895, 0.837,
+    ],
+    lander: [0.469, 0, 0.496, 0.162, 0.466, 0.475, 0.057, 0.374, 0, 0.429, 0.554, 0.49],
+}  # fmt: skip

@@ -219,8 +219,9 @@ def noisy_middle(X: np.ndarray) -> np.ndarray:
     return 0.2 + 2.0 * np.exp(-4.0 * ((X - 0.5) ** 2).sum(axis=1))
 
 
-#: Coordinate, the same along every axis, at which a function is largest.
-LARGEST_AT = {
+#: Coordinate, the same along every axis, at which a function is largest, or the point.
+LARGEST_AT: dict[Callable, float | list[float]] = {
+    **engineering.LARGEST_AT,
     rosenbrock: 0.75,
     styblinski_tang: 0.5 - 0.29035340,
     ackley: 10.0 / 22.0,

@@ -120,7 +120,7 @@ def exact_model(
     best, found = -inf, None
     for nu, each in kernels.items():
         density = objective(each, without, None)
-        theta, _ = density.maximum([(prior.center, 0.0)], each.bounds, None, optimizer, False)
+        theta, _ = density.maximum([(known[:-1], 0.0)], each.bounds, None, optimizer, False)
         value = density(theta)[0]
         if value > best:
             best, found = value, ExactModel(nu, theta, defaults.NOISE_LIMITS[0])
@@ -128,7 +128,7 @@ def exact_model(
         return found
     # The density of the prior itself: one parameter more has its price.
     least = best - log(defaults.ODDS_OF_EXACT) + log(of_noise.spread[0] * sqrt(2.0 * pi))
-    start = prior.center, float(of_noise.center[0])
+    start = known[:-1], float(known[-1])
     noisy = [(each.bounds, objective(each, samples, of_noise)) for each in kernels.values()]
     if any(density(known)[0] >= least for _, density in noisy):
         return None
