@@ -24,8 +24,24 @@ cdef double LARGEST_EXPONENT = 300.0
 cdef Py_ssize_t FEW = 4
 
 
-cdef class _Axes:
-    """Points x (n_columns, n) and y (n_columns, m), and a kernel of their distances."""
+cdef class RadialKernel:
+    """Kernel of distances between points, at fixed hyperparameters.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_columns, n)
+        Columns of points, in length scales of single axes, or of all where ``share`` is 0.
+    y : ndarray of shape (n_columns, m)
+        Those of other points, or the same array.
+    starts : ndarray of shape (d,)
+        First column of every axis, ascending from 0.
+    kind : {0, 1, 2, 3, 4, 5}
+        Kind of g: Gaussian, Matern with nu of 1/2, 3/2, 5/2 or ``shape``, or rational quadratic.
+    shape : float
+        nu or alpha, where the kind has it.
+    share : float
+        Variance of a single axis.
+    """
 
     cdef const double[:, ::1] x, y
     cdef const Py_ssize_t[::1] starts
@@ -165,6 +181,60 @@ cdef class _Axes:
         for a in range(d):
             by[a] -= 2.0 * scale * dot(m, slope, &gaps[a, 0])
 
+    def below(self, Py_ssize_t first, Py_ssize_t stop):
+        """Return the covariances of points first, ..., stop - 1 with those up to each of them.
+
+        Returns
+        -------
+        K : ndarray of shape (stop - first, stop)
+            1 above the diagonal.
+        """
+        cdef Py_ssize_t i
+        out = np.ones((stop - first, stop))
+        if first == stop:
+            return out
+        cdef double[:, ::1] K = out
+        if (stop - first) * stop < RELEASED:
+            for i in range(first, stop):
+                self.row(i, i + 1, &K[i - first, 0])
+        else:
+            with nogil:
+                for i in range(first, stop):
+                    self.row(i, i + 1, &K[i - first, 0])
+        return out
+
+    def contracted(self, Py_ssize_t first, const double[:, ::1] A):
+        """Contract derivatives by covariances with those of the covariances by hyperparameters.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first point.
+        A : ndarray of shape (b, first + b)
+            Derivatives of some number by ``below(first, first + b)``; above the diagonal they are
+            not read.
+
+        Returns
+        -------
+        by : ndarray of shape (d + 2,)
+            Derivatives of that number by the logarithms of the length scales, of the share, and of
+            the shape of a rational quadratic g; 0 for what the kernel does not have.
+        """
+        cdef Py_ssize_t i, stop = first + A.shape[0]
+        out = np.zeros(self.d + 2)
+        if first == stop:
+            return out
+        cdef double[::1] by = out
+        cdef double[:, ::1] gaps = np.empty((self.d, stop))
+        if (stop - first) * stop < RELEASED:
+            for i in range(first, stop):
+                self.add_slopes(i, &A[i - first, 0], gaps, &by[0])
+        else:
+            with nogil:
+                for i in range(first, stop):
+                    self.add_slopes(i, &A[i - first, 0], gaps, &by[0])
+        return out
+
 
 def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
                          const Py_ssize_t[::1] starts, int kind, double share):
@@ -200,82 +270,8 @@ def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
         out[...] = 0.0
         return out
     cdef double[:, ::1] K = out
-    cdef _Axes axes = _Axes(x, y, starts, kind, 0.0, share)
+    cdef RadialKernel kernel = RadialKernel(x, y, starts, kind, 0.0, share)
     with nogil:
         for i in range(n):
-            axes.row(i, m, &K[i, 0])
-    return out
-
-
-def covariances_below(const double[:, ::1] x, const Py_ssize_t[::1] starts, int kind,
-                      double shape, double share, Py_ssize_t first, Py_ssize_t stop):
-    """Return the covariances of points first, ..., stop - 1 with those up to each of them.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n_columns, n)
-        Columns of points, in length scales of single axes, or of all where ``share`` is 0.
-    starts : ndarray of shape (d,)
-        First column of every axis, ascending from 0.
-    kind : {0, 1, 2, 3, 4, 5}
-        Kind of g: Gaussian, Matern with nu of 1/2, 3/2, 5/2 or ``shape``, or rational quadratic.
-    shape : float
-        nu or alpha, where the kind has it.
-    share : float
-        Variance of a single axis.
-    first, stop : int
-        Numbers of the points.
-
-    Returns
-    -------
-    K : ndarray of shape (stop - first, stop)
-        1 above the diagonal.
-    """
-    cdef Py_ssize_t i
-    out = np.ones((stop - first, stop))
-    if first == stop:
-        return out
-    cdef double[:, ::1] K = out
-    cdef _Axes axes = _Axes(x, x, starts, kind, shape, share)
-    if (stop - first) * stop < RELEASED:
-        for i in range(first, stop):
-            axes.row(i, i + 1, &K[i - first, 0])
-    else:
-        with nogil:
-            for i in range(first, stop):
-                axes.row(i, i + 1, &K[i - first, 0])
-    return out
-
-
-def contracted_slopes(const double[:, ::1] x, const Py_ssize_t[::1] starts, int kind,
-                      double shape, double share, Py_ssize_t first, const double[:, ::1] A):
-    """Contract derivatives by covariances with those of the covariances by hyperparameters.
-
-    Parameters
-    ----------
-    x, starts, kind, shape, share, first
-        As for :func:`covariances_below`.
-    A : ndarray of shape (b, first + b)
-        Derivatives of some number by what that returns; above the diagonal they are not read.
-
-    Returns
-    -------
-    by : ndarray of shape (d + 2,)
-        Derivatives of that number by the logarithms of the length scales, of the share, and of
-        the shape of a rational quadratic g; 0 for what the kernel does not have.
-    """
-    cdef Py_ssize_t i, stop = first + A.shape[0], d = starts.shape[0]
-    out = np.zeros(d + 2)
-    if first == stop:
-        return out
-    cdef double[::1] by = out
-    cdef double[:, ::1] gaps = np.empty((d, stop))
-    cdef _Axes axes = _Axes(x, x, starts, kind, shape, share)
-    if (stop - first) * stop < RELEASED:
-        for i in range(first, stop):
-            axes.add_slopes(i, &A[i - first, 0], gaps, &by[0])
-    else:
-        with nogil:
-            for i in range(first, stop):
-                axes.add_slopes(i, &A[i - first, 0], gaps, &by[0])
+            kernel.row(i, m, &K[i, 0])
     return out

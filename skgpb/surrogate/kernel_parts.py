@@ -38,7 +38,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb._core._additive import contracted_slopes, covariances_below
+from skgpb._core._additive import RadialKernel
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._radial_products import GAUSSIAN, GENERAL_MATERN, MATERN, RATIONAL_QUADRATIC
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings, starts_of
@@ -277,22 +277,20 @@ class _Radial:
         # Single axes, if they have effects, have shorter length scales than all together.
         unit = (sqrt(d) if effects else 1.0) / scale
         x = self.columns * (unit if unit.size == 1 else unit.repeat(self.widths)[:, np.newaxis])
-        share = effects / d
+        kernel = RadialKernel(x, x, self.starts, self.kind, shape, effects / d)
+        one = self.scale.size == 1
 
         def block(rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
             def pull(A: np.ndarray) -> np.ndarray:
-                A = np.ascontiguousarray(A)
-                by = contracted_slopes(x, self.starts, self.kind, shape, share, rows.start, A)
-                of_scales = by[:d] if self.scale.size > 1 else [by[:d].sum()]
+                by = kernel.contracted(rows.start, np.ascontiguousarray(A))
                 parts = (
                     (self.learns_shape, by[d + 1 :]),
-                    (self.learns_scale, of_scales),
+                    (self.learns_scale, by[:d].sum(keepdims=True) if one else by[:d]),
                     (self.learns_effects, by[d : d + 1]),
                 )
-                return np.concatenate([np.empty(0), *(each for free, each in parts if free)])
+                return np.concatenate([by[:0], *(each for free, each in parts if free)])
 
-            K = covariances_below(x, self.starts, self.kind, shape, share, rows.start, stop)
-            return K, pull
+            return kernel.below(rows.start, stop), pull
 
         return block
 

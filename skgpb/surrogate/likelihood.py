@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil, inf, log, sqrt
+from math import ceil, inf, isfinite, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -312,7 +312,7 @@ class Likelihood:
             density, slope = self._prior(theta)
             value += density
             gradient[: len(theta)] += slope
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        if not isfinite(value + float(gradient.sum())):
             # Squares overflowed: a search would follow NaN to hyperparameters that are NaN.
             return -np.inf, np.zeros_like(x)
         return value, gradient
