@@ -231,17 +231,13 @@ class BoxCandidates(ArmSet):
         """
         lower, upper = self.bounds.T
         side = upper - lower
-        slopes = [0.0]
+        largest = 0.0
         for x in spread_points(self.bounds, defaults.N_SLOPE_PROBES, np.full(len(side), 0.5)):
-            for axis in range(len(side)):
-                step = np.zeros(len(side))
-                step[axis] = PROBE_STEP * (
-                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
-                )
-                pair = self._rows_at(np.stack([x, x + step]))
-                taken = abs((x + step - x)[axis]) / side[axis]
-                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
-        return max(slopes)
+            moved = x + np.diag(PROBE_STEP * np.where(x < upper - side / 2, side, -side))
+            taken = np.abs(moved - x).diagonal() / side
+            rows = self._rows_at(np.concatenate([x[np.newaxis], moved]))
+            largest = max(largest, float((deviations(rows[:1], rows[1:]) / taken).max()))
+        return largest
 
     def _n_local(self) -> int:
         """Number of candidates that follow the posterior."""

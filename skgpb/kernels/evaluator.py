@@ -15,7 +15,7 @@ embedded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -153,6 +153,30 @@ class PlainEvaluator:
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return what k(x, x) has over k(x, copy of x), for each row (n,)."""
         return noise_of_points(self.kernel, relative(E, self.origin))
+
+
+class ColumnsEvaluator(PlainEvaluator):
+    """A kernel on what rows stand for: the embedding is these columns (n, n_columns).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Over columns.
+    columns : callable
+        Returns the columns of rows.
+    """
+
+    memory = "whole"
+    #: Columns are the same in every batch.
+    is_exact = True
+
+    def __init__(self, kernel: Kernel, columns: Callable[[np.ndarray], np.ndarray]) -> None:
+        super().__init__(kernel)
+        self._columns = columns
+
+    def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
+        """Return the columns."""
+        return self._columns(rows)
 
 
 class FeatureEvaluator:
@@ -326,10 +350,13 @@ class Functionals:
 
     def put_all(self, slots: np.ndarray, other: Functionals, n: int) -> None:
         """Put another list into some slots, in turn, as :meth:`put` does; it is then n long."""
-        if self._memory is None and self._blocks is None and other._blocks is None:
+        single = self._blocks is None and other._blocks is None
+        if single and not isinstance(self._memory, _ByRow):
             self._reserve(n)
             self._buffer[slots] = other.rows
             self._n = n
+            if self._memory is not None and len(slots):
+                self._memory.forget(int(slots.min()))
             return
         for i, slot in enumerate(slots.tolist()):
             self.put(slot, other, i)
@@ -468,7 +495,7 @@ class _Whole:
 
     def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
-        self.one_by_one = one_by_one
+        self.one_by_one = one_by_one and not getattr(evaluator, "is_exact", False)
         self.n, self.known = 0, None
 
     def embedding(self, functionals: Functionals) -> Any:

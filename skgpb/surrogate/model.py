@@ -604,8 +604,10 @@ class Model:
             return Likelihood(covariance, samples, prior, noise)
 
         optimizer = self.options.optimizer
-        agree = repeats_agree(scaled)
-        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, agree)
+        known, agree = np.append(found.theta, log(found.noise)), repeats_agree(scaled)
+        exact = exact_model(
+            density, kernel, few, prior, *learning.noise_prior, optimizer, known, agree
+        )
         if exact is None:
             return replace(found, smoothness=defaults.SMOOTHNESS[-1])
         return replace(found, **vars(exact))

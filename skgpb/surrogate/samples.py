@@ -30,16 +30,25 @@ class Merged:
     square: float
     log: float
 
+    @property
+    def n_merged_away(self) -> int:
+        """Number of samples that have no observation of their own."""
+        return int(self.counts.sum()) - len(self.counts)
+
+    def times(self, factor: float) -> Merged:
+        """Return what all samples are merged into if their noise variances are so much larger."""
+        log_terms = self.log + log(factor) * self.n_merged_away
+        return Merged(self.y, self.noise * factor, self.counts, self.square / factor, log_terms)
+
     def in_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
         """Return the same, changed from units (offset, scale) to (center, unit)."""
         ratio = scale / unit
-        merged_away = int(self.counts.sum()) - len(self.counts)
         return Merged(
             (self.y * scale + offset - center) / unit,
             self.noise * ratio**2,
             self.counts,
             self.square,  # sum of gaps in units of their noise, which changes with them
-            self.log + 2.0 * log(ratio) * merged_away,
+            self.log + 2.0 * log(ratio) * self.n_merged_away,
         )
 
 
