@@ -274,15 +274,11 @@ class _Search:
         apart = seen.n[1] <= IN_COMMON * seen.n[0]
         return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
 
-    def _found(
-        self, rows: IbisTable, spare: float = SPARE, start: Subgroup | None = None
-    ) -> Subgroup:
-        """Search some of the rows, from a box that is not too small."""
+    def _found(self, rows: IbisTable, spare: float) -> Subgroup:
+        """Search some of the rows."""
         least = self.min_rows * rows.n_rows / self.table.n_rows
         least = min(max(ceil(least + spare * sqrt(least)), 1), rows.n_rows)
-        if start is not None and rows.totals([start]).n[0] < least:
-            start = None
-        group = find_subgroup(rows, least, minimize=self.sign < 0.0, start=start)
+        group = find_subgroup(rows, least, minimize=self.sign < 0.0)
         self.n_asked += group.n_asked
         return group.subgroup
 
