@@ -72,7 +72,3 @@ class Schedule:
     def at(self, snapshot: dict[str, Any]) -> Schedule:
         """Return the same at the times of a snapshot."""
         return replace(self, **snapshot)
-
-
-#: Of an optimizer that has no model.
-NEVER = Schedule()
