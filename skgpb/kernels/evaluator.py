@@ -15,7 +15,7 @@ embedded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -155,6 +155,30 @@ class PlainEvaluator:
         return noise_of_points(self.kernel, relative(E, self.origin))
 
 
+class ColumnsEvaluator(PlainEvaluator):
+    """A kernel on what rows stand for: the embedding is these columns (n, n_columns).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Over columns.
+    columns : callable
+        Returns the columns of rows.
+    """
+
+    memory = "whole"
+    #: Columns are the same in every batch.
+    is_exact = True
+
+    def __init__(self, kernel: Kernel, columns: Callable[[np.ndarray], np.ndarray]) -> None:
+        super().__init__(kernel)
+        self._columns = columns
+
+    def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
+        """Return the columns."""
+        return self._columns(rows)
+
+
 class FeatureEvaluator:
     """A kernel of finitely many features: the embedding is the features (n, r).
 
@@ -242,21 +266,14 @@ class Functionals:
         return cls(rows.shape[1], rows)
 
     @classmethod
-    def of_snapshot(cls, snapshot: dict[str, Any], n_columns: int) -> Functionals:
-        """Return the functionals of a snapshot, to be read and not to grow; checked."""
-        rows, offsets = np.array(snapshot["rows"], dtype=np.float64), snapshot["offsets"]
-        fits = rows.shape == (len(rows), n_columns) and np.isfinite(rows).all()
-        if fits and offsets is None:
+    def between(cls, rows: np.ndarray, offsets: np.ndarray | None) -> Functionals:
+        """Return functionals by :attr:`rows` and :attr:`offsets`, to be read and not to grow."""
+        if offsets is None:
             return cls.of_rows(rows)
-        if not (fits and len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))):
-            raise ValueError(f"these are no functionals over rows of {n_columns} numbers")
-        if not (np.diff(offsets) > 0).all():
+        ends = len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))
+        if not (ends and (np.diff(offsets) > 0).all()):
             raise ValueError(f"functionals must have rows, got offsets {offsets}")
-        return cls(n_columns, blocks=np.split(rows, offsets[1:-1]))
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return arrays for :meth:`of_snapshot`."""
-        return {"rows": self.rows.copy(), "offsets": self.offsets}
+        return cls(rows.shape[1], blocks=np.split(rows, offsets[1:-1]))
 
     def __len__(self) -> int:
         return self._n
@@ -333,10 +350,13 @@ class Functionals:
 
     def put_all(self, slots: np.ndarray, other: Functionals, n: int) -> None:
         """Put another list into some slots, in turn, as :meth:`put` does; it is then n long."""
-        if self._memory is None and self._blocks is None and other._blocks is None:
+        single = self._blocks is None and other._blocks is None
+        if single and not isinstance(self._memory, _ByRow):
             self._reserve(n)
             self._buffer[slots] = other.rows
             self._n = n
+            if self._memory is not None and len(slots):
+                self._memory.forget(int(slots.min()))
             return
         for i, slot in enumerate(slots.tolist()):
             self.put(slot, other, i)
@@ -475,7 +495,7 @@ class _Whole:
 
     def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
-        self.one_by_one = one_by_one
+        self.one_by_one = one_by_one and not getattr(evaluator, "is_exact", False)
         self.n, self.known = 0, None
 
     def embedding(self, functionals: Functionals) -> Any:

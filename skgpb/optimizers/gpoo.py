@@ -122,10 +122,6 @@ class GPOOOptimizer(PartitionSearch):
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._gp.lazy = self._splits_left <= 0
-
     def _is_below_min_members(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
         rows, enough = self._record.rows, self._params.min_members

@@ -22,7 +22,7 @@ def covariance_of(kernel: Kernel, rows: np.ndarray, offsets: np.ndarray | None =
     """Function of theta that returns covariances of functionals, as ``covariances`` does of points.
 
     Functionals are rows of descriptors (n, c), or means over the runs of rows that begin at
-    ``offsets``; of these K is whole, and all of the matrix that it contracts is read.
+    ``offsets``.
     """
     if offsets is None:
         return covariances(kernel, rows)
@@ -35,9 +35,9 @@ def covariance_of(kernel: Kernel, rows: np.ndarray, offsets: np.ndarray | None =
         K, contract = of_points(theta, slopes)
         fill_above(K)
 
-        def spread(inner: np.ndarray) -> np.ndarray:
-            each = inner / np.outer(sizes, sizes)
-            return contract(each.repeat(sizes, 0).repeat(sizes, 1))
+        def spread(A: np.ndarray) -> np.ndarray:
+            each = A / np.outer(sizes, sizes)
+            return contract(fold(each.repeat(sizes, 0).repeat(sizes, 1)))
 
         return block_means(block_means(K, offsets, 0), offsets, 1), spread
 
@@ -53,7 +53,7 @@ def _covariance_by_features(
         phi = features.means(rows, starts)
         return phi @ phi.T, np.empty
     K, gradient = features.gram_gradient(rows, starts)
-    return K, lambda inner: np.tensordot(inner, gradient, 2)
+    return K, lambda A: np.tensordot(A, gradient, 2)
 
 
 def covariance_of_functionals(
@@ -67,7 +67,7 @@ def covariance_of_functionals(
     if free:
         return covariance_of(kernel, rows, offsets)
     fixed = block_means(block_means(kernel(rows), offsets, 0), offsets, 1)
-    return lambda theta: (fixed.copy(), lambda inner: np.empty(0))
+    return lambda theta: (fixed.copy(), lambda A: np.empty(0))
 
 
 def fill_above(K: np.ndarray) -> None:
@@ -77,3 +77,8 @@ def fill_above(K: np.ndarray) -> None:
         K[:start, rows] = K[rows, :start].T
         square = np.tril(K[rows, rows])
         K[rows, rows] = square + np.tril(square, -1).T
+
+
+def fold(derivatives: np.ndarray) -> np.ndarray:
+    """Derivatives by elements of a symmetric matrix (n, n), those above the diagonal put below."""
+    return np.tril(derivatives) + np.triu(derivatives, 1).T
