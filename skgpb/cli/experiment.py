@@ -27,6 +27,7 @@ from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.listed import experiments_in
+from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import quoted_name, split_pair
 
@@ -185,6 +186,7 @@ def _add_ask(commands: Any) -> None:
     add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
     add("--another", action="store_true", help="other queries than were asked before")
     add("--repeat", type=whole(1), metavar="N", help="the setting of query N once more")
+    add("--why", action="store_true", help="also say what is expected there, and why it is asked")
 
 
 def _add_tell(commands: Any) -> None:
@@ -327,9 +329,11 @@ def _ask(arguments: argparse.Namespace) -> Said:
     else:
         queries = experiment.ask(arguments.number, another=arguments.another)
     pending = experiment.pending()
+    reasons = [experiment.why(each["query"]) for each in queries] if arguments.why else []
     lines: list[str] = []
-    for entry in queries:
+    for i, entry in enumerate(queries):
         lines += [f"query {entry['query']}", *_setting(entry["params"])]
+        lines += reason_in_words(reasons[i]) if reasons else []
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
     if others:
@@ -338,7 +342,8 @@ def _ask(arguments: argparse.Namespace) -> Said:
     names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
     measured = f" --measured {' '.join(names)}" if names else ""
     lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}{measured}")
-    return {"queries": queries, "pending": pending}, lines
+    said = {"queries": queries, "pending": pending} | ({"reasons": reasons} if reasons else {})
+    return said, lines
 
 
 def _tell(arguments: argparse.Namespace) -> Said:

@@ -258,6 +258,9 @@ class ArmSet:
     #: Whether they stay, and f is so smooth that few of them decide all others.
     has_root: ClassVar[bool] = False
 
+    #: Fields that files keep: none where no members move.
+    _kept_fields: ClassVar[tuple[str, ...]] = ()
+
     rows: np.ndarray
     context: np.ndarray | None
 
@@ -293,13 +296,6 @@ class ArmSet:
         """Take other rows, which have no contexts."""
         self.plain = plain
         self.rows = plain if self.context is None else self.layout.beside(self.context, plain)
-
-    def _snapshot(self) -> dict[str, Any]:
-        """Return what has changed since the start; nothing where no members move."""
-        return {}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Let members lie where they did."""
 
     @property
     def counts(self) -> tuple[int, ...] | None:

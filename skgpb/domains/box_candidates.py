@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from skgpb.domains.candidates import (
     clipped,
     even_grid,
     points_near,
-    rows_like,
     spread_points,
 )
 from skgpb.domains.first_design import first_points
@@ -68,6 +67,8 @@ class BoxCandidates(ArmSet):
 
     is_discretization: ClassVar[bool] = True
 
+    _kept_fields = ("plain", "adaptive", "_next")
+
     def __init__(
         self,
         bounds: np.ndarray,
@@ -108,14 +109,8 @@ class BoxCandidates(ArmSet):
         """Return the only kind."""
         return 0
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return where the candidates lie, and which of them moves next."""
-        return {"plain": self.plain, "adaptive": self.adaptive, "next": self._next}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Let the candidates lie where they did."""
-        self._lie_at(rows_like(self.plain, snapshot["plain"]))
-        self.adaptive, self._next = snapshot["adaptive"], snapshot["next"]
+    def _resume(self) -> None:
+        self._lie_at(self.plain)
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""

@@ -63,6 +63,8 @@ class ContextPartition:
     joint: BoxPartition
     n_context: int
 
+    _kept_fields = ("joint",)
+
     def __init__(self, joint: BoxPartition, bounds: np.ndarray) -> None:
         self.joint, self.n_context = joint, len(bounds)
         self._top = bounds[:, 1]

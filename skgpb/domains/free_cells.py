@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from skgpb import defaults
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import Incumbents, Placements, points_near, rows_like, spread_points
+from skgpb.domains.candidates import Incumbents, Placements, points_near, spread_points
 from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
 from skgpb.domains.first_design import first_points
 from skgpb.domains.layout import Layout
@@ -52,6 +50,8 @@ class FreeCells(ArmSet):
     free : ndarray of shape (d,)
         Whether a cell moves continuously along each side of the box.
     """
+
+    _kept_fields = ("plain", "_next")
 
     def __init__(
         self,
@@ -244,14 +244,10 @@ class FreeCells(ArmSet):
         self._lie_at(plain)
         return slot
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return where the cells lie, and which of them moves next."""
-        return {"plain": self.plain, "next": self._next}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Let the cells lie where they did."""
-        self._lie_at(rows_like(self.plain, snapshot["plain"], len(self.plain)))
-        self._next = snapshot["next"]
+    def _resume(self) -> None:
+        if len(self.plain) != len(self.rows):
+            raise ValueError(f"there are {len(self.rows)} cells, got rows of {len(self.plain)}")
+        self._lie_at(self.plain)
 
     # -- queries ----------------------------------------------------------------------------
 

@@ -266,21 +266,14 @@ class Functionals:
         return cls(rows.shape[1], rows)
 
     @classmethod
-    def of_snapshot(cls, snapshot: dict[str, Any], n_columns: int) -> Functionals:
-        """Return the functionals of a snapshot, to be read and not to grow; checked."""
-        rows, offsets = np.array(snapshot["rows"], dtype=np.float64), snapshot["offsets"]
-        fits = rows.shape == (len(rows), n_columns) and np.isfinite(rows).all()
-        if fits and offsets is None:
+    def between(cls, rows: np.ndarray, offsets: np.ndarray | None) -> Functionals:
+        """Return functionals by :attr:`rows` and :attr:`offsets`, to be read and not to grow."""
+        if offsets is None:
             return cls.of_rows(rows)
-        if not (fits and len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))):
-            raise ValueError(f"these are no functionals over rows of {n_columns} numbers")
-        if not (np.diff(offsets) > 0).all():
+        ends = len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))
+        if not (ends and (np.diff(offsets) > 0).all()):
             raise ValueError(f"functionals must have rows, got offsets {offsets}")
-        return cls(n_columns, blocks=np.split(rows, offsets[1:-1]))
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return arrays for :meth:`of_snapshot`."""
-        return {"rows": self.rows.copy(), "offsets": self.offsets}
+        return cls(rows.shape[1], blocks=np.split(rows, offsets[1:-1]))
 
     def __len__(self) -> int:
         return self._n

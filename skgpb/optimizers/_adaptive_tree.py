@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import floor, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -44,6 +44,8 @@ class Constants:
 
     Attributes
     ----------
+    n : int
+        Number of evaluations.
     h_max : float
         As given, or equation 3.4 (decision D-B4); a real number.
     max_depth : int
@@ -55,6 +57,7 @@ class Constants:
     def __init__(
         self, n: int, n_children: int, d: int, exponent: float, given: int | None = None
     ) -> None:
+        self.n: int = n
         self._of = (n_children, d, exponent, given)
         K, limit = n_children, deepest_level(n_children)
         self.h_max: float = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
@@ -92,6 +95,8 @@ class RefinementGuard:
     the index is large, at a cost that is bounded by the number of evaluations.
     """
 
+    _kept_fields = ("warned",)
+
     def __init__(self, warned: bool = False) -> None:
         self.warned = warned
 
@@ -124,21 +129,23 @@ class AdaptiveTree(GaussianProcessOptimizer[Q]):
     _guard: RefinementGuard
     _tree: Tree
 
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_horizon", "_guard", "_refined")
+
     def _follow_horizon(self, t: int) -> None:
         """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
+        if t > self._horizon.n:
+            self._horizon = self._horizon.at(t, self.anytime, type(self).__name__)
+            self._renew_constants()
+
+    def _renew_constants(self) -> None:
+        """Let the constants be those of the horizon."""
+        if self._horizon.n != self._constants.n:
+            self._constants = self._constants.renewed(self._horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
             self._renew()
 
-    def _take_horizon(self, horizon: Horizon) -> None:
-        """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
-            self._constants = self._constants.renewed(horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
+    def _resume(self) -> None:
+        self._renew_constants()
 
     def _may_split(self, leaves: int) -> bool:
         return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)

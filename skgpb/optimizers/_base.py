@@ -41,11 +41,12 @@ from skgpb.optimizers._gap import (
 )
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
 from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._record import Event, Record
+from skgpb.optimizers._record import OF_QUERIES, Event, Record
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, check_run
 from skgpb.optimizers._sides import checked_space, coordinates, joint_space
+from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
@@ -140,6 +141,8 @@ class BaseBanditOptimizer(
         "context_bounds": "no_validation",
     }
 
+    #: Fields that files keep, beside those that other classes declare.
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_record", "_filled")
     # Answers have variances and no weights: a meta-estimator has none to route.
     __metadata_request__score = {"sample_weight": UNUSED}
 
@@ -873,12 +876,13 @@ class BaseBanditOptimizer(
 
     def _snapshot(self) -> dict[str, Any]:
         """Return the state that follows from the log, but not at little cost."""
-        return self._record.snapshot() | {"filled": self._filled}
+        return snapshot_of(self)
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the state over from a snapshot, right after the start; the log is there already."""
-        self._record.restore(snapshot, self._named)
-        self._filled = int(snapshot["filled"])
+        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
+            self._named(query)
+        restore(self, snapshot)
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -141,6 +141,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     __metadata_request__predict = {"return_std": UNUSED, "return_cov": UNUSED}
 
     _compares = True
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_model",)
 
     _model: Model
     _gp: GaussianProcess
@@ -358,15 +359,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._check_informed()
         return self._model.criticism()
 
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"model": self._model.snapshot()}
-
     def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
         learned = [
             Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
         ]
-        self._take_model(self._model.restored(snapshot["model"], learned))
+        self._take_model(self._model.after(learned))
+        super()._restore(snapshot)
 
     # -- choosing ---------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ class PosteriorCache:
         The last round, from 0, in which candidates have moved.
     """
 
+    _kept_fields = ("_place", "queries", "targets", "refreshed_at")
+
     def __init__(
         self,
         sets: tuple[ArmSet, ArmSet],
@@ -256,31 +258,23 @@ class PosteriorCache:
         queries = self.sets[0].at_context(context)
         return queries, queries if self.are_one else self.sets[1].at_context(context)
 
-    # -- what was told before the first round, and snapshots ----------------------------------
+    # -- what was told before the first round, and files --------------------------------------
 
     def begin_again(self) -> None:
         """Let candidates move in this round once more, for answers that came without a query."""
         self.refreshed_at, self._entered = -1, None
         self._renew_covariances()
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what has changed since the start."""
-        out: dict[str, Any] = {
-            "sets": [each._snapshot() for each in (self.queries, self.targets)],
-            "candidates_at": self.refreshed_at,
-        }
-        if self._entered is not None:
-            out |= {"context": self.queries.context, "entered_at": self._entered[1]}
-        return out
+    @property
+    def _place(self) -> tuple[np.ndarray, int | None] | None:
+        """The context that was entered, and when."""
+        if self._entered is None or self.queries.context is None:
+            return None
+        return self.queries.context, self._entered[1]
 
-    def restore(self, snapshot: dict[str, Any], gp: GaussianProcess) -> None:
-        """Be where it was, see :meth:`snapshot`, with a process that has observed the answers."""
-        if "context" in snapshot:
-            context = np.array(snapshot["context"], dtype=np.float64)
+    @_place.setter
+    def _place(self, place: tuple[np.ndarray, int | None] | None) -> None:
+        if place is not None:
+            context = np.array(place[0], dtype=np.float64)
             self.queries, self.targets = self._sets_at_context(context)
-            self._entered = context.tobytes(), snapshot["entered_at"]
-        for each, kept in zip((self.queries, self.targets), snapshot["sets"], strict=True):
-            each._restore(kept)
-        self.refreshed_at = int(snapshot["candidates_at"])
-        self.invalidate(gp)
-        self.track()
+            self._entered = context.tobytes(), place[1]

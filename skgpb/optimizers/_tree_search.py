@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from math import log, pi
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -41,6 +41,7 @@ from skgpb.optimizers._region_search import (
     kernel_of_regions,
 )
 from skgpb.optimizers._variation import answer_deviations
+from skgpb.surrogate.gaussian_process import Moments
 from skgpb.utils import Integral, StrOptions
 
 __all__ = ["PartitionSearch"]
@@ -135,6 +136,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     _query_type = Cell
     _sides = "any"
+    _kept_fields: ClassVar[tuple[str, ...]] = ("domain_", "_moments")
 
     _parameter_constraints = CUTTING | {
         "variation": [StrOptions({"kernel"}), tuple, list, callable]
@@ -281,17 +283,19 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         self._renew()
         self._track()
 
-    def _snapshot(self) -> dict[str, Any]:
-        known = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_._snapshot(), "known": known}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self.domain_._restore(snapshot["partition"], self._record.n_told)
-        self._track(snapshot["known"])
+    def _resume(self) -> None:
         self._renew()
 
-    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+    @property
+    def _moments(self) -> Moments:
+        """What is known of tracked cells."""
+        return self._gp.posterior.known_moments()
+
+    @_moments.setter
+    def _moments(self, moments: Moments) -> None:
+        self._track(moments)
+
+    def _track(self, moments: Moments | None = None) -> None:
         """Follow every leaf, by its slot; ``moments`` as the process takes them."""
         blocks = self.domain_.blocks(0, self._tree.n_nodes)
         self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)

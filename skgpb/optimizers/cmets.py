@@ -173,6 +173,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     n_max_values: int = 100
 
     _query_type = IndirectCell
+    _kept_fields = ("_leaves", "_next", "_asked_cells")
 
     _parameter_constraints = {
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
@@ -236,15 +237,6 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         self._leaves: set[tuple[int, int]] = {(0, 0)}
         self._next = set(self.domain_.children((0, 0)))
         self._asked_cells: set[tuple[int, int]] = set()
-
-    def _snapshot(self) -> dict[str, Any]:
-        sets = {"leaves": self._leaves, "next": self._next, "asked_cells": self._asked_cells}
-        return super()._snapshot() | {name: sorted(nodes) for name, nodes in sets.items()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._leaves, self._next = set(snapshot["leaves"]), set(snapshot["next"])
-        self._asked_cells = set(snapshot["asked_cells"])
 
     def _observe(self, query: IndirectCell, reward: float, alpha: float) -> None:
         """Take an answer, and update the tree at the queried cell."""

@@ -198,6 +198,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     beta: Beta = "theory"
 
     _query_type = ContextCell
+    _kept_fields = ("domain_", "_bars")
     _needs_contexts = True
     _sides = "any"
     # The paper plays and does not recommend.
@@ -422,23 +423,23 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._renew()
 
-    def _snapshot(self) -> dict[str, Any]:
-        horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
-        more = {"horizon": horizon, "guard": guard, "refined": self._refined, "bars": bars}
-        more["known"] = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_.joint._snapshot()} | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        self._take_horizon(Horizon(**snapshot["horizon"]))
-        super()._restore(snapshot)
-        partition = snapshot["partition"]
-        self.domain_.joint._restore(partition, self._record.n_told)
+    def _resume(self) -> None:
         self._parent_of = self._tree.parent.tolist()
-        self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
-        bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
-        self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
-        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
+        self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
         self._renew()
+
+    @property
+    def _bars(self) -> tuple[Any, ...]:
+        """Tracked candidates, and what is known of them."""
+        tracked = self._gp.tracked
+        return tracked.rows, tracked.offsets, *self._gp.posterior.known_moments()
+
+    @_bars.setter
+    def _bars(self, bars: tuple[Any, ...]) -> None:
+        rows, offsets, mean, var, upto = bars
+        tracked = Functionals.between(rows, offsets)
+        blocks = [tracked[i] for i in range(len(tracked))]
+        self._gp.track(blocks, moments=(mean, var, upto))
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -40,7 +39,7 @@ from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 
 __all__ = ["GPTreeOptimizer"]
 
@@ -221,17 +220,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         )
         super()._begin()
 
-    def _snapshot(self) -> dict[str, Any]:
-        horizon, guard = vars(self._horizon), vars(self._guard)
-        more = {"horizon": horizon, "guard": guard, "refined": self._refined}
-        return super()._snapshot() | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        self._take_horizon(Horizon(**snapshot["horizon"]))
-        super()._restore(snapshot)
-        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
-
-    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+    def _track(self, moments: Moments | None = None) -> None:
         """Follow every cell, by its number."""
         self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 

@@ -88,9 +88,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         before the horizon, and in some rounds that of the distance from all other queries, see
         Notes.
         """
-        if self._is_last(posterior):
+        if self._uses_knowledge_gradient(posterior):
             return posterior.log_knowledge_gradient()
-        distances = self._distances(posterior)
+        distances = self._distances_from_asked(posterior)
         if distances is not None:
             return np.log(np.maximum(distances, defaults.SAME_SETTING))
         beta = self.exploration(posterior)
@@ -142,7 +142,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
                 return float(wider)
         return beta
 
-    def _distances(self, round: Round) -> np.ndarray | None:
+    def _distances_from_asked(self, round: Round) -> np.ndarray | None:
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
         if self.beta is not None or self.regret != "simple" or self._params.kernel is not None:
             return None
@@ -159,13 +159,13 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return distances if distances.max() > defaults.EXPLORATION_DISTANCE else None
 
     def _is_log_in_round(self, round: Round) -> bool:
-        return self._is_last(round) or self._distances(round) is not None
+        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
 
-    def _is_last(self, round: Round) -> bool:
+    def _uses_knowledge_gradient(self, round: Round) -> bool:
         """Return whether the knowledge gradient chooses."""
         if self.beta is not None or self.regret != "simple" or self.horizon is None:
             return False
-        last = self.horizon * (1.0 - defaults.GAIN_SHARE) < round.t <= self.horizon
+        last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
         return last and round.n_targets <= MOST_ARMS_IN_FULL
 
     @locked

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log, sqrt
+from math import log, nan, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -186,6 +186,15 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     }
 
     _query_type = Ball
+    _kept_fields = (
+        "domain_",
+        "_horizon",
+        "_guarded",
+        "_exhausted",
+        "_refined",
+        "_settled",
+        "_following",
+    )
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
@@ -193,6 +202,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         d = self.n_features_in_
         self._horizon = Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
+        self._following = nan  # beta of the round that comes next, from the first answer on
         self.domain_: Balls = self._make_balls(d)
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
@@ -508,20 +518,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         counts, box = self._counts(d), self._box_of(d)
         return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, None)
 
-    def _snapshot(self) -> dict[str, Any]:
-        names = ("guarded", "exhausted", "refined", "settled", "following")
-        return (
-            super()._snapshot()
-            | {"balls": self.domain_._snapshot(), "horizon": vars(self._horizon)}
-            | {name: getattr(self, f"_{name}", None) for name in names}
-        )
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self.domain_._restore(snapshot["balls"])
-        self._guarded, self._exhausted = snapshot["guarded"], snapshot["exhausted"]
-        self._refined, self._settled = snapshot["refined"], np.array(snapshot["settled"])
-        self._following, self._horizon = snapshot["following"], Horizon(**snapshot["horizon"])
+    def _resume(self) -> None:
         self._find_constants()
         self._track()
 

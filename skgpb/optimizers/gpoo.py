@@ -122,10 +122,6 @@ class GPOOOptimizer(PartitionSearch):
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._gp.lazy = self._splits_left <= 0
-
     def _is_below_min_members(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
         rows, enough = self._record.rows, self._params.min_members
@@ -145,13 +141,13 @@ class GPOOOptimizer(PartitionSearch):
         return marked
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
-        told = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
-        if not told:
+        counted = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
+        if not counted:
             return super()._best_supported(finest, caution)
         # A cell whose rows were not counted may have none.
         enough = [
             cell
-            for cell, n in told.items()
+            for cell, n in counted.items()
             if n >= self._params.min_members and cell.depth <= finest
         ]
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
@@ -177,20 +173,20 @@ class GPOOOptimizer(PartitionSearch):
         beta = self._beta(self._record.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
-        what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
-        known = self._widths().beta() if self.beta == "rkhs" else beta
+        functional = slot if slot >= 0 else self.domain_.block_of(query)
+        mean, var = self._model.observe(functional, reward, alpha, renew=self._after_fit)
+        beta_after = self._widths().beta() if self.beta == "rkhs" else beta
         expand = (
             slot >= 0 and self.domain_.splittable(node) and not self._is_below_min_members(node)
         )
         if expand:
             before = self.expansion == "before"  # decision D-A2
-            width2 = beta * var if before else known * self._gp.posterior.tracked_at(slot)[1]
+            width2 = beta * var if before else beta_after * self._gp.posterior.tracked_at(slot)[1]
             expand = sqrt(width2) <= self._variation[depth]
         if expand:
             self._expand_all([node])
         if self.expansion == "posterior":
-            self._expand_known(known)
+            self._expand_known(beta_after)
         if node >= 0:
             self._tree.record(node, reward)
         self._close_round(query, reward, *self._model.in_units(mean, var), expand)

@@ -60,6 +60,7 @@ class IndirectBaseline(IndirectSearch):
 
     answer_kernel: Kernel | None
 
+    _kept_fields = ("_theta_of_answers", "_of_answers")
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
     @property
@@ -174,18 +175,17 @@ class IndirectBaseline(IndirectSearch):
         answers.relearn(center, scale)
         self.answers_ = answers
 
-    def _snapshot(self) -> dict[str, Any]:
-        answers = {"theta": self._of_answers.kernel.theta, "process": self._of_answers.snapshot()}
-        return super()._snapshot() | {"of_answers": answers}
+    @property
+    def _theta_of_answers(self) -> np.ndarray:
+        return self._of_answers.kernel.theta
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        answers, kernel = snapshot["of_answers"], self._of_answers.kernel
-        if not np.array_equal(answers["theta"], kernel.theta):
-            kernel = kernel.clone_with_theta(answers["theta"])
+    @_theta_of_answers.setter
+    def _theta_of_answers(self, theta: np.ndarray) -> None:
+        """Begin with learned hyperparameters, without answers."""
+        kernel = self._of_answers.kernel
+        if not np.array_equal(theta, kernel.theta):
+            kernel = kernel.clone_with_theta(theta)
         self.answers_ = self._make_answers(kernel)
-        self.answers_.process_ = self._of_answers.after(answers["process"])
-        self._of_answers.track(self.domain_.A)
 
 
 @dataclass(eq=False, repr=False)

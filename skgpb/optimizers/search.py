@@ -115,6 +115,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """
 
     _query_type: ClassVar[type[Query]] = Arm
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
         "posterior",
@@ -689,17 +690,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
         self._renew()
 
-    def _snapshot(self) -> dict[str, Any]:
-        spent_on_target_sizes = 0.0 if self._target_sizes is None else self._target_sizes.spent
-        spent = {"spent": self._spent, "spent_on_target_sizes": spent_on_target_sizes}
-        return super()._snapshot() | self._cache.snapshot() | spent
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._cache.restore(snapshot, self._gp)
-        self._spent = float(snapshot["spent"])
-        if self._target_sizes is not None:
-            self._target_sizes.spent = float(snapshot["spent_on_target_sizes"])
+    def _resume(self) -> None:
+        self._cache.invalidate(self._gp)
+        self._cache.track()
+        self._renew()
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""

@@ -49,7 +49,6 @@ from skgpb.optimizers._cutting import (
 )
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
-from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 __all__ = ["StoOOOptimizer"]
@@ -143,6 +142,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     random_state: Seed = None
 
     _query_type = Cell
+    _kept_fields = ("domain_", "_outside")
     _sides = "any"
     _methods = ("paper",)
     # The width is a worst case over bounded rewards: it knows no variance.
@@ -286,15 +286,6 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         self._tree = self.domain_.tree
         self._params_changed()
         self._outside: list[tuple[np.ndarray, float]] = []
-
-    def _snapshot(self) -> dict[str, Any]:
-        more = {"partition": self.domain_._snapshot(), "outside": columns_of(self._outside)}
-        return super()._snapshot() | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self.domain_._restore(snapshot["partition"], self._record.n_told)
-        self._outside = rows_of(snapshot["outside"])
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""

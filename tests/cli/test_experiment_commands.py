@@ -248,6 +248,19 @@ def test_people_read_what_they_need(path, capsys):
     assert "query 2: 0.5 is taken back" in capsys.readouterr().out
 
 
+def test_ask_says_why(path, call, capsys):
+    (query,) = call("ask", path)["queries"]
+    assert "reasons" not in call("ask", path)
+    call("tell", path, 1.5, "--query", query["query"])
+    (reason,) = call("ask", path, "--why")["reasons"]
+    assert reason == Experiment(path).why(reason["query"])
+    assert main(["ask", str(path), "--why"]) == 0
+    expected, known, why = capsys.readouterr().out.splitlines()[4:7]
+    assert re.fullmatch(r"  expected: \S+ \xb1 \S+", expected)
+    assert re.fullmatch(r"  nearest known: query 1, 1\.5, which differs in [a-z, ]+", known)
+    assert why == f"  why: {reason['why']}"
+
+
 def test_answers_of_the_past_start_a_run_and_more_are_told(tmp_path, call):
     past, run = tmp_path / "past.csv", tmp_path / "run.skgpb"
     past.write_text("day\ttemperature\tkind\tloss\n1\t20.5\tA\t3\n2\t40\tB\t1\n")
