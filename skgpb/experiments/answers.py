@@ -30,7 +30,7 @@ class EnteredAnswer(NamedTuple):
     measurements: tuple[float, ...] = ()
 
 
-def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnswer:
+def read_answer(given: Any, noise: Any) -> EnteredAnswer:
     """Return the answer that somebody typed or sent.
 
     Parameters
@@ -42,8 +42,6 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
         it, the noise is as usual.
     noise : str, number or None
         Standard deviation of the noise; None where nothing is said of it.
-    what : str, default="the answer"
-        Name of it, for messages.
 
     Raises
     ------
@@ -53,14 +51,14 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
     counts = _COUNTS.fullmatch(given) if isinstance(given, str) else None
     if counts is not None:
         _check_no_noise(given, noise, "counts")
-        successes, trials = (number(part, f"a count in {what}") for part in counts.groups())
+        successes, trials = (number(part, "a count in the answer") for part in counts.groups())
         # Not the angle: what is shown, recommended and drawn is then a proportion.
         return EnteredAnswer(*from_counts(successes, trials, stabilize=False))
-    values = _several(given, what)
+    values = _several(given)
     if len(values) == 1:
-        return EnteredAnswer(number(values[0], what), variance_of(noise))
+        return EnteredAnswer(number(values[0], "the answer"), variance_of(noise))
     _check_no_noise(given, noise, "measurements")
-    numbers = [number(value, f"a measurement in {what}") for value in values]
+    numbers = [number(value, "a measurement in the answer") for value in values]
     variance = float(np.var(numbers, ddof=1)) / len(numbers)
     return EnteredAnswer(float(np.mean(numbers)), variance or None, tuple(numbers))
 
@@ -75,20 +73,20 @@ def read_cell(text: str) -> EnteredAnswer:
     return read_answer(re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text), None)
 
 
-def _several(given: Any, what: str) -> list[Any]:
+def _several(given: Any) -> list[Any]:
     """Return the measurements that were given; one of them where there is a single one."""
     if isinstance(given, str):
         text = given.strip()
         if _IN_THOUSANDS.fullmatch(text):
             one, several = "".join(text.split()), "; ".join(text.split())
             raise ValueError(
-                f"{what} may be one number or several measurements, got {text!r}: write {one}, or "
-                f"{several}"
+                f"the answer may be one number or several measurements, got {text!r}: write {one}, "
+                f"or {several}"
             )
         return _BETWEEN.split(text.strip("; "))
     if isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1):
         if not len(given):
-            raise ValueError(f"{what} must be a number, or several, got none")
+            raise ValueError("the answer must be a number, or several, got none")
         return list(given)
     return [given]
 
