@@ -130,6 +130,10 @@ FIRST_ROOT_OF_BETA = {"cumulative": 3.0, "simple": 4.0}
 KNOWLEDGE_GRADIENT_SHARE = 0.2
 # beta where sides have separate values, as a multiple of that of numbers (D-H49).
 SETTINGS_BETA_FACTOR = 3.0
+# Numbers in a box from which on beta is larger, for simple regret without a horizon (D-D9).
+MANY_SIDES = 8
+# beta there, as a multiple of that in boxes of fewer sides (D-D9).
+MANY_SIDES_BETA_FACTOR = 2.25
 # Share of the range of the means below which a deviation means that an answer is known (D-H40).
 KNOWN_DEVIATION = 1e-3
 # Share of each side by which two settings that are one may differ (D-H40).

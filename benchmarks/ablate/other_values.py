@@ -69,6 +69,8 @@ OTHER: dict[str, Any] = {
     "FIRST_ROOT_OF_BETA": {"cumulative": 2.0, "simple": 2.0},
     "KNOWLEDGE_GRADIENT_SHARE": 0.0,
     "SETTINGS_BETA_FACTOR": 1.0,
+    "MANY_SIDES": 100,
+    "MANY_SIDES_BETA_FACTOR": 1.0,
     "KNOWN_DEVIATION": 0.0,
     "SAME_SETTING": 1e-3,
     "EXPLORATION_PERIOD": {},

@@ -64,8 +64,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     Notes
     -----
     *Exploration.* Unless beta is given, or that of the theory, it is 2 for the cumulative regret
-    and 4 for the simple one, and falls in a ``horizon``. For the simple one some queries are far
-    from all others, and the last fifth of a horizon takes the largest knowledge gradient.
+    and 4 for the simple one, in a box of eight numbers or more 9, and falls in a ``horizon``. For
+    the simple one some queries are far from all others, and the last fifth of a horizon takes the
+    largest knowledge gradient.
     :ref:`which-regret` has the rules and what they gain.
     """
 
@@ -108,6 +109,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         learned = self._params.kernel is None
         if learned and self._space is not None and self._space.discrete:
             beta *= defaults.SETTINGS_BETA_FACTOR
+        elif learned and self._has_many_sides:
+            beta *= defaults.MANY_SIDES_BETA_FACTOR
         if learned and self.regret == "simple" and self.domain_.is_discretization:
             return self._beta_past_known(beta, posterior)
         return beta
@@ -115,6 +118,13 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @property
     def _seeks_maximum(self) -> bool:
         return self.beta is None and self.regret == "simple"
+
+    @property
+    def _has_many_sides(self) -> bool:
+        """Return whether only the end counts, in a box of many numbers, and is not known."""
+        at_the_end = self.regret == "simple" and self.horizon is None
+        wide = self.domain_.is_discretization and len(self.bounds_) >= defaults.MANY_SIDES
+        return at_the_end and wide
 
     def _beta_past_known(self, beta: float, posterior: Round) -> float:
         """Return beta, doubled until the arm of the largest bound repeats no known answer.

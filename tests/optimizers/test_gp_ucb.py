@@ -290,3 +290,19 @@ def test_if_every_setting_is_known_the_bonus_stays():
         query = optimizer.ask()
         optimizer.tell(query, float(query.params["n"]))
     assert optimizer.exploration(optimizer.posterior()) == 12.0  # three times that of numbers
+
+
+@pytest.mark.parametrize(
+    ("d", "parameters", "expected"),
+    [
+        (7, {}, 4.0),
+        (8, {}, 9.0),
+        (8, {"regret": "cumulative"}, 2.0),
+        (8, {"horizon": 40}, 16.0),
+        (8, {"kernel": RBF(0.3)}, 4.0),
+    ],
+)
+def test_in_a_box_of_many_numbers_more_is_explored_for_the_end(d, parameters, expected):
+    parameters = {"regret": "simple", **parameters}
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)] * d, random_state=0, **parameters)
+    assert optimizer.exploration(optimizer.posterior()) == expected
