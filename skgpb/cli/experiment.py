@@ -329,11 +329,11 @@ def _ask(arguments: argparse.Namespace) -> Said:
     else:
         queries = experiment.ask(arguments.number, another=arguments.another)
     pending = experiment.pending()
-    reasons = [experiment.why(each["query"]) for each in queries] if arguments.why else []
+    reasons = {each["query"]: each for each in experiment.why()} if arguments.why else {}
     lines: list[str] = []
-    for i, entry in enumerate(queries):
+    for entry in queries:
         lines += [f"query {entry['query']}", *_setting(entry["params"])]
-        lines += reason_in_words(reasons[i]) if reasons else []
+        lines += reason_in_words(reasons[entry["query"]]) if reasons else []
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
     if others:
@@ -342,7 +342,9 @@ def _ask(arguments: argparse.Namespace) -> Said:
     names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
     measured = f" --measured {' '.join(names)}" if names else ""
     lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}{measured}")
-    said = {"queries": queries, "pending": pending} | ({"reasons": reasons} if reasons else {})
+    said = {"queries": queries, "pending": pending}
+    if reasons:
+        said["reasons"] = [reasons[number] for number in asked]
     return said, lines
 
 

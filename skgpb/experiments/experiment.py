@@ -33,7 +33,7 @@ from skgpb.experiments.judgement import (
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
-from skgpb.experiments.reasons import reason
+from skgpb.experiments.reasons import reason, without_answers
 from skgpb.experiments.records import LabRecord, today
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
@@ -911,33 +911,26 @@ class Experiment(KeptRun):
             outcomes = outcomes_at(self._optimizer, limits, setting)
             return expected(self._optimizer, setting) | outcomes
 
-    def why(self, query: int) -> dict[str, Any]:
-        """Return why a pending query is asked, by what is known now.
-
-        Parameters
-        ----------
-        query : int
-            Its number.
+    def why(self) -> list[dict[str, Any]]:
+        """Return why each pending query is asked, by what is known now.
 
         Returns
         -------
-        reason : dict
-            ``query``; ``mean`` and ``std``, the prediction of the answer without its noise;
-            ``nearest``, the answered query with the most similar setting, a dict with ``query``,
-            ``answer``, ``distance``, from 0 to 1, and ``differs``, the names of the sides that
-            differ; and ``why``, a sentence without capital and full stop. Before the first answer
-            ``mean``, ``std`` and ``nearest`` are None.
+        reasons : list of dicts
+            ``query``, its number; ``mean`` and ``std``, the prediction of the answer without its
+            noise; ``nearest``, the answered query with the most similar setting, a dict with
+            ``query``, ``answer``, ``distance``, from 0 to 1, and ``differs``, the names of the
+            sides that differ; and ``why``, a sentence without capital and full stop. Before the
+            first answer ``mean``, ``std`` and ``nearest`` are None.
         """
         with self._reading():
-            entry = self._entry(query)
-            if entry.status != "pending":
-                raise ValueError(f"query {query} is not pending: it is {entry.status}")
+            pending = [each for each in self._entries if each.status == "pending"]
             answered = [each for each in self._entries if each.answer is not None]
-            best = self._best()
-            if best is None or not answered:
-                first = "nothing is known yet: the first settings are spread over all there are"
-                return {"query": query, "mean": None, "std": None, "nearest": None, "why": first}
-            return reason(self._optimizer, self._sides, entry, answered, best)
+            best = self._best() if pending else None
+            if best is None:
+                return [without_answers(each) for each in pending]
+            known = self._optimizer, self._sides, answered, best
+            return [reason(each, *known) for each in pending]
 
     def surprise(
         self,

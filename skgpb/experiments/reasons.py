@@ -18,7 +18,7 @@ ALIKE = 0.25
 
 
 def nearest(
-    optimizer: Any, sides: Sequence[Side], entry: Entry, answered: Sequence[Entry]
+    entry: Entry, optimizer: Any, sides: Sequence[Side], answered: Sequence[Entry]
 ) -> dict[str, Any]:
     """Return the answered query with the most similar setting.
 
@@ -27,12 +27,12 @@ def nearest(
 
     Parameters
     ----------
+    entry : Entry
+        The query.
     optimizer : optimizer
         Its bounds are the ranges.
     sides : sequence of Side
         The settings.
-    entry : Entry
-        The query.
     answered : sequence of Entry
         Those to compare with, at least one.
 
@@ -57,10 +57,16 @@ def nearest(
     }
 
 
+def without_answers(entry: Entry) -> dict[str, Any]:
+    """Return why a query is asked before the first answer."""
+    why = "nothing is known yet: the first settings are spread over everything that can be set"
+    return {"query": entry.number, "mean": None, "std": None, "nearest": None, "why": why}
+
+
 def reason(
+    entry: Entry,
     optimizer: Any,
     sides: Sequence[Side],
-    entry: Entry,
     answered: Sequence[Entry],
     best: dict[str, Any],
 ) -> dict[str, Any]:
@@ -68,7 +74,7 @@ def reason(
 
     Parameters
     ----------
-    optimizer, sides, entry, answered : see :func:`nearest`
+    entry, optimizer, sides, answered : see :func:`nearest`
     best : dict
         What :meth:`Experiment.best` returns.
 
@@ -78,7 +84,7 @@ def reason(
         As :meth:`Experiment.why` returns it.
     """
     mean, std = (float(x[0]) for x in optimizer.predict_query([entry.query], return_std=True))
-    known = nearest(optimizer, sides, entry, answered)
+    known = nearest(entry, optimizer, sides, answered)
     sign = -1.0 if optimizer.direction == "minimize" else 1.0
     here, there = rounded(mean, std), rounded(best["mean"], best["std"])
     most = mean + sign * POSSIBLY * std

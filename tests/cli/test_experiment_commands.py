@@ -253,7 +253,7 @@ def test_ask_says_why(path, call, capsys):
     assert "reasons" not in call("ask", path)
     call("tell", path, 1.5, "--query", query["query"])
     (reason,) = call("ask", path, "--why")["reasons"]
-    assert reason == Experiment(path).why(reason["query"])
+    assert [reason] == Experiment(path).why()
     assert main(["ask", str(path), "--why"]) == 0
     expected, known, why = capsys.readouterr().out.splitlines()[4:7]
     assert re.fullmatch(r"  expected: \S+ \xb1 \S+", expected)
