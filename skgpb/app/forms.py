@@ -134,8 +134,8 @@ def read_lines(form: Form, name: str) -> list[str]:
     return [line.strip() for line in form.text(name).splitlines() if line.strip()]
 
 
-def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
-    """Return what was written into the notebook, and what was measured of all that has a limit."""
+def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any]:
+    """Return what was written into the notebook: what has a limit, the block, and all else."""
     measured: dict[str, Any] = {}
     for i, name in enumerate(limited):
         if form.text(f"limited{i}"):
@@ -146,6 +146,8 @@ def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
             measured[name] = value
         except ValueError:
             form.errors["measured"] = f"Please write a name, = and a value in each line: {line!r}."
+    if form.text("block"):
+        measured[block] = form.text("block")
     if form.text("date"):
         form.take("date", _date)
     return {
@@ -156,14 +158,16 @@ def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def written(entry: dict[str, Any], limited: Sequence[str]) -> dict[str, str]:
+def written(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
     """Return the notes of an entry as :func:`read_record` reads them."""
-    measured = entry["measured"].items()
-    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in limited]
+    measured, asked = entry["measured"].items(), [*limited, block]
+    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
     texts = {name: entry[name] for name in ("note", "operator", "date")}
     for i, name in enumerate(limited):
         if name in entry["measured"]:
             texts[f"limited{i}"] = exact(entry["measured"][name])
+    if block in entry["measured"]:
+        texts["block"] = exact(entry["measured"][block])
     return {**texts, "measured": "\n".join(lines)}
 
 
@@ -283,6 +287,7 @@ def read_new(form: Form) -> dict[str, Any]:
         "goal": "minimize" if form.text("goal") == "minimize" else "maximize",
         "constraints": read_lines(form, "constraints"),
         "limits": read_lines(form, "limits"),
+        "block": form.text("block"),
         "noise": noise,
         "title": form.text("title"),
         "answer": form.text("answer"),

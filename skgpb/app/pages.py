@@ -45,7 +45,7 @@ from skgpb.app.views import (
     digest_of_pending,
     digest_of_results,
     is_number,
-    limited_by,
+    asked_with,
     limits_in_sentences,
     outcome_of,
     row_of,
@@ -80,7 +80,7 @@ SAID = {
     "undone": "The last entry, of experiment {number}, is taken back.",
     "skipped": "Experiment {number} is skipped.",
     "repeated": "Experiment {number} has the same settings once more.",
-    "changed": "The limits are changed.",
+    "changed": "The changes are saved.",
     "added": "The results from the table are saved, {number} of them.",
     "some": "The results from the table are saved, {number} of them. Other rows are left out: they "
     "are listed below.",
@@ -386,8 +386,10 @@ class Pages:
                 mark_table(form, error, table)
             elif settings["constraints"] and "constraint" in str(error):
                 form.errors["constraints"] = sentence(error)
-            elif settings["limits"] and "limit" in str(error):
+            elif settings["limits"] and "a limit" in str(error):
                 form.errors["limits"] = sentence(error)
+            elif settings["block"] and "block" in str(error):
+                form.errors["block"] = sentence(error)
             else:
                 raise
         form.check()
@@ -415,7 +417,7 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, limited_by(experiment))
+            record = read_record(form, *asked_with(experiment))
             form.check()
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
@@ -442,12 +444,12 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             settings = read_settings(form, experiment.sides)
-            measured = read_record(form, limited_by(experiment))["measured"]
+            record = read_record(form, *asked_with(experiment))
             value, noise = read_outcome(form, outcome_of(experiment.status()))
             if value is None:
-                return "failed", experiment.fail(at=settings, measured=measured)["query"]
+                return "failed", experiment.fail(at=settings, **record)["query"]
             check_surprise(form, experiment.surprise(value, at=settings))
-            told = experiment.tell(value, at=settings, noise=noise, measured=measured)
+            told = experiment.tell(value, at=settings, noise=noise, **record)
             return "told", told["query"]
 
         return self._submitted(form, change)
@@ -461,7 +463,7 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, limited_by(experiment))
+            record = read_record(form, *asked_with(experiment))
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
@@ -482,7 +484,7 @@ class Pages:
         experiment = self._existing()
         for entry in experiment.history():
             if entry["query"] == number:
-                return written(entry, limited_by(experiment))
+                return written(entry, *asked_with(experiment))
         return {}
 
     def repeat(self, number: int) -> Any:
@@ -502,6 +504,7 @@ class Pages:
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             form.typed["constraints"] = "\n".join(run.constraints)
             form.typed["limits"] = "\n".join(run.limits)
+            form.typed["block"] = run.block
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
@@ -512,7 +515,8 @@ class Pages:
         def change(experiment: Experiment) -> Said:
             sides = read_changed_sides(form, experiment.sides)
             limits = read_lines(form, "limits")
-            experiment.change(sides, read_lines(form, "constraints"), limits=limits)
+            rules, block = read_lines(form, "constraints"), form.text("block")
+            experiment.change(sides, rules, limits=limits, block=block)
             return "changed", 0
 
         return self._submitted(form, change, show=show)

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
+from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.judgement import expectation
 from skgpb.experiments.kept import outcome_limits
@@ -115,9 +116,9 @@ def outcome_of(status: dict[str, Any]) -> str:
     return (status["answer"] or "result") + unit
 
 
-def limited_by(experiment: Experiment) -> list[str]:
-    """Return the names of what else is measured and has a limit."""
-    return list(outcome_limits(experiment.optimizer))
+def asked_with(experiment: Experiment) -> tuple[list[str], str]:
+    """Return what else is asked for with each answer: the names of what has a limit; the block."""
+    return list(outcome_limits(experiment.optimizer)), experiment.status()["block"]
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,12 @@ class RunView:
         self.counts: str = _counts(status)
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
-        self.best: Best | None = _best(status["best"], self.outcome)
+        self.best: Best | None = _best(status["best"], status["block"])
+        #: What tells blocks of results apart; their names, numbers of results and shifts.
+        self.block: str = status["block"]
+        self.blocks: list[tuple[str, int, str]] = [
+            (each["block"], each["n_answers"], shift_in_words(each)) for each in experiment.blocks()
+        ]
         self.constraints: list[str] = status["constraints"]
         self.limits: list[str] = status["limits"]
         #: What else is measured and has a limit.
@@ -262,7 +268,7 @@ def _counts(status: dict[str, Any]) -> str:
     return "; ".join(parts) + "."
 
 
-def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
+def _best(best: dict[str, Any] | None, block: str) -> Best | None:
     """Describe the recommendation and its uncertainty."""
     if best is None:
         return None
@@ -274,10 +280,16 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
         f"{'within the limits ' if best['outcomes'] else ''}is "
         f"{shown(answered['answer'])}, of experiment {answered['query']}"
     )
+    apart = ""
+    if best["between_blocks"] is not None:
+        apart = (
+            f", and those of another {block} are shifted by about {best['between_blocks']:.2g}; "
+            f"what is expected is for an average {block}"
+        )
     if noise:
         about += (
             f". Repeated results scatter by about {noise:.2g} around their average (standard "
-            "deviation). The best of many results is partly luck, so the expected result may be "
+            f"deviation){apart}. The best of many results is partly luck, so the expected result may be "
             "less good"
         )
     if best["beware"]:

@@ -22,6 +22,7 @@ from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
 from skgpb.experiments import Experiment
+from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import expectation
@@ -88,6 +89,9 @@ def add_parser(commands: Any) -> None:
         metavar="TEXT",
         help="as for new; those given replace all there were, and none stands for none",
     )
+    change.add_argument(
+        "--block", metavar="NAME", help="as for new; none if nothing tells results apart any more"
+    )
     _add_by(change)
     export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
     export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
@@ -151,6 +155,14 @@ def _add_new(commands: Any) -> None:
         metavar="TEXT",
         help="limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= 8'; "
         "tell it with --measured. May be given several times",
+    )
+    add(
+        "--block",
+        default="",
+        metavar="NAME",
+        help="what may shift several results together: operator, date, or the NAME of --measured "
+        "such as batch. How far the results of different operators (days, batches) are apart is "
+        "learned, and is not taken for noise",
     )
     add("--minimize", action="store_true", help="seek small answers (default: large ones)")
     add(
@@ -292,6 +304,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         arguments.bounds,
         constraints=arguments.constraint,
         limits=arguments.limit,
+        block=arguments.block,
         goal="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
@@ -308,8 +321,9 @@ def _new(arguments: argparse.Namespace) -> Said:
         *_columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
-    if status["n_given"]:
-        lines.append(f"{status['n_given']} answers of the past are taken from {arguments.data}")
+    n_past = status["n_given"] + status["n_answered"]
+    if n_past:
+        lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
     return status, [*lines, f"next: {_program()} ask {arguments.run_file}"]
 
 
@@ -336,7 +350,11 @@ def _ask(arguments: argparse.Namespace) -> Said:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
     names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
-    measured = f" --measured {' '.join(names)}" if names else ""
+    block = experiment.status()["block"]
+    if block and block not in ("operator", "date"):
+        names.append(quote(f"{quoted_name(block)}=NAME"))
+    measured = " --operator NAME" if block == "operator" else ""
+    measured += f" --measured {' '.join(names)}" if names else ""
     lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}{measured}")
     return {"queries": queries, "pending": pending}, lines
 
@@ -405,13 +423,14 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 def _change(arguments: argparse.Namespace) -> Said:
     given = arguments.constraint, arguments.limit
-    if not arguments.bounds and given == (None, None):
-        raise UsageError("change needs --bounds, --constraint or --limit")
+    if not arguments.bounds and given == (None, None) and arguments.block is None:
+        raise UsageError("change needs --bounds, --constraint, --limit or --block")
     experiment = Experiment(arguments.run_file)
     constraints, limits = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
-    experiment.change(arguments.bounds, constraints, limits=limits, by=_by(arguments))
+    block = "" if arguments.block == "none" else arguments.block
+    experiment.change(arguments.bounds, constraints, limits=limits, block=block, by=_by(arguments))
     status = experiment.status()
     lines = _columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]
@@ -536,6 +555,11 @@ def _listed(experiment: Experiment) -> list[str]:
             f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
             f"standard deviation of {shown(each['spread'], 3)}"
         )
+    lines += [
+        f"{status['block']} {each['block']}: {count(each['n_answers'], 'answer')}, "
+        f"{shift_in_words(each)} of all"
+        for each in experiment.blocks()
+    ]
     for each in experiment.questionable():
         said = f"query {each['query']}: {shown(each['answer'])} is unusual"
         lines.append(f"{said}. {expectation(each)}")
@@ -558,6 +582,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
+        *_apart(status, best, unit),
         *_within_limits(best),
         f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
@@ -587,8 +612,20 @@ def _after(experiment: Experiment) -> dict[str, Any]:
 
 
 def _rules(status: dict[str, Any]) -> list[str]:
-    """Return the constraints and the limits, one in a line."""
-    return [GAP + each for each in (*status["constraints"], *status["limits"])]
+    """Return the constraints, the limits and the block, one in a line."""
+    block = [f"results may be shifted by the {status['block']}"] if status["block"] else []
+    return [GAP + each for each in (*status["constraints"], *status["limits"], *block)]
+
+
+def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:
+    """Return how far the answers of different blocks are apart, in a line, or no line."""
+    apart = best["between_blocks"]
+    if apart is None:
+        return []
+    return [
+        f"and those of another {status['block']} are shifted by {shown(apart, 3)}{unit} (standard "
+        f"deviation); what is expected is for an average {status['block']}"
+    ]
 
 
 def _limited(experiment: Experiment) -> list[str]:

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import Answer, read_answer, variance_of
+from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_block
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import (
@@ -106,6 +107,7 @@ class Experiment(KeptRun):
         *,
         constraints: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
+        block: str = "",
         goal: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -138,6 +140,12 @@ class Experiment(KeptRun):
             has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
             that is known to be beyond a limit, and little is suggested that probably is; see
             ``limits`` of :class:`~skgpb.EIOptimizer`.
+        block : str, default=""
+            What tells blocks of answers apart, each of which shifts its answers by an amount of its
+            own: ``"operator"``, ``"date"``, or the name of something else that is told as
+            ``measured``, such as ``"batch"``. How much blocks differ is learned, and is no noise.
+            There may be a new block at any time. What is expected and recommended is for an average
+            block. See :ref:`blocks`.
         goal : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -167,7 +175,13 @@ class Experiment(KeptRun):
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
-        limited = read_limits(limits, [side.name for side in every] + [answer] * bool(answer))
+        taken = [side.name for side in every] + [answer] * bool(answer)
+        limited = read_limits(limits, taken)
+        block = read_block(block, [*taken, *limited])
+        if regions and block:
+            raise ValueError(
+                f"block is for single settings, not for regions; got regions=True and {block!r}"
+            )
         if regions and limited:
             raise ValueError(
                 "limits are for single settings: an average over a region may be within a limit "
@@ -199,6 +213,7 @@ class Experiment(KeptRun):
                 every,
                 answer or None,
                 limited=list(limited),
+                block=block,
                 space=optimizer._space,
                 regions=regions,
                 skip_outside=skip_outside,
@@ -214,12 +229,14 @@ class Experiment(KeptRun):
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
+        self._block = block
         self._last, self._lost = max(numbers, default=0), lost
         self._numbers = [number for number in numbers if number not in lost]
         self._records, self._changes = records, []
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
-        if any(outcomes_of(record, limited, number) for number, record in records.items()):
+        outcomes = [outcomes_of(record, limited, number) for number, record in records.items()]
+        if block or any(outcomes):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         with FileLock(self.path):
             if self.path.exists():
@@ -438,11 +455,10 @@ class Experiment(KeptRun):
         """
         with self._changing():
             entry = self._entry(query)
-            before, limits = entry.as_dict(), outcome_limits(self._optimizer)
-            known = outcomes_of(entry.record, limits)
+            before, known = entry.as_dict(), self._learned_of(entry.record)
             entry.record.write(note, operator, date, measured)
             self._records[entry.number] = entry.record
-            if known != outcomes_of(entry.record, limits) and entry.answer is not None:
+            if known != self._learned_of(entry.record) and entry.answer is not None:
                 self._repeat(self._optimizer._events, len(self._optimizer._events))
                 entry = self._entry(query)
             self._note_changes(before, entry.as_dict(), by)
@@ -454,12 +470,14 @@ class Experiment(KeptRun):
         constraints: str | Iterable[str] | None = None,
         *,
         limits: str | Iterable[str] | None = None,
+        block: str | None = None,
         by: str | None = None,
     ) -> None:
         """Go on with other ranges, or another value in a list, other constraints or limits.
 
         The run is repeated with the same answers within these ranges; pending queries stay pending,
-        and must satisfy new constraints. What was measured of a new limit counts from the start.
+        and must satisfy new constraints. What was written down of a new limit or block counts from
+        the start.
 
         Parameters
         ----------
@@ -470,6 +488,9 @@ class Experiment(KeptRun):
         limits : str or list of str, default=None
             The limits on what else is measured from now on, as in :meth:`create`; None for those
             there were.
+        block : str, default=None
+            What tells blocks of answers apart from now on, as in :meth:`create`; an empty text for
+            nothing, None for what it was.
         by : str, default=None
             Who changes them, for :meth:`changes`.
         """
@@ -493,9 +514,9 @@ class Experiment(KeptRun):
             # As it began: what was set since is among the events.
             other = clone(self._optimizer._repeated([]))
             other.set_params(bounds=_bounds_of(every, list(constraints)))
+            taken = names + [self._labels["answer"]] * bool(self._labels["answer"])
             if limits is not None:
-                answer, before_limits = self._labels["answer"], outcome_limits(self._optimizer)
-                limited = read_limits(limits, names + [answer] * bool(answer))
+                before_limits, limited = outcome_limits(self._optimizer), read_limits(limits, taken)
                 given = other.get_params(deep=False)
                 ours = EIOptimizer if before_limits else GPUCBOptimizer
                 if type(other) is ours and given.get("regret", "simple") == "simple":
@@ -507,14 +528,19 @@ class Experiment(KeptRun):
             events = self._events_within(other)
             self._check_pending(other._space)
             before = self._limits()
+            block = self._block if block is None else block
+            self._block = read_block(block, [*taken, *outcome_limits(other)])
             self._repeat(events, -1, other)
             self._changes += differences(None, before, self._limits(), check_by(by))
 
     def _limits(self) -> dict[str, Any]:
-        """Return the sides by their names, the constraints and the limits, as texts."""
-        sides = {side.name: str(side) for side in self._sides}
-        limits = "; ".join(written(outcome_limits(self._optimizer)))
-        return {**sides, "constraints": "; ".join(self._constraints), "limits": limits}
+        """Return the sides by their names, the constraints, the limits and the block, as texts."""
+        rules = {
+            "constraints": "; ".join(self._constraints),
+            "limits": "; ".join(written(outcome_limits(self._optimizer))),
+            "block": self._block,
+        }
+        return {**{side.name: str(side) for side in self._sides}, **rules}
 
     def _note_changes(
         self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
@@ -610,11 +636,13 @@ class Experiment(KeptRun):
                 sides, space, known = self._sides, self._optimizer._space, self._described()
                 name = answer or self._labels["answer"] or None
                 regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
+                block = self._block
             past = read_answers(
                 path,
                 sides,
                 name,
                 limited=limited,
+                block=block,
                 space=space,
                 regions=regions,
                 skip_outside=skip_outside,
@@ -626,7 +654,7 @@ class Experiment(KeptRun):
     def _described(self) -> Any:
         """Return all that a table is read with."""
         sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
-        return sides, self._constraints, self._labels["answer"], dict(limits)
+        return sides, self._constraints, self._labels["answer"], dict(limits), self._block
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
         """Take the rows of a table that have an answer, failed or were skipped."""
@@ -643,7 +671,8 @@ class Experiment(KeptRun):
             row.record.date = row.record.date or today()
             self._records[entry.number] = entry.record.followed_by(row.record)
         self._count()
-        if outcome_limits(self._optimizer):  # some of it may have been written while it was pending
+        # Some of what is learned from may have been written while they were pending.
+        if self._block or outcome_limits(self._optimizer):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         return [self._entry(entry.number).as_dict() for entry in told]
 
@@ -834,7 +863,8 @@ class Experiment(KeptRun):
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
             answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
             lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
-            an answer, known or learned; ``n_answers``; ``best_answer``, the entry of the history
+            an answer, known or learned; ``between_blocks``, that of the shifts of blocks, None
+            without any; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, if possible of those that were measured within all limits;
             ``outcomes``, a list with what is expected of each that has a limit, see
             :meth:`expect`; and ``within_limits``, the probability that all limits hold.
@@ -942,7 +972,8 @@ class Experiment(KeptRun):
             asked = self._entry_of(query).query if at is None else self._setting(at)
             mean, std = most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
-            return surprise(answers, mean, sqrt(std**2 + noise), value)
+            shift = between_blocks(optimizer) or 0.0
+            return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
 
     def questionable(self) -> list[dict[str, Any]]:
         """Return the answers that are probably slips of the pen, as all others say.
@@ -970,10 +1001,27 @@ class Experiment(KeptRun):
         -------
         replicates : list of dicts
             ``params``; ``queries``, their numbers; ``answers``, in the same order; their ``mean``;
-            and their ``spread``, the standard deviation.
+            and their ``spread``, the standard deviation, which does not count the shifts of blocks.
         """
         with self._reading():
-            return replicates(self._entries)
+            shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
+            of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
+            return replicates(
+                self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
+            )
+
+    def blocks(self) -> list[dict[str, Any]]:
+        """Return how far the answers of each block are from the average of all blocks so far.
+
+        Returns
+        -------
+        blocks : list of dicts
+            In the order in which they came: ``block``, its name; ``n_answers``; ``mean`` and
+            ``std``, the prediction of its shift, in units of the answers. Empty before there is
+            a block.
+        """
+        with self._reading():
+            return blocks_in(self._optimizer)
 
     def left_out(self) -> list[str]:
         """Return what was wrong with rows of tables that were left out.
@@ -994,9 +1042,9 @@ class Experiment(KeptRun):
         status : dict
             ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
             where that is known, else None, ``regions``, ``sides``, a list of
-            :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``n_answered``,
-            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
-            this name.
+            :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``block``, what
+            tells blocks apart, empty for nothing, ``n_answered``, ``n_given``, ``n_failed``,
+            ``n_skipped``, ``pending`` and ``best``, see the methods of this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1010,6 +1058,7 @@ class Experiment(KeptRun):
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
                 "limits": written(outcome_limits(optimizer)),
+                "block": self._block,
                 "n_answered": states.count("answered"),
                 "n_given": states.count("given"),
                 "n_failed": states.count("failed"),
@@ -1055,6 +1104,7 @@ class Experiment(KeptRun):
             "interval_95": [mean - BAND * std, mean + BAND * std],
             "beware": missing(answers, optimizer.alpha is not None),
             "noise": sqrt(optimizer.alpha_),
+            "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
             **outcomes_at(optimizer, limits, query.params),
@@ -1079,8 +1129,7 @@ class Experiment(KeptRun):
         record: Record,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
-        more, asked, limits = [], dict[str, Any](), outcome_limits(self._optimizer)
-        outcomes = outcomes_of(record, limits)
+        more, asked = [], dict[str, Any]()
         if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
@@ -1095,7 +1144,8 @@ class Experiment(KeptRun):
                 asked = {"params": entry.as_dict()["params"]}
                 more = [self._withdraw(entry)]
         n = len(self._optimizer._events)
-        more_told = {"outcomes": outcomes} if outcomes and value is not None else {}
+        learned = self._learned_of(record)
+        more_told = {name: each for name, each in learned.items() if each and value is not None}
         self._optimizer.tell(target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
@@ -1104,12 +1154,17 @@ class Experiment(KeptRun):
             record = before.followed_by(record)
         self._records[number] = record
         self._count()
-        if value is not None and outcomes_of(record, limits) != outcomes:
+        if value is not None and self._learned_of(record) != learned:
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         told = self._entry(number).as_dict()
         # That something else was asked is kept as well.
         self._changes += differences(number, asked, told, record.operator)
         return told
+
+    def _learned_of(self, record: Record) -> dict[str, Any]:
+        """Return what is learned of a record, as ``tell`` takes it."""
+        outcomes = outcomes_of(record, outcome_limits(self._optimizer))
+        return {"outcomes": outcomes, "block": block_of(record, self._block)}
 
     def _withdraw(self, entry: Entry) -> int:
         """Delete a query, and return its number, which becomes free."""

@@ -210,8 +210,11 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     return found
 
 
-def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return repeated settings, with mean and standard deviation of their answers."""
+def replicates(entries: Sequence[Entry], shifts: Mapping[int, float]) -> list[dict[str, Any]]:
+    """Return repeated settings, with mean and standard deviation of their answers.
+
+    The standard deviation is without the ``shifts`` of blocks, by the numbers of the entries.
+    """
     groups: dict[bytes, list[Entry]] = {}
     for entry in entries:
         if entry.answer is not None:
@@ -220,13 +223,14 @@ def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     for group in groups.values():
         if len(group) > 1:
             answers = [float(entry.answer) for entry in group if entry.answer is not None]
+            alike = [y - shifts[entry.number] for entry, y in zip(group, answers, strict=True)]
             out.append(
                 {
                     "params": group[0].as_dict()["params"],
                     "queries": [entry.number for entry in group],
                     "answers": answers,
                     "mean": float(np.mean(answers)),
-                    "spread": float(np.std(answers, ddof=1)),
+                    "spread": float(np.std(alike, ddof=1)),
                 }
             )
     return out

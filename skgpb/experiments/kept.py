@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments.blocks import block_of
 from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
 from skgpb.experiments.limits import Limits, are_kept, outcomes_of
@@ -58,6 +60,8 @@ class KeptRun:
     _lost: dict[int, Region]
     # Rows of tables that were left out, and why.
     _left_out: list[str]
+    # What tells blocks of answers apart; empty for nothing.
+    _block: str
     # Notes on queries, by the numbers of the queries.
     _records: dict[int, Record]
     # What was changed, in order.
@@ -130,6 +134,7 @@ class KeptRun:
         self._labels = {name: in_one_line(str(notes.get(name, ""))) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
+        self._block = in_one_line(str(notes.get("block", "")))
         self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): Record.of(each) for number, each in kept.items()}
@@ -150,6 +155,7 @@ class KeptRun:
         kept = {str(number): record.kept() for number, record in self._records.items()}
         notes = {
             **self._labels,
+            **({"block": self._block} if self._block else {}),
             "numbers": self._numbers,
             "last": self._last,
             "lost": lost,
@@ -205,7 +211,10 @@ class KeptRun:
             # Hyperparameters learned after the change are learned anew.
             if event is None or (i > changed and event[0] in LEARNING) or event[0] == "outcomes":
                 continue
-            kept.append((event, began.get(i, [])))
+            in_blocks = self._in_blocks(i, event, began.get(i, []))
+            if in_blocks[0][0] is not event:
+                changed = min(changed, i)
+            kept += in_blocks
             kept += [(each, []) for each in self._outcome_events(i, event, optimizer)]
         self._optimizer = optimizer._repeated([event for event, _ in kept])
         self._numbers, lost = carried_over(kept, self._optimizer._events)
@@ -213,6 +222,29 @@ class KeptRun:
             region = Region(cell.lower, cell.upper, cell.spec)
             self._lost[each] = region.named(self._optimizer._space)
         self._count()
+
+    def _in_blocks(self, i: int, event: Any, numbers: list[int]) -> list[tuple[Any, list[int]]]:
+        """Return an event as it is with the blocks of answers, and the entries that it begins.
+
+        Of data of the past, which are told at once, each row is then told by itself.
+        """
+        if event[0] == "tell":
+            (block,) = (self._block_of(e.number) for e in self._entries if e.ended == i)
+            same = event[4:] == tuple(block)
+            return [(event if same else (*event[:4], *block), numbers)]
+        if not (self._block and event[0] == "fit"):
+            return [(event, numbers)]
+        rows = zip(event[1], event[2].tolist(), numbers, strict=True)
+        told = [
+            ("tell", PointsQuery(x[np.newaxis].copy()), y, nan, *self._block_of(number))
+            for x, y, number in rows
+        ]
+        return list(zip(told, ([number] for number in numbers), strict=True))
+
+    def _block_of(self, number: int) -> list[str]:
+        """Return the block of the answer to a query, none if there is none."""
+        block = block_of(self._record_of(number), self._block)
+        return [] if block is None else [block]
 
     def _outcome_events(self, i: int, event: Any, optimizer: Any) -> list[Any]:
         """Return what was measured beside the answers of an event, of what has a limit."""

@@ -36,6 +36,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
 from skgpb import defaults
+from skgpb.kernels._random_effect import RandomEffect, variance_of_effect
 from skgpb.kernels._settings import AxisRBF
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import evaluator_of
@@ -117,6 +118,7 @@ class Models:
         for known, kernel in _kernels(gp.kernel, prior, epsilon == 0.0):
             evaluator = evaluator_of(kernel, gp.n_columns, gp.origin, gp.sizes)
             K = functionals.covariance(functionals, evaluator)
+            K += variance_of_effect(kernel) * functionals.share_strata(functionals)
             nodes.append(kernel)
             density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
             densities.append(known + density + of_variances + repeats)
@@ -128,6 +130,8 @@ class Models:
             for weight, level, amplitude in _quantiles(of_variances):
                 theta = kernel.theta
                 theta[0] = amplitudes[amplitude]
+                if isinstance(kernel, RandomEffect):
+                    theta[-1] += amplitudes[amplitude]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
                 model = kernel.clone_with_theta(theta)
                 processes.append(_conditioned(gp, samples, model, variance))
@@ -266,7 +270,9 @@ def _kernels(kernel: Any, prior: Prior, smooth: bool) -> Iterator[tuple[float, K
     """Kernels of all smoothnesses and length scales, of variance one, and their log priors."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # As long along all sides as the prior expects, and in the proportions that were learned.
-    shapes, apart = [center], learned - center
+    shapes, apart = [center.copy()], learned - center
+    if isinstance(kernel, RandomEffect):
+        shapes[0][-1] = learned[-1]
     if np.ptp(apart[lengths]) > 0.0:
         shapes.append(np.where(lengths, center + apart - apart[lengths].mean(), learned))
     thetas = [shape + longer * lengths for shape in shapes for longer in LENGTHS]
@@ -274,6 +280,8 @@ def _kernels(kernel: Any, prior: Prior, smooth: bool) -> Iterator[tuple[float, K
         for theta in np.clip(thetas, *kernel.bounds.T):
             gap = ((theta - center) / prior.spread)[1:]
             theta[0] = 0.0
+            if isinstance(kernel, RandomEffect):  # in units of the variance of f
+                theta[-1] -= learned[0]
             yield log(weight) - 0.5 * float(gap @ gap), change(kernel.clone_with_theta(theta))
 
 

@@ -334,7 +334,7 @@ def test_chemicals_are_choices_and_a_single_choice_is_asked_about(path):
     assert "has begun" in window.send("/new", **new | {"values0": "DMF", "sure0": "DMF"})
     assert [side.bounds for side in Experiment(path).sides] == [["DMF"], bases]
     window.open("/change")
-    assert "The limits are changed" in window.send(
+    assert "The changes are saved" in window.send(
         "/change", values0='DMF, "1,4-dioxane"', values1=", ".join(bases)
     )
     assert Experiment(path).sides[0].bounds == ["DMF", "1,4-dioxane"]
@@ -363,7 +363,7 @@ def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(path):
     measured = {"a=b": 1 / 3, 'say "pH"': "x = y", "n": 7.0}
     run.annotate(1, note="two\nlines", operator="Ada", date="2026-01-31", measured=measured)
     sides, entry = [side.as_dict() for side in run.sides], run.history()[0]
-    assert "The limits are changed" in window.send("/change", **typed_on(window.open("/change")))
+    assert "The changes are saved" in window.send("/change", **typed_on(window.open("/change")))
     assert [side.as_dict() for side in run.sides] == sides
     fields = typed_on(window.open("/correct/1"))
     assert "is corrected" in window.send("/correct/1", "value", **fields)
@@ -673,7 +673,7 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
         low1="1e-4",
         constraints="temperature (°C) <= 95",
     )
-    assert "The limits are changed" in window.text
+    assert "The changes are saved" in window.text
     assert run.sides[0].ends == (20.0, 100.0)
     assert run.sides[2].bounds == ["A", "B", "C"]
     window.open("/change")

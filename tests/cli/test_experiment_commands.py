@@ -152,7 +152,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert set(told) == {"told", "pending", "best"}
     assert (told["told"][0]["answer"], told["told"][0]["noise"]) == (-0.0015, 0.25)
     best = {"params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"}
-    best |= {"outcomes", "within_limits"}
+    best |= {"outcomes", "within_limits", "between_blocks"}
     assert set(call("best", path)) == best == set(told["best"])
     assert call("plot", path) == {"picture": str(tmp_path / "run.png")}
     assert (tmp_path / "run.png").stat().st_size > 10_000
@@ -161,8 +161,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert set(call("show", path)) == {
         *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
-        "limits",
-        "constraints",
+        *("limits", "constraints", "block"),
     }
 
 

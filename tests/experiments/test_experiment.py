@@ -347,7 +347,7 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status) == {
         *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
-        "limits",
+        *("limits", "block"),
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason", "within_limits"),
@@ -355,7 +355,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
-        *("outcomes", "within_limits"),
+        *("outcomes", "within_limits", "between_blocks"),
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},
