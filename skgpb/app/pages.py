@@ -41,11 +41,11 @@ from skgpb.app.pictures import map_of, progress, replicates, slices
 from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
     RunView,
+    asked_with,
     digest,
     digest_of_pending,
     digest_of_results,
     is_number,
-    asked_with,
     limits_in_sentences,
     outcome_of,
     row_of,

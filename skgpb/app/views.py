@@ -283,14 +283,14 @@ def _best(best: dict[str, Any] | None, block: str) -> Best | None:
     apart = ""
     if best["between_blocks"] is not None:
         apart = (
-            f", and those of another {block} are shifted by about {best['between_blocks']:.2g}; "
-            f"what is expected is for an average {block}"
+            f", and shift by about {best['between_blocks']:.2g} from one {block} to another; what "
+            f"is expected is for an average {block}"
         )
     if noise:
         about += (
             f". Repeated results scatter by about {noise:.2g} around their average (standard "
-            f"deviation){apart}. The best of many results is partly luck, so the expected result may be "
-            "less good"
+            f"deviation){apart}. The best of many results is partly luck, so the expected result "
+            "may be less good"
         )
     if best["beware"]:
         about += f". {best['beware']}"

@@ -623,7 +623,7 @@ def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]
     if apart is None:
         return []
     return [
-        f"and those of another {status['block']} are shifted by {shown(apart, 3)}{unit} (standard "
+        f"and shift by {shown(apart, 3)}{unit} from one {status['block']} to another (standard "
         f"deviation); what is expected is for an average {status['block']}"
     ]
 

@@ -75,7 +75,12 @@ def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     contrasts = np.eye(n) - 1.0 / n
     stds = np.sqrt(np.maximum(np.diag(contrasts @ covariances @ contrasts), 0.0))
     return [
-        {"block": name, "n_answers": told.count(name), "mean": sign * float(mean), "std": float(std)}
+        {
+            "block": name,
+            "n_answers": told.count(name),
+            "mean": sign * float(mean),
+            "std": float(std),
+        }
         for name, mean, std in zip(numbers, contrasts @ means, stds, strict=True)
     ]
 

@@ -258,8 +258,8 @@ class Functionals:
         """Return the functionals of a snapshot, to be read and not to grow; checked."""
         rows, offsets = np.array(snapshot["rows"], dtype=np.float64), snapshot["offsets"]
         strata = {int(i): int(stratum) for i, stratum in snapshot.get("strata", ())}
-        fits = rows.shape == (len(rows), n_columns) and np.isfinite(rows).all()
-        fits = fits and all(i >= 0 and stratum > 0 for i, stratum in strata.items())
+        known = all(i >= 0 and stratum > 0 for i, stratum in strata.items())
+        fits = known and rows.shape == (len(rows), n_columns) and np.isfinite(rows).all()
         if fits and offsets is None and max(strata, default=-1) < len(rows):
             return cls(n_columns, rows, strata=strata)
         if not (fits and len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))):

@@ -818,3 +818,37 @@ def test_limits_are_typed_asked_for_and_said(path):
         window.open(address)
         assert window.status == 200 and "beyond a limit" in window.text
     assert "Limits on what else is measured" in window.open("/report.html")
+
+
+@pytest.mark.parametrize(
+    ("block", "field", "label"),
+    [
+        ("operator", "operator", "Operator (who measured)"),
+        ("date", "date", "Like 2026-01-31; today if empty."),
+        ("batch", "block", "batch</label>"),
+    ],
+)
+def test_blocks_are_named_asked_for_and_compared(path, block, field, label):
+    names = ["2026-01-30", "2026-01-31"] if block == "date" else ["Ann", "Bob & Co"]
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", block="heat")
+    assert window.status == 422 and "&#39;heat&#39; is a setting" in window.text
+    window.send("/new", **NEW, answer="yield", block=block)
+    for i in range(8):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        assert window.open().count(label) >= 1
+        value = 90 - entry["params"]["heat"] + 4 * (i % 2) + 0.1 * (i % 3)
+        window.send(f"/tell/{entry['query']}", "value", value=str(value), **{field: names[i % 2]})
+    assert [each["block"] for each in Experiment(path).blocks()] == names
+    text = window.open()
+    assert f"How results of each {block} compare" in text and "below the average" in text
+    assert f"what is expected is for an average {block}" in " ".join(text.split())
+    assert f"How results of each {block} compare" in window.open("/report.html")
+    assert names[0] in window.open("/correct/1")
+    window.send("/correct/1", "value", value="", **{field: names[1]})
+    assert [each["n_answers"] for each in Experiment(path).blocks()] == [5, 3]
+    window.open("/change")
+    window.send("/change", low0="20", high0="90", values1="A, B", block="")
+    assert Experiment(path).blocks() == [] and "compare" not in window.open()

@@ -17,7 +17,7 @@ def height(params):
     return 10.0 - 0.5 * (params["heat"] - 6.0) ** 2 + 2.0 * (params["oil"] == "A")
 
 
-def play(optimizer, n, seed=0, blocks=True, names="Ann Bob".split()):
+def play(optimizer, n, seed=0, blocks=True, names=("Ann", "Bob")):
     rng = np.random.default_rng(seed)
     for i in range(n):
         name = names[i % len(names)]
@@ -28,8 +28,10 @@ def play(optimizer, n, seed=0, blocks=True, names="Ann Bob".split()):
 
 
 def test_a_constant_shift_is_no_noise():
-    found = {blocks: play(GPUCBOptimizer(bounds=BOUNDS, random_state=0), 24, blocks=blocks)
-             for blocks in (True, False)}
+    found = {
+        blocks: play(GPUCBOptimizer(bounds=BOUNDS, random_state=0), 24, blocks=blocks)
+        for blocks in (True, False)
+    }
     noise = {blocks: np.sqrt(opt.alpha_) for blocks, opt in found.items()}
     assert noise[True] < 0.6 and noise[False] > 1.3
     means, _ = found[True]._gp.effects(2)
