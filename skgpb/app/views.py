@@ -343,7 +343,8 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         replicates = Picture(
             "replicates",
             "Settings that were measured several times. Dots are results; the bar reaches one "
-            "standard deviation to either side of their mean.",
+            "standard deviation to either side of their mean"
+            + (f", that of one {run.block}." if run.blocks else "."),
             f"{run.label} of settings that were measured several times: {said}.",
         )
         pictures.insert(-1, replicates)

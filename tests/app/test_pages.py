@@ -824,7 +824,7 @@ def test_limits_are_typed_asked_for_and_said(path):
     ("block", "field", "label"),
     [
         ("operator", "operator", "Operator (who measured)"),
-        ("date", "date", "Like 2026-01-31; today if empty."),
+        ("date", "date", "Date</label>"),
         ("batch", "block", "batch</label>"),
     ],
 )
