@@ -17,6 +17,7 @@ SYNONYMS = {
     "choices": ["arms", "pool"],
     "covariance_function": ["kernel"],
     "delta": ["failure_probability", "guarantee"],
+    "diameter": ["variation"],
     "dimensions": ["bounds"],
     "domain": ["bounds"],
     "init_points": ["n_initial"],

@@ -39,6 +39,8 @@ Bounds: TypeAlias = Points | Mapping[str, Any]
 Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
 Noise: TypeAlias = float | Values
+#: Low and high end by the names of what is measured; None for an open one.
+Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
 #: Seed of random numbers.
 Seed: TypeAlias = int | np.integer | np.random.RandomState | None
 #: Whether large or small values are sought.

@@ -59,20 +59,20 @@ COSTS = np.linspace(1.0, 2.0, len(ARMS))
 #: Settings with which every optimizer is taken through its paces, in two dimensions. Diameters
 #: are such that trees grow within a dozen rounds.
 CASES = {
-    "GPOO-center": (GPOOOptimizer, {"feedback": "center", "diameter": (3.0, 0.6)}),
+    "GPOO-center": (GPOOOptimizer, {"feedback": "center", "variation": (3.0, 0.6)}),
     "GPOO-average": (
         GPOOOptimizer,
-        {"feedback": "average", "n_representatives": (2, 3), "diameter": (3.0, 0.6)},
+        {"feedback": "average", "n_representatives": (2, 3), "variation": (3.0, 0.6)},
     ),
-    "GPOO-integral": (GPOOOptimizer, {"feedback": "integral", "diameter": (3.0, 0.6)}),
+    "GPOO-integral": (GPOOOptimizer, {"feedback": "integral", "variation": (3.0, 0.6)}),
     "GPOO-defaults": (GPOOOptimizer, {}),
     "GPOO-after-K3": (
         GPOOOptimizer,
-        {"expansion": "after", "n_children": 3, "diameter": (3.0, 0.6), "beta": 4.0},
+        {"expansion": "after", "n_children": 3, "variation": (3.0, 0.6), "beta": 4.0},
     ),
     "GPOO-matern": (
         GPOOOptimizer,
-        {"kernel": Matern(0.8, nu=2.5), "diameter": (3.0, 0.6), "n_representatives": 2},
+        {"kernel": Matern(0.8, nu=2.5), "variation": (3.0, 0.6), "n_representatives": 2},
     ),
     "GPOO-learned": (
         GPOOOptimizer,
@@ -83,22 +83,22 @@ CASES = {
         {
             "feedback": CellAverage(RBF([0.5, 0.8]), 2),
             "n_representatives": 2,
-            "diameter": (3.0, 0.6),
+            "variation": (3.0, 0.6),
         },
     ),
-    "GPOO-pool": (GPOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.6)}),
-    "StoOO": (StoOOOptimizer, {"diameter": (3.0, 0.8)}),
+    "GPOO-pool": (GPOOOptimizer, {"bounds": None, "pool": POOL, "variation": (3.0, 0.6)}),
+    "StoOO": (StoOOOptimizer, {"variation": (3.0, 0.8)}),
     "AVE-StoOO": (
         StoOOOptimizer,
-        {"feedback": "average", "n_representatives": 3, "diameter": (3.0, 0.8)},
+        {"feedback": "average", "n_representatives": 3, "variation": (3.0, 0.8)},
     ),
-    "StoOO-munos": (StoOOOptimizer, {"width": "munos", "horizon": 50, "diameter": (3.0, 0.8)}),
-    "StoOO-pool": (StoOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.8)}),
-    "GPTree": (GPTreeOptimizer, {"horizon": 60, "diameter": (3.0, 0.6)}),
+    "StoOO-munos": (StoOOOptimizer, {"width": "munos", "horizon": 50, "variation": (3.0, 0.8)}),
+    "StoOO-pool": (StoOOOptimizer, {"bounds": None, "pool": POOL, "variation": (3.0, 0.8)}),
+    "GPTree": (GPTreeOptimizer, {"horizon": 60, "variation": (3.0, 0.6)}),
     "GPTree-kernel": (GPTreeOptimizer, {"horizon": 60}),
     "GPTree-average": (
         GPTreeOptimizer,
-        {"horizon": 200, "feedback": "average", "n_representatives": 3, "diameter": (3.0, 0.6)},
+        {"horizon": 200, "feedback": "average", "n_representatives": 3, "variation": (3.0, 0.6)},
     ),
     "zooming": (GPZoomingOptimizer, {"horizon": 60, "variation": (3.0, 1.0)}),
     "zooming-kernel": (GPZoomingOptimizer, {"horizon": 60}),

@@ -34,7 +34,7 @@ def parallel_history():
 
 def optimizer(**parameters):
     return GPOOOptimizer(
-        **{"bounds": BOUNDS, "diameter": (3.0, 0.6), "random_state": 0} | parameters
+        **{"bounds": BOUNDS, "variation": (3.0, 0.6), "random_state": 0} | parameters
     )
 
 

@@ -104,7 +104,7 @@ OTHERS = {
     ),
     "lists": lambda: GPUCBOptimizer(RBF(0.3), arms=TWELVE.tolist(), alpha=[0.1] * 12),
     "frame": lambda: GPUCBOptimizer(RBF(0.3), arms=pd.DataFrame(TWELVE), alpha=0.1),
-    "pool in a list": lambda: StoOOOptimizer(pool=TWELVE.tolist(), diameter=[1.0, 0.5]),
+    "pool in a list": lambda: StoOOOptimizer(pool=TWELVE.tolist(), variation=[1.0, 0.5]),
     "integral over a pool": lambda: GPOOOptimizer(pool=TWELVE.copy(), feedback="integral"),
     "contexts with names": lambda: ContextualGPTreeOptimizer(
         bounds={"x": (0.0, 1.0)}, context_bounds={"c": (0.0, 1.0)}, horizon=20
@@ -199,7 +199,7 @@ def test_a_pool_is_copied_once():
     """The user's array, and one of the run: cells have the rows of that."""
     pool = np.random.default_rng(0).random((50_000, 2))
     tracemalloc.start()
-    run = StoOOOptimizer(pool=pool, min_members=1000, diameter=(1.0, 0.5)).start()
+    run = StoOOOptimizer(pool=pool, min_members=1000, variation=(1.0, 0.5)).start()
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert not np.shares_memory(run.domain_.cell(0).points, pool)

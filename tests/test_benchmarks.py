@@ -84,7 +84,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.gpoo": ["--rounds 50"],
     "speed.limit": [""],
     "speed.loading": ["--rounds 12"],
-    "speed.long_run": ["--rounds 20 --diameter 4,0.7", "--rounds 20"],
+    "speed.long_run": ["--rounds 20 --variation 4,0.7", "--rounds 20"],
     "speed.representatives": ["--rounds 3"],
     "speed.small_rounds": [""],
     "speed.targets": ["--times 5 --queries 40"],

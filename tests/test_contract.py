@@ -70,8 +70,8 @@ class TestTreesBallsAndArms(OptimizerContract):
             return [cls(arms=cases.ARMS + 0.001).ask(), cls(arms=cases.ARMS[:, :1]).ask()]
         if "queries" in given:
             return [cls(queries=cases.ARMS + 0.001).ask(), cls(queries=cases.ARMS[:, :1]).ask()]
-        # With a huge diameter every cell is expanded at once, so that the last is not the root.
-        mine = optimizer.get_params(deep=False) | {"diameter": (1e3, 0.9), "max_depth": 5}
+        # With a huge variation every cell is expanded at once, so that the last is not the root.
+        mine = optimizer.get_params(deep=False) | {"variation": (1e3, 0.9), "max_depth": 5}
         if cls is GPZoomingOptimizer:
             mine = {"bounds": None}
         changes = [
@@ -170,7 +170,7 @@ class TestContextual(OptimizerContract):
 
     def make(self):
         return ContextualGPTreeOptimizer(
-            context_bounds=[(-1, 1)], bounds=[(0, 3)], diameter=(3.0, 0.6), random_state=0
+            context_bounds=[(-1, 1)], bounds=[(0, 3)], variation=(3.0, 0.6), random_state=0
         )
 
     def make_named(self, names):

@@ -136,7 +136,7 @@ def test_a_file_without_one_of_its_parts_is_refused(saved, name):
     ],
 )
 def test_learned_numbers_that_cannot_be_are_refused(tmp_path, key, value):
-    run, path = optimizer(diameter="kernel"), tmp_path / "run"
+    run, path = optimizer(variation="kernel"), tmp_path / "run"
     run.run(peak, 6)
     run.save(path)
 

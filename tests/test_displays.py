@@ -62,7 +62,7 @@ def tree_search(d=1, budget=25):
         0.3 * RBF(0.3),
         bounds=[(0.0, 2.0)] * d,
         alpha=0.01,
-        diameter=(1.0, 0.6),
+        variation=(1.0, 0.6),
         n_representatives=2,
     )
     opt.run(f, budget)
@@ -188,8 +188,8 @@ def test_bad_input_to_the_regret():
     "opt",
     [
         tree_search(2),
-        GPTreeOptimizer(0.3 * RBF(0.3), bounds=[(0, 2)], diameter=(1.0, 0.6), horizon=30),
-        StoOOOptimizer(bounds=[(0, 2)], diameter=(3.0, 0.5)),
+        GPTreeOptimizer(0.3 * RBF(0.3), bounds=[(0, 2)], variation=(1.0, 0.6), horizon=30),
+        StoOOOptimizer(bounds=[(0, 2)], variation=(3.0, 0.5)),
     ],
     ids=lambda opt: type(opt).__name__,
 )
@@ -226,7 +226,7 @@ def test_the_colours_of_a_tree_are_its_estimates():
     for node in (0, 3, len(display.mean) - 1):
         points = opt.domain_.cell(node).points
         assert_allclose(display.mean[node], opt.predict(points).mean(), atol=1e-8)
-    opt = StoOOOptimizer(bounds=[(0, 2)], diameter=(3.0, 0.5))
+    opt = StoOOOptimizer(bounds=[(0, 2)], variation=(3.0, 0.5))
     opt.run(f, 30)
     display = TreeDisplay.from_optimizer(opt)
     history, tree = opt.history_, opt.tree_
@@ -238,7 +238,7 @@ def test_the_colours_of_a_tree_are_its_estimates():
 
 def test_a_tree_of_contexts_has_no_single_recommendation():
     opt = ContextualGPTreeOptimizer(
-        RBF(0.5), context_bounds=[(0, 1)], bounds=[(0, 1)], diameter=(1.0, 0.5), horizon=20
+        RBF(0.5), context_bounds=[(0, 1)], bounds=[(0, 1)], variation=(1.0, 0.5), horizon=20
     )
     for t in range(10):
         query = opt.ask(context=[t / 10])

@@ -33,7 +33,7 @@ def test_gpoo_after_10000_rounds_equals_the_posterior_without_merging():
         bounds=[(0, 1), (0, 1)],
         alpha=noise**2,
         n_representatives=5,
-        diameter=(4.0, 0.7),
+        variation=(4.0, 0.7),
         max_depth=20,
     )
     for _ in range(N):

@@ -145,7 +145,7 @@ def test_what_is_no_data_is_refused_by_name_and_nothing_is_written(tmp_path):
         ({"beta": lambda t: 2.0}, "beta is a .*function.*omit="),
         ({"kernel": Bumpy(0.2)}, "kernel has a kernel of the class Bumpy.*register_kernel"),
         ({"kernel": 2.0 * Bumpy(0.2)}, "kernel.k2 has a kernel of the class Bumpy"),
-        ({"diameter": float}, "diameter is a "),
+        ({"variation": float}, "variation is a "),
     ]:
         with pytest.raises(TypeError, match=words):
             optimizer(**parameters).save(path)

@@ -49,7 +49,7 @@ from skgpb.testing import InOrder
 
 ARMS = np.linspace(0.0, 1.0, 20)[:, None]
 BOX = {"bounds": [(0.0, 1.0)], "random_state": 0}
-SPLIT = {"diameter": lambda h: 50.0, "max_depth": 12, **BOX}
+SPLIT = {"variation": lambda h: 50.0, "max_depth": 12, **BOX}
 
 
 def sometimes(query):
@@ -118,7 +118,7 @@ def refinement_in_a_call_of_a_call(tmp_path):
 
 
 def refinement_in_ask(tmp_path):
-    settings = {"diameter": (1e6, 0.999), "max_depth": 40, "max_active": 50}
+    settings = {"variation": (1e6, 0.999), "max_depth": 40, "max_active": 50}
     optimizer = GPTreeOptimizer(RBF(0.01), alpha=0.01, **settings, **BOX)
     yield RefinementWarning
     optimizer.ask()  # here
@@ -164,7 +164,7 @@ def evaluation_of_targets(tmp_path):
 
 def evaluation_in_contexts(tmp_path):
     optimizer = ContextualGPTreeOptimizer(
-        RBF(0.3), context_bounds=[(0, 1)], diameter=(3.0, 0.6), alpha=0.01, **BOX
+        RBF(0.3), context_bounds=[(0, 1)], variation=(3.0, 0.6), alpha=0.01, **BOX
     )
     yield EvaluationWarning
     contexts = [0.2, 0.9, 0.1]

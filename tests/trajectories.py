@@ -87,7 +87,7 @@ def game(name: str) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
         optimizer = made(cls, settings, RBF(0.7), context_bounds=[(-1, 1)])
         return optimizer, cases.answer, {"context": [0.25]}, {"context": [0.25]}
     if kind == "contextual":
-        sides = {"context_bounds": [(-1, 1)], "bounds": [(-1, 1)], "diameter": (3.0, 0.6)}
+        sides = {"context_bounds": [(-1, 1)], "bounds": [(-1, 1)], "variation": (3.0, 0.6)}
         optimizer = made(ContextualGPTreeOptimizer, sides, RBF(0.5))
         return optimizer, even, {"context": [0.0]}, {"context": [0.0]}
     if kind == "campaigns":

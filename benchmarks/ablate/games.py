@@ -584,7 +584,7 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
             ),
             "gp-tree": partial(searched, with_settings(GPTreeOptimizer, horizon=n), "forrester", n),
             "gp-tree theory": partial(
-                searched, with_settings(GPTreeOptimizer, horizon=n, diameter="theory"), "camel", n
+                searched, with_settings(GPTreeOptimizer, horizon=n, variation="theory"), "camel", n
             ),
             "zooming": partial(
                 searched, with_settings(GPZoomingOptimizer, horizon=n), "forrester", n

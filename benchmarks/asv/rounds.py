@@ -17,13 +17,13 @@ def objective(points: np.ndarray) -> float:
     return float(np.sin(9 * points).mean())
 
 
-def gpoo(d: int, representatives: int, diameter: tuple) -> GPOOOptimizer:
+def gpoo(d: int, representatives: int, variation: tuple) -> GPOOOptimizer:
     return GPOOOptimizer(
         RBF(0.1 * d**0.5),
         bounds=[(0, 1)] * d,
         alpha=0.01,
         n_representatives=representatives,
-        diameter=diameter,
+        variation=variation,
         max_depth=20,
         expansion="before",
     )

@@ -129,7 +129,7 @@ def gpoo(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, Any]
         bounds=[(0.0, 1.0)],
         alpha=NOISE**2,
         n_representatives=PER_CELL,
-        diameter=(delta[0], 0.5),
+        variation=(delta[0], 0.5),
         max_depth=DEPTH,
         expansion="before",
         beta="theory",

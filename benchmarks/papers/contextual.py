@@ -11,7 +11,7 @@ noise. Printed are the mean cumulative contextual regret (equation 5.7) after t 
 300 contexts, its standard error, and the exponent p of a fit R_t = c t^p over t = 50..300, which is
 1 for an algorithm that does not learn.
 
-- "GPTree" is Algorithm 3 with the defaults, diameter="kernel", h_max of equation 3.4 and the
+- "GPTree" is Algorithm 3 with the defaults, variation="kernel", h_max of equation 3.4 and the
   theory's beta_n; with beta = 4; and with beta = 4 and V_h = g_h, one prior standard deviation of
   f(x) - f(centre) within cells of depth h, which is no high-probability bound.
 - "GP-UCB" is CGP-UCB of Krause and Ong: ``GPUCBOptimizer`` with ``context_bounds``, over a grid of
@@ -153,7 +153,7 @@ def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float
             horizon=T,
             guarantee=Guarantee(failure_probability=FAILURE_PROBABILITY),
             beta="theory" if algorithm.endswith("theory") else 4.0,
-            diameter=g.__getitem__ if "V = g" in algorithm else "kernel",
+            variation=g.__getitem__ if "V = g" in algorithm else "kernel",
         )
     elif algorithm != "no context":
         cls, parameters = (RULES | OVER_TARGETS)[algorithm]

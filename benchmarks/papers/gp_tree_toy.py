@@ -206,7 +206,7 @@ def one_run(example: int, algorithm: str, seed: int) -> NDArray[np.float64]:
         alpha=alpha,
         horizon=N,
         n_children=3,
-        diameter="theory" if theory else V.__getitem__,
+        variation="theory" if theory else V.__getitem__,
         beta="theory" if theory else 4.0,
         max_depth=6,
     )

@@ -18,7 +18,7 @@ cell, S = 10 for the average over ten points.
   the width of equation (12) for rewards in [0, 1].
 - GPTree has "all parameters as listed in its theoretical analysis" (beta_n, V_h and h_max for
   n = 80) and, as "small", the width above at t = n, which does not grow with the rounds either.
-- The last rows are not in the paper: zooming, with the diameter of its theory and of the kernel.
+- The last rows are not in the paper: zooming, with the variation of its theory and of the kernel.
 
 References
 ----------
@@ -60,7 +60,7 @@ from skgpb.problems import gpoo_function
 
 BUDGET = 80
 REPORTED = range(10, BUDGET + 1, 10)
-DIAMETER = (14.0, 0.5)
+VARIATION = (14.0, 0.5)
 MAX_DEPTH = 10
 FAILURE_PROBABILITY = 0.1
 FUNCTIONS = [(1, False), (1, True), (2, False), (2, True)]
@@ -79,12 +79,12 @@ class Algorithm:
     n_representatives: int
     beta: str | None = None
     expansion: str | None = None
-    diameter: str | None = None
+    variation: str | None = None
 
     @property
     def label(self) -> str:
         """Name and settings for tables."""
-        settings = (f"S = {self.n_representatives}", self.beta, self.expansion, self.diameter)
+        settings = (f"S = {self.n_representatives}", self.beta, self.expansion, self.variation)
         return ", ".join([self.name, *filter(None, settings)])
 
     def build(self) -> Any:
@@ -96,19 +96,19 @@ class Algorithm:
             "n_representatives": self.n_representatives,
         }
         if self.name.endswith("StoOO"):
-            given = {"diameter": DIAMETER, "max_depth": MAX_DEPTH}
+            given = {"variation": VARIATION, "max_depth": MAX_DEPTH}
             given |= {"failure_probability": FAILURE_PROBABILITY}
             return StoOOOptimizer(width="anytime", reward_range=(0.0, 1.0), **given, **common)
         common |= {"guarantee": Guarantee(failure_probability=FAILURE_PROBABILITY)}
         common |= {"kernel": 0.1 * RBF(0.05), "alpha": 0.1**2}
         if self.name == "GPTree":
             beta = "theory" if self.beta == "theory" else small_beta(BUDGET)
-            return GPTreeOptimizer(horizon=BUDGET, beta=beta, diameter="theory", **common)
+            return GPTreeOptimizer(horizon=BUDGET, beta=beta, variation="theory", **common)
         if self.name == "zooming":
             del common["n_children"]
-            return GPZoomingOptimizer(horizon=BUDGET, variation=self.diameter, **common)
+            return GPZoomingOptimizer(horizon=BUDGET, variation=self.variation, **common)
         return GPOOOptimizer(
-            diameter=DIAMETER,
+            variation=VARIATION,
             max_depth=MAX_DEPTH,
             beta="theory" if self.beta == "Lemma 1" else small_beta,
             expansion=self.expansion,
@@ -124,7 +124,7 @@ ALGORITHMS = [
 ]
 ALGORITHMS += [Algorithm("StoOO", 1), Algorithm("AVE-StoOO", 10)]
 ALGORITHMS += [Algorithm("GPTree", 1, "theory"), Algorithm("GPTree", 1, "small")]
-ALGORITHMS += [Algorithm("zooming", 1, diameter=name) for name in ("theory", "kernel")]
+ALGORITHMS += [Algorithm("zooming", 1, variation=name) for name in ("theory", "kernel")]
 
 
 def regret_curve(
@@ -165,13 +165,13 @@ def save_csv(path: Path, curves: dict[tuple[int, bool, Algorithm], NDArray[np.fl
         mean, error = mean_and_error(runs)
         columns = (mean, error, error * np.sqrt(len(runs)), np.median(runs, axis=0))
         case = [number, int(mirrored), algorithm.name, algorithm.n_representatives]
-        case += [algorithm.beta or "", algorithm.expansion or "", algorithm.diameter or ""]
+        case += [algorithm.beta or "", algorithm.expansion or "", algorithm.variation or ""]
         rows += [
             [*case, t + 1, len(runs), *(float(column[t]) for column in columns)]
             for t in range(BUDGET)
         ]
     header = ["function", "mirrored", "algorithm", "n_representatives", "beta", "expansion"]
-    header += ["diameter", "t", "n_runs", "mean", "standard_error", "standard_deviation", "median"]
+    header += ["variation", "t", "n_runs", "mean", "standard_error", "standard_deviation", "median"]
     write_csv(path, header, rows)
 
 
@@ -215,7 +215,7 @@ def save_figure(
         top.plot(problem.argmax, problem.optimum, "o", color="#c1121f", label="optimum")
         top.set(title=function_name(number, mirrored), xlabel="x", xlim=(0, 1))
         for algorithm in ALGORITHMS:
-            if algorithm.expansion == "after" or algorithm.diameter:
+            if algorithm.expansion == "after" or algorithm.variation:
                 continue
             key = (algorithm.name, algorithm.n_representatives, algorithm.beta)
             color, style = STYLES[key]
@@ -257,7 +257,7 @@ def main(arguments: list[str] | None = None) -> None:
     curves = dict(zip(cases, results, strict=True))
 
     print(f"Aggregated regret, mean (standard error) over {options.runs} runs, seed {options.seed}")
-    print(f"GPOO: beta_t, reading of line 6. delta(h) = {DIAMETER[0]:g} * 2^-h for all.\n")
+    print(f"GPOO: beta_t, reading of line 6. delta(h) = {VARIATION[0]:g} * 2^-h for all.\n")
     print_tables(curves)
     table, picture = options.output / "gpoo_fig4.csv", options.output / "gpoo_fig4.png"
     save_csv(table, curves)

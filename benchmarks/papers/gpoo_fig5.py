@@ -60,7 +60,7 @@ class Case(NamedTuple):
             beta=BETAS[self.beta],
             n_children=self.n_children,
             n_representatives=self.n_representatives,
-            diameter=(14.0, 0.5),
+            variation=(14.0, 0.5),
             max_depth=10,
             expansion="before",
         )

@@ -37,7 +37,7 @@ from skgpb.problems import gpoo_function
 TIMES = (20, 40, 80)
 NOISE = 0.1
 LENGTH_SCALES = {1: 0.05, 2: 0.15}  # length scales of the fresh draws, by dimension
-C14, BEFORE = {"diameter": (14.0, 0.5)}, {"expansion": "before"}
+C14, BEFORE = {"variation": (14.0, 0.5)}, {"expansion": "before"}
 
 #: label -> class, its parameters and those of ``recommend``
 VARIANTS: dict[str, tuple[type, dict[str, Any], dict[str, Any]]] = {

@@ -114,7 +114,7 @@ class SkgpbEI(Skgpb):
 
 
 class SkgpbGPTree(Skgpb):
-    """Adaptive discretization, the diameter computed from the kernel."""
+    """Adaptive discretization, the variation computed from the kernel."""
 
     label = "skgpb GPTree"
 
@@ -141,13 +141,13 @@ class SkgpbGPOONew(Skgpb):
     """GPOO with a delta(h) so wide that every query is new, the most a round can cost."""
 
     label = "skgpb GPOO, new queries"
-    diameter = (50.0, 0.9)
+    variation = (50.0, 0.9)
 
     def begin(self) -> None:
         self.opt = GPOOOptimizer(
             self.kernel(),
             feedback="center",
-            diameter=self.diameter,
+            variation=self.variation,
             max_depth=20,
             expansion="before",
             **self.common(),
@@ -158,7 +158,7 @@ class SkgpbGPOORepeating(SkgpbGPOONew):
     """GPOO with a delta(h) that makes it ask cells again, as noise does in practice."""
 
     label = "skgpb GPOO, repeats"
-    diameter = (4.0, 0.5)
+    variation = (4.0, 0.5)
 
 
 class SkgpbAverages(Skgpb):

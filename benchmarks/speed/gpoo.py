@@ -41,7 +41,7 @@ def objective(points: np.ndarray) -> float:
     return float(np.mean(np.sin(9 * x) * np.cos(7 * y) + 0.3 * np.sin(31 * x * y)))
 
 
-def play(representatives: int, diameter: tuple, rounds: int, seed: int) -> tuple[dict, dict]:
+def play(representatives: int, variation: tuple, rounds: int, seed: int) -> tuple[dict, dict]:
     """One run; the median seconds of the rounds around each t, and the data there."""
     rng = np.random.default_rng(seed)
     optimizer = GPOOOptimizer(
@@ -49,7 +49,7 @@ def play(representatives: int, diameter: tuple, rounds: int, seed: int) -> tuple
         bounds=[(0, 1), (0, 1)],
         alpha=NOISE**2,
         n_representatives=representatives,
-        diameter=diameter,
+        variation=variation,
         max_depth=20,
         expansion="before",
     )
@@ -124,7 +124,7 @@ def whole_run(rounds: int = 80, repeats: int = 20) -> float:
             bounds=[(0, 1)],
             alpha=NOISE**2,
             n_representatives=10,
-            diameter=(14.0, 0.5),
+            variation=(14.0, 0.5),
             max_depth=10,
             expansion="before",
         )
@@ -150,10 +150,10 @@ def main(arguments: list[str] | None = None) -> None:
     with threadpool_limits(1):
         print(f"whole run, N = 80, S = 10, d = 1: {1e3 * whole_run():.2f} ms of CPU\n")
         for regime, representatives in product(REGIMES, (1, 5)):
-            diameter = REGIMES[regime]
-            play(representatives, diameter, min(options.rounds, 100), options.seed)  # warm up
+            variation = REGIMES[regime]
+            play(representatives, variation, min(options.rounds, 100), options.seed)  # warm up
             plays = [
-                play(representatives, diameter, options.rounds, options.seed + run)
+                play(representatives, variation, options.rounds, options.seed + run)
                 for run in range(options.runs)
             ]
             # All runs are timed; what others would need is measured on the data of the first.

@@ -1,12 +1,12 @@
 """Long runs of GPOO with repeated queries: seconds, distinct queries and memory.
 
-    python -m benchmarks.speed.long_run [--rounds 10000] [--representatives 5] [--diameter kernel]
+    python -m benchmarks.speed.long_run [--rounds 10000] [--representatives 5] [--variation kernel]
         [--noise 0.5] [--length-scale 0.2] [--runs 1] [--seed 0]
 
 One process, one thread, CPU time of all asks and tells; the peak memory is that of the whole
 process, interpreter and libraries included, whose share is printed first. The table shows what
 rounds cost while N grows: cost and memory follow u, the number of distinct queries, not N.
-``--diameter kernel`` keeps finding new cells, ``--diameter 4,0.7`` mostly repeats them.
+``--variation kernel`` keeps finding new cells, ``--variation 4,0.7`` mostly repeats them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def play(options: argparse.Namespace, seed: int) -> list[tuple]:
         bounds=[(0, 1), (0, 1)],
         alpha=options.noise**2,
         n_representatives=options.representatives,
-        diameter=options.diameter,
+        variation=options.variation,
         max_depth=20,
         expansion="before",
     )
@@ -79,7 +79,7 @@ def play(options: argparse.Namespace, seed: int) -> list[tuple]:
     return rows
 
 
-def diameter(text: str) -> object:
+def variation(text: str) -> object:
     if text == "kernel":
         return text
     c, rho = (float(x) for x in text.split(","))
@@ -88,7 +88,7 @@ def diameter(text: str) -> object:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argument_parser("speed.long_run", __doc__, 1, rounds=10_000, representatives=5)
-    parser.add_argument("--diameter", type=diameter, default="kernel", help="'kernel' or c,rho")
+    parser.add_argument("--variation", type=variation, default="kernel", help="'kernel' or c,rho")
     parser.add_argument("--noise", type=float, default=0.5, help="standard deviation (default 0.5)")
     parser.add_argument("--length-scale", type=float, default=0.2, help="default 0.2")
     options, rows = parser.parse_args(arguments), []

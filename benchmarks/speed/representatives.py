@@ -25,7 +25,7 @@ from skgpb import GPOOOptimizer
 from skgpb.kernels import LowRank
 
 # Settings with which every query is new, and those of a user who says nothing.
-NEW = {"diameter": (50.0, 0.9), "expansion": "before"}
+NEW = {"variation": (50.0, 0.9), "expansion": "before"}
 DEFAULTS = {"bounds": [(0, 1)] * 2}
 
 

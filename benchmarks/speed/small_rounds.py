@@ -24,7 +24,7 @@ REGIMES = {"paper": ((14.0, 0.5), 10), "new": ((50.0, 0.99), 20)}
 TIMES = (5, 50, 100, 200, 500, 1000)
 
 
-def seconds(diameter: tuple, max_depth: int, runs: int, seed: int) -> np.ndarray:
+def seconds(variation: tuple, max_depth: int, runs: int, seed: int) -> np.ndarray:
     """Lower quartile of the wall time of every round."""
     rounds = int(1.1 * TIMES[-1]) + 1
     taken = np.empty((runs, rounds))
@@ -35,7 +35,7 @@ def seconds(diameter: tuple, max_depth: int, runs: int, seed: int) -> np.ndarray
             bounds=[(0, 1)],
             alpha=0.01,
             n_representatives=10,
-            diameter=diameter,
+            variation=variation,
             max_depth=max_depth,
             expansion="before",
         )
@@ -55,8 +55,8 @@ def main(arguments: list[str] | None = None) -> None:
     rows = []
     with threadpool_limits(1):
         print("         t   us per round   arithmetic")
-        for name, (diameter, max_depth) in REGIMES.items():
-            each = seconds(diameter, max_depth, options.runs, options.seed)
+        for name, (variation, max_depth) in REGIMES.items():
+            each = seconds(variation, max_depth, options.runs, options.seed)
             overhead = None
             for t in TIMES:
                 mean = each[max(2, int(0.9 * t)) - 1 : int(1.1 * t) + 1].mean()

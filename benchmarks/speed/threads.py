@@ -56,7 +56,7 @@ def after(rounds: int, seed: int) -> GPOOOptimizer:
         bounds=[(0, 1), (0, 1)],
         alpha=0.01,
         n_representatives=5,
-        diameter=(50.0, 0.9),
+        variation=(50.0, 0.9),
         max_depth=20,
         expansion="before",
     )

@@ -18,7 +18,7 @@ def f(x):
 def draw() -> Figure:
     rng = np.random.default_rng(0)
     opt = GPOOOptimizer(
-        RBF(0.1), bounds=[(0, 1)], alpha=0.1**2, beta=BETA, diameter=(WIDTH, SHRINK), max_depth=4
+        RBF(0.1), bounds=[(0, 1)], alpha=0.1**2, beta=BETA, variation=(WIDTH, SHRINK), max_depth=4
     )
     opt.run(lambda cell: f(cell.points).mean() + 0.1 * rng.normal(), budget=16)
     tree = opt.tree_

@@ -23,7 +23,7 @@ def draw() -> Figure:
         max_depth=10,
         alpha=0.05**2,
         beta=4.0,
-        diameter=(2.0, 0.6),
+        variation=(2.0, 0.6),
     )
     asked = []
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from skgpb.experiments.answers import read_answer
 from skgpb.experiments.judgement import expectation
-from skgpb.experiments.records import Record
+from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import Side, exact, list_of, number, values_in
 from skgpb.experiments.texts import cleaned, quoted_name, split_pair
 
@@ -172,7 +172,7 @@ def written(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[s
 
 
 def _date(text: str) -> None:
-    Record().write(date=text)
+    LabRecord().write(date=text)
 
 
 def check_surprise(form: Form, found: dict[str, Any] | None) -> None:

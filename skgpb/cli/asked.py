@@ -13,12 +13,12 @@ from scipy.stats import norm
 
 from skgpb.cli.arguments import UsageError
 from skgpb.cli.exact import FEWEST, limits_of, rows_of
-from skgpb.cli.features import Limits
+from skgpb.cli.features import FeatureLimits
 from skgpb.cli.tables import values_of
 from skgpb.datasets.columns import Column
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
-from skgpb.tables.conditions import Categories, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Range, Subgroup
 
 # By default the smallest group has one row in this number of rows.
 GROUPS = 64
@@ -83,11 +83,11 @@ class Found:
         return len(self.members) == self.memory.n_rows
 
     @cached_property
-    def limits(self) -> list[Limits]:
+    def limits(self) -> list[FeatureLimits]:
         """Limits that separate the recommended group from all other rows."""
         return self.limits_of(self.search.subgroup)
 
-    def limits_of(self, box: Subgroup) -> list[Limits]:
+    def limits_of(self, box: Subgroup) -> list[FeatureLimits]:
         """Return the limits of a group on each feature, the most important features first."""
         columns = {column.name: column for column in self.features}
         sides = {name: box[name] for name in self.effects if name in box}
@@ -96,9 +96,9 @@ class Found:
             for name, side in sides.items()
         ]
 
-    def _as_categories(self, column: Column, side: Interval | Categories) -> Interval | Categories:
+    def _as_categories(self, column: Column, side: Range | Categories) -> Range | Categories:
         """Say neighbours among categories by their names."""
-        if column.name not in self.neighbours or not isinstance(side, Interval):
+        if column.name not in self.neighbours or not isinstance(side, Range):
             return side
         inside = side.holds(np.arange(len(column.labels), dtype=float))
         labels = tuple(np.array(column.labels, dtype=object)[inside])
@@ -113,7 +113,7 @@ class Found:
         """Condition that selects the rows of the recommended group from the file."""
         return self.where_of(self.limits)
 
-    def where_of(self, limits: list[Limits]) -> str:
+    def where_of(self, limits: list[FeatureLimits]) -> str:
         """Return the condition that selects the rows of a group from the file."""
         told = (each for limit in limits for each in limit.conditions)
         return " and ".join([*self.conditions, *told])

@@ -22,7 +22,7 @@ from skgpb.cli.tables import check_table
 from skgpb.cli.words import count, number, percent, summary
 from skgpb.datasets.credentials import repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
-from skgpb.tables.conditions import Categories, Interval
+from skgpb.tables.conditions import Categories, Range
 
 # Options that go with --sql; all others are about rows in memory, or about questions.
 GOES = {
@@ -182,7 +182,7 @@ def search_database(arguments: argparse.Namespace) -> None:
     )
 
 
-def said(side: Interval | Categories) -> str:
+def said(side: Range | Categories) -> str:
     """Say a side of a box, for people."""
     if isinstance(side, Categories):
         shown = ", ".join(map(said_label, side.among[:SHOWN]))
@@ -198,7 +198,7 @@ def said(side: Interval | Categories) -> str:
     return f"{text}, or missing" if side.missing and text else text or "missing"
 
 
-def _below(side: Interval) -> str:
+def _below(side: Range) -> str:
     """Say the upper end."""
     high = side.high
     if not side.high_belongs and isinstance(high, int):

@@ -13,7 +13,7 @@ import numpy as np
 
 import skgpb
 from skgpb.cli.arguments import UsageError
-from skgpb.cli.features import Limits
+from skgpb.cli.features import FeatureLimits
 from skgpb.cli.tables import SearchTable, values_of
 from skgpb.cli.where import written
 from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
@@ -21,7 +21,7 @@ from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
 from skgpb.tables import MemoryTable
 from skgpb.tables.checks import missing_code, repeats
-from skgpb.tables.conditions import Categories, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Range, Subgroup
 from skgpb.tables.finding import Finding, find_and_judge
 from skgpb.tables.memory import shortest
 
@@ -54,16 +54,16 @@ class ExactFound:
     target: str
 
     @cached_property
-    def limits(self) -> list[Limits]:
+    def limits(self) -> list[FeatureLimits]:
         """The conditions that define the recommended group, the most important feature first."""
         return self.limits_of(self.finding.subgroup, list(self.finding.effects()))
 
-    def limits_of(self, box: Subgroup, order: list[str] | None = None) -> list[Limits]:
+    def limits_of(self, box: Subgroup, order: list[str] | None = None) -> list[FeatureLimits]:
         """Return the conditions that define a group, one for each of its features."""
         columns = {column.name: column for column in self.table.features}
         return [limits_of(columns[name], box[name]) for name in order or box]
 
-    def where_of(self, limits: list[Limits]) -> str:
+    def where_of(self, limits: list[FeatureLimits]) -> str:
         """Return the condition that selects the rows of a group from the file."""
         told = (each for limit in limits for each in limit.conditions)
         return " and ".join([*self.table.conditions, *told])
@@ -74,11 +74,11 @@ class ExactFound:
         return bool(self.finding.rows.all())
 
 
-def limits_of(column: Column, side: Interval | Categories) -> Limits:
+def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:
     """Say a side of a box in the terms of a column, with ends that belong to it."""
     missing = side.missing if column.missing.any() else None
     if isinstance(side, Categories):
-        return Limits(column, among=side.among, missing=missing)
+        return FeatureLimits(column, among=side.among, missing=missing)
     values = column.values[~column.missing]
     inside = values[side.holds(values)]
     low, high = side.low, side.high
@@ -88,7 +88,7 @@ def limits_of(column: Column, side: Interval | Categories) -> Limits:
         above = values[values >= high]
         if len(inside) and len(above):
             high = -shortest(-float(above.min()), -float(inside.max()))
-    return Limits(column, low, high, missing=missing)
+    return FeatureLimits(column, low, high, missing=missing)
 
 
 def check_exact(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from skgpb.cli.asked import QUANTILE_95
 from skgpb.cli.exact import ExactFound
-from skgpb.cli.features import Limits
+from skgpb.cli.features import FeatureLimits
 from skgpb.cli.pictures import (
     PARTS,
     PROFILES,
@@ -31,7 +31,7 @@ def panels_of(found: ExactFound) -> list[Panel]:
     limits = list(found.limits)
     # Features without a side fill up a map.
     told = found.finding.subgroup
-    rest = [Limits(column) for name, column in columns.items() if name not in told]
+    rest = [FeatureLimits(column) for name, column in columns.items() if name not in told]
     panels = []
     if len(columns) > 1:
         first, second = (limits + rest)[:2]
@@ -51,7 +51,7 @@ def panels_of(found: ExactFound) -> list[Panel]:
     return [*panels, *(_profile(found, limit) for limit in (limits or rest)[:PROFILES])]
 
 
-def _map(found: ExactFound, first: Limits, second: Limits) -> Panel:
+def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Panel:
     """The average of the rows by two features, and the group."""
     names = [limit.column.name for limit in (first, second)]
     inside = _on_other_sides(found, names)
@@ -72,7 +72,7 @@ def _map(found: ExactFound, first: Limits, second: Limits) -> Panel:
             label_axis(limit, axis)
             axis.set_label_text(limit.column.name)
         shown = [
-            Limits(column, limit.low, limit.high, limit.among)
+            FeatureLimits(column, limit.low, limit.high, limit.among)
             for column, limit in zip(columns, (first, second), strict=True)
         ]
         outline(ax, shown, edges)
@@ -90,7 +90,7 @@ def _map(found: ExactFound, first: Limits, second: Limits) -> Panel:
     return Panel(draw, caption)
 
 
-def _profile(found: ExactFound, limit: Limits) -> Panel:
+def _profile(found: ExactFound, limit: FeatureLimits) -> Panel:
     """The average of the rows on all other sides along one feature."""
     column, inside = limit.column, _on_other_sides(found, [limit.column.name])
 

@@ -15,7 +15,7 @@ SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Limits:
+class FeatureLimits:
     """The condition on one feature that the rows of a group satisfy.
 
     Attributes
@@ -37,10 +37,10 @@ class Limits:
     among: tuple[str, ...] | None = None
     missing: bool | None = None
 
-    def without(self, end: str) -> Limits:
+    def without(self, end: str) -> FeatureLimits:
         """Return the others."""
         others = {each: getattr(self, each) for each in ("low", "high", "among") if each != end}
-        return Limits(self.column, **others)
+        return FeatureLimits(self.column, **others)
 
     def broken(self, end: str) -> np.ndarray:
         """Return whether each row is beyond one of the limits, shape (n_rows,)."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skgpb.cli.asked import QUANTILE_95, Found
-from skgpb.cli.features import Limits
+from skgpb.cli.features import FeatureLimits
 from skgpb.cli.words import count, named
 from skgpb.datasets.columns import Column
 from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of, mark_recommended, outlined
@@ -99,11 +99,11 @@ def draw_panels(panels: list[Panel], title: str) -> Any:
 # -- what is predicted ---------------------------------------------------------------------------
 
 
-def _limits_of(found: Found, name: str) -> Limits:
+def _limits_of(found: Found, name: str) -> FeatureLimits:
     """Return the limits of the recommended group on a feature."""
     told = {limit.column.name: limit for limit in found.limits}
     column = next(column for column in found.features if column.name == name)
-    return told.get(name, Limits(column))
+    return told.get(name, FeatureLimits(column))
 
 
 def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
@@ -136,7 +136,7 @@ def binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
 
 
-def outline(ax: Any, limits: list[Limits], edges: Any) -> None:
+def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:
     """Outline the recommended group, with a box for each pair of categories if they are apart."""
     from matplotlib.patches import Rectangle
 
@@ -146,7 +146,7 @@ def outline(ax: Any, limits: list[Limits], edges: Any) -> None:
             ax.add_patch(Rectangle((x, y), width, height, fill=False, ec=RECOMMENDED, **style))
 
 
-def _stretches(limit: Limits, edges: np.ndarray) -> list[tuple[float, float]]:
+def _stretches(limit: FeatureLimits, edges: np.ndarray) -> list[tuple[float, float]]:
     """Return the intervals of the group along an axis: beginnings and lengths."""
     if limit.column.kind != "texts":
         low = edges[0] if limit.low is None else limit.low
@@ -198,7 +198,7 @@ def _profile(found: Found, name: str) -> Panel:
     return Panel(draw, caption + others + ".")
 
 
-def _draw_profile(ax: Any, limit: Limits, values: np.ndarray, mean: np.ndarray) -> None:
+def _draw_profile(ax: Any, limit: FeatureLimits, values: np.ndarray, mean: np.ndarray) -> None:
     """Draw the average and an 80 % interval over parts with equally many rows."""
     n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
     parts = np.array_split(np.argsort(values, kind="stable"), n)
@@ -216,7 +216,7 @@ def _draw_profile(ax: Any, limit: Limits, values: np.ndarray, mean: np.ndarray) 
 
 
 def _draw_categories(
-    ax: Any, column: Column, limit: Limits, values: np.ndarray, mean: np.ndarray
+    ax: Any, column: Column, limit: FeatureLimits, values: np.ndarray, mean: np.ndarray
 ) -> None:
     among = limit.among or column.labels
     labelled: set[bool] = set()
@@ -268,7 +268,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LETTERS else name[: LETTERS - 1] + "…"
 
 
-def label_axis(limit: Limits, axis: Any) -> None:
+def label_axis(limit: FeatureLimits, axis: Any) -> None:
     """Let an axis show dates and categories."""
     if limit.column.kind == "dates":
         label_dates(axis)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from skgpb.cli.features import Limits
+from skgpb.cli.features import FeatureLimits
 
 # Numbers up to this are written without an exponent.
 LONGEST = 1e12
@@ -13,7 +13,7 @@ LONGEST = 1e12
 LISTED = 5
 
 
-def named(limits: list[Limits]) -> str:
+def named(limits: list[FeatureLimits]) -> str:
     """Name the conditions that define a group."""
     said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.conditions]
     return ", ".join(said) or "the whole table"

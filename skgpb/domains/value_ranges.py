@@ -90,7 +90,7 @@ def capped(space: ParameterSpace, counts: Any, values: Any = None) -> tuple[int,
     return tuple(int(min(s, most)) for s, most in zip(counts, values, strict=True))
 
 
-class Side(NamedTuple):
+class EncodedSide(NamedTuple):
     """One side of a cell as a kernel sees it: columns at the ends of each row, and its length."""
 
     lower: np.ndarray
@@ -124,7 +124,7 @@ class ValueRanges:
         self.space, self.n_parts, self.counts, self.continuous = space, n_parts, counts, continuous
         self._axes: list[Axis] = [axis for _, axis in space.axes]
         # Cells have many sides in common.
-        self._sides: dict[tuple[int, float, float], Side] = {}
+        self._sides: dict[tuple[int, float, float], EncodedSide] = {}
         self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
         self._root = np.ones(len(self._axes))
         root = self.lengths(space.bounds.T.ravel())
@@ -173,12 +173,12 @@ class ValueRanges:
         upper = [side.upper[places] for side, places in zip(sides, order, strict=True)]
         return np.hstack(lower + upper)
 
-    def _sides_of(self, box: np.ndarray) -> list[Side]:
+    def _sides_of(self, box: np.ndarray) -> list[EncodedSide]:
         ends = box.tolist()
         keys = zip(range(len(self._axes)), ends, ends[len(self._axes) :], strict=False)
         return [self._sides.get(key) or self._make_side(key) for key in keys]
 
-    def _make_side(self, key: tuple[int, float, float]) -> Side:
+    def _make_side(self, key: tuple[int, float, float]) -> EncodedSide:
         i, low, high = key
         axis = self._axes[i]
         first, last = axis.columns(np.array(reach(axis, low, high)))
@@ -187,7 +187,7 @@ class ValueRanges:
             lower = upper = axis.columns(spread(axis, low, high, self.counts[i]))
         else:
             lower, upper = axis.columns(np.array([low])), axis.columns(np.array([high]))
-        side = self._sides[key] = Side(lower, upper, length)
+        side = self._sides[key] = EncodedSide(lower, upper, length)
         return side
 
 

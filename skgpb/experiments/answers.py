@@ -19,7 +19,7 @@ _BETWEEN = re.compile(r"\s*;\s*|,\s+|\s+")
 _IN_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\s\d{3})+(\.\d+)?")
 
 
-class Answer(NamedTuple):
+class EnteredAnswer(NamedTuple):
     """An answer, the variance of its noise where that is another than usual, and how it came about.
 
     ``measurements`` are the single ones that it is the mean of; empty where it is one itself.
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
     measurements: tuple[float, ...] = ()
 
 
-def read_answer(given: Any, noise: Any, what: str = "the answer") -> Answer:
+def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnswer:
     """Return the answer that somebody typed or sent.
 
     Parameters
@@ -55,14 +55,14 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> Answer:
         _check_no_noise(given, noise, "counts")
         successes, trials = (number(part, f"a count in {what}") for part in counts.groups())
         # Not the angle: what is shown, recommended and drawn is then a proportion.
-        return Answer(*from_counts(successes, trials, stabilize=False))
+        return EnteredAnswer(*from_counts(successes, trials, stabilize=False))
     values = _several(given, what)
     if len(values) == 1:
-        return Answer(number(values[0], what), variance_of(noise))
+        return EnteredAnswer(number(values[0], what), variance_of(noise))
     _check_no_noise(given, noise, "measurements")
     numbers = [number(value, f"a measurement in {what}") for value in values]
     variance = float(np.var(numbers, ddof=1)) / len(numbers)
-    return Answer(float(np.mean(numbers)), variance or None, tuple(numbers))
+    return EnteredAnswer(float(np.mean(numbers)), variance or None, tuple(numbers))
 
 
 def written_measurements(values: Sequence[float]) -> str:
@@ -70,7 +70,7 @@ def written_measurements(values: Sequence[float]) -> str:
     return "; ".join(map(repr, values))
 
 
-def read_cell(text: str) -> Answer:
+def read_cell(text: str) -> EnteredAnswer:
     """Return the answer in a cell of a table, whose numbers may have decimal commas."""
     return read_answer(re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text), None)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skgpb.datasets.dates import dates_of, iso_date
-from skgpb.experiments.records import Record
+from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import check_name
 
@@ -39,7 +39,7 @@ def read_block(text: str, taken: Iterable[str]) -> str:
     return name
 
 
-def block_of(record: Record, block: str) -> str | None:
+def block_of(record: LabRecord, block: str) -> str | None:
     """Return the name of the block of an answer; None if none is written down."""
     if block in ("operator", "date"):
         return getattr(record, block) or None
@@ -47,7 +47,7 @@ def block_of(record: Record, block: str) -> str | None:
     return None if value is None else shown(value)
 
 
-def write_block(record: Record, block: str, text: str) -> None:
+def write_block(record: LabRecord, block: str, text: str) -> None:
     """Write down the block of an answer, as a table has it."""
     if block == "date":
         days = dates_of([text]) if text else None

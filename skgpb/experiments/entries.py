@@ -10,7 +10,7 @@ from typing import Any
 
 from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.records import Record
+from skgpb.experiments.records import LabRecord
 
 # Events of the optimizer's learning; they follow from the others.
 LEARNING = ("learned", "unlearned")
@@ -40,7 +40,7 @@ class Entry:
         Indices of the events that added and answered it, -1 if there is none.
     row : int
         Row among the answers of the past, -1 for others.
-    record : Record
+    record : LabRecord
         Notes on the query.
     within_limits : bool or None
         Whether all that has a limit was measured within it; None if some of it was not measured,
@@ -56,7 +56,7 @@ class Entry:
     began: int = -1
     ended: int = -1
     row: int = -1
-    record: Record = field(default_factory=Record)
+    record: LabRecord = field(default_factory=LabRecord)
     within_limits: bool | None = True
 
     def as_dict(self) -> dict[str, Any]:

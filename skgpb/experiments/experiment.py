@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import Answer, read_answer, variance_of
+from skgpb.experiments.answers import EnteredAnswer, read_answer, variance_of
 from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_block
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
@@ -32,8 +33,8 @@ from skgpb.experiments.judgement import (
     verdict,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
-from skgpb.experiments.limits import Limits, outcomes_of, read_limits, written
-from skgpb.experiments.records import Record, today
+from skgpb.experiments.limits import outcomes_of, read_limits, written
+from skgpb.experiments.records import LabRecord, today
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
@@ -204,7 +205,7 @@ class Experiment(KeptRun):
         else:
             optimizer = _search_within(limited, settings).start()
         left_out: list[str] = []
-        records: dict[int, Record] = {}
+        records: dict[int, LabRecord] = {}
         numbers: list[Any] = []
         lost: dict[int, Region] = {}
         if data is not None:
@@ -327,7 +328,7 @@ class Experiment(KeptRun):
             As in :meth:`history`.
         """
         value, alpha, measurements = read_answer(answer, noise)
-        record = Record(date=today(), measurements=list(measurements))
+        record = LabRecord(date=today(), measurements=list(measurements))
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, at, value, alpha, record)
@@ -360,7 +361,7 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        record = Record(date=today())
+        record = LabRecord(date=today())
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, at, None, None, record)
@@ -393,7 +394,7 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`, with the status "skipped".
         """
-        record = Record(date=today(), skipped=True)
+        record = LabRecord(date=today(), skipped=True)
         record.write(note, operator, date, measured)
         with self._changing():
             return self._take(query, None, None, None, record)
@@ -745,7 +746,7 @@ class Experiment(KeptRun):
         self,
         entry: Entry,
         answer: Any,
-        told: Answer | None,
+        told: EnteredAnswer | None,
         at: Mapping[str, Any] | None,
         events: list[Any],
     ) -> int:
@@ -1126,7 +1127,7 @@ class Experiment(KeptRun):
         at: Mapping[str, Any] | None,
         value: float | None,
         alpha: float | None,
-        record: Record,
+        record: LabRecord,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
         more, asked = [], dict[str, Any]()
@@ -1161,7 +1162,7 @@ class Experiment(KeptRun):
         self._changes += differences(number, asked, told, record.operator)
         return told
 
-    def _learned_of(self, record: Record) -> dict[str, Any]:
+    def _learned_of(self, record: LabRecord) -> dict[str, Any]:
         """Return what is learned of a record, as ``tell`` takes it."""
         outcomes = outcomes_of(record, outcome_limits(self._optimizer))
         return {"outcomes": outcomes, "block": block_of(record, self._block)}

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from skgpb import defaults
+from skgpb._typing import Limits
 from skgpb.domains import Cell
 from skgpb.domains.query import Query
 from skgpb.experiments.entries import Entry, jsonable
-from skgpb.experiments.limits import Limits, written
+from skgpb.experiments.limits import written
 from skgpb.experiments.sides import shown
 from skgpb.optimizers._limits import checked_limits, probability_between
 from skgpb.optimizers._stop import first_where_learned

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments.blocks import block_of
 from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
-from skgpb.experiments.limits import Limits, are_kept, outcomes_of
-from skgpb.experiments.records import Record
+from skgpb.experiments.limits import are_kept, outcomes_of
+from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import Side
 from skgpb.experiments.texts import in_one_line
 from skgpb.file_lock import FileLock
@@ -63,7 +64,7 @@ class KeptRun:
     # What tells blocks of answers apart; empty for nothing.
     _block: str
     # Notes on queries, by the numbers of the queries.
-    _records: dict[int, Record]
+    _records: dict[int, LabRecord]
     # What was changed, in order.
     _changes: list[Change]
 
@@ -137,7 +138,7 @@ class KeptRun:
         self._block = in_one_line(str(notes.get("block", "")))
         self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
-        self._records = {int(number): Record.of(each) for number, each in kept.items()}
+        self._records = {int(number): LabRecord.of(each) for number, each in kept.items()}
         self._changes = [Change.of(each) for each in notes.get("changes", [])]
         self._lost = {}
         for number, lower, upper, counts in notes.get("lost", []):
@@ -262,9 +263,9 @@ class KeptRun:
                 out += [("outcomes", query, outcomes)] if outcomes else []
         return out
 
-    def _record_of(self, number: int) -> Record:
+    def _record_of(self, number: int) -> LabRecord:
         """Return what was written on a query."""
-        return self._records.get(number) or Record()
+        return self._records.get(number) or LabRecord()
 
 
 def outcome_limits(optimizer: Any) -> Limits:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from skgpb.experiments.records import Record
+from skgpb._typing import Limits
+from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import exact, number
 from skgpb.experiments.texts import check_name, quoted_name, unquoted
 
-#: Low and high end by the names of what is measured; None for an open one.
-Limits = Mapping[str, tuple[float | None, float | None]]
 _NAME = r'("(?:[^"]|"")*"|[^<>="]+?)'
 # Perhaps a number from which on, a name, and a number.
 _FORM = re.compile(rf"(?:([^<>=]+?)\s*<=?\s*)?{_NAME}\s*(<=?|>=?)\s*([^<>=]+)")
@@ -83,7 +82,7 @@ def in_words(low: float | None, high: float | None) -> str:
     return f"at least {exact(low)}" if high is None else f"{exact(low)} to {exact(high)}"
 
 
-def outcomes_of(record: Record, limits: Limits, query: int | None = None) -> dict[str, float]:
+def outcomes_of(record: LabRecord, limits: Limits, query: int | None = None) -> dict[str, float]:
     """Return what was measured of all that has a limit.
 
     Raises

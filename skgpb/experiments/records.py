@@ -15,7 +15,7 @@ LONGEST, MOST_COLUMNS = 10_000, 100
 
 
 @dataclass
-class Record:
+class LabRecord:
     """The page of a notebook about one query.
 
     Attributes
@@ -40,7 +40,7 @@ class Record:
     skipped: bool = False
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Record:
+    def of(cls, kept: Mapping[str, Any]) -> LabRecord:
         """Return the record that a file holds."""
         measurements = list(map(float, kept.get("measurements", [])))
         out = cls(measurements=measurements, skipped=bool(kept.get("skipped", False)))
@@ -80,7 +80,7 @@ class Record:
         self.date = self.date if date is None else date
         self.measured = values
 
-    def followed_by(self, other: Record) -> Record:
+    def followed_by(self, other: LabRecord) -> LabRecord:
         """Return the record of what was written on before its answer was told."""
         out = replace(self, date=other.date, measurements=other.measurements, skipped=other.skipped)
         note = "; ".join(filter(None, [self.note, other.note]))

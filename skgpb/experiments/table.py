@@ -20,9 +20,9 @@ from skgpb.datasets.format import places_of, without_unit
 from skgpb.datasets.numbers import is_missing
 from skgpb.datasets.table import TableFile
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import Answer, read_cell, variance_of
+from skgpb.experiments.answers import EnteredAnswer, read_cell, variance_of
 from skgpb.experiments.blocks import write_block
-from skgpb.experiments.records import LONGEST, Record
+from skgpb.experiments.records import LONGEST, LabRecord
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.texts import unprotected, with_point
 
@@ -60,7 +60,7 @@ class PastAnswer:
         Noise variance of the answer, where it has its own.
     number : int or None
         Number of the query.
-    record : Record
+    record : LabRecord
         Notes on it.
     """
 
@@ -69,7 +69,7 @@ class PastAnswer:
     status: str
     alpha: float | None
     number: int | None
-    record: Record
+    record: LabRecord
 
     @property
     def is_region(self) -> bool:
@@ -349,13 +349,13 @@ class _Header:
         found: dict[str, Column],
         row: int,
         setting: dict[str, Any],
-        told: Answer | None,
+        told: EnteredAnswer | None,
     ) -> PastAnswer:
         """Return what a row says."""
         answer, alpha, measurements = (None, None, ()) if told is None else told
         number, status = None, "given" if alpha is None else "answered"
         limited = {name: _number_in(found[column], row) for column, name in self.limited.items()}
-        record = Record(measurements=list(measurements))
+        record = LabRecord(measurements=list(measurements))
         record.write(measured={name: x for name, x in limited.items() if x is not None})
         for column, name in self.block.items():
             write_block(record, name, _text_in(found[column], row))
@@ -424,7 +424,7 @@ def _number_in(column: Column, row: int) -> float | None:
     return None if np.isnan(value) or column.labels else value
 
 
-def _answers_in(table: TableFile, column: Column) -> list[Answer | None]:
+def _answers_in(table: TableFile, column: Column) -> list[EnteredAnswer | None]:
     """Return the answer in each row; there may be several measurements, or counts, in a cell."""
     try:
         if not column.missing.all():
@@ -440,7 +440,7 @@ def _answers_in(table: TableFile, column: Column) -> list[Answer | None]:
             pass
         raise
     numbers = (_number_in(column, row) for row in range(len(column.values)))
-    return [None if value is None else Answer(value, None) for value in numbers]
+    return [None if value is None else EnteredAnswer(value, None) for value in numbers]
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:

@@ -356,7 +356,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             kernel, prior = engine.kernel, None
             if kernel is None:
                 kernel, prior = default_model(cube.space)
-            kernel = OnSettings(kernel, Columns, prior)
+            kernel = OnSettings(kernel, TrialColumns, prior)
             engine.set_params(arms=cube.corners, kernel=kernel, normalize_y=False)
             if engine.alpha is not None:
                 engine.set_params(alpha=np.divide(engine.alpha, scale**2))
@@ -389,7 +389,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         return found
 
 
-class Columns:
+class TrialColumns:
     """What a kernel takes for a space of settings where rows are columns already."""
 
     @staticmethod

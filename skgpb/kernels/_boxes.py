@@ -28,7 +28,7 @@ class Rule(NamedTuple):
     weights: np.ndarray  # (s,), sum to one
 
 
-class PointSet(NamedTuple):
+class BoxPoints(NamedTuple):
     """The points of several boxes, one box after the other."""
 
     points: np.ndarray  # (n_points, d)
@@ -164,7 +164,7 @@ def points_per_box(boxes: np.ndarray, counts: Sequence[int]) -> np.ndarray:
     return np.where(upper > lower, np.asarray(counts, dtype=np.float64), 1.0).prod(axis=1)
 
 
-def box_points(boxes: np.ndarray, rules: Sequence[Rule]) -> PointSet:
+def box_points(boxes: np.ndarray, rules: Sequence[Rule]) -> BoxPoints:
     """Lay a tensor rule over every box (n, 2 d); an axis without width has one point."""
     lower, upper = corners(boxes)
     wide = upper > lower
@@ -183,4 +183,4 @@ def box_points(boxes: np.ndarray, rules: Sequence[Rule]) -> PointSet:
         width = (upper - lower)[rows, None, :]
         points[where] = (lower[rows, None, :] + width * grid).reshape(len(where), -1)
         weights[where] = np.tile(factors, len(rows))
-    return PointSet(points, weights, starts)
+    return BoxPoints(points, weights, starts)

@@ -30,7 +30,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb._core._sizes import SizedCells
-from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
+from skgpb.kernels._boxes import BoxPoints, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
 from skgpb.kernels._radial_products import RadialProducts
@@ -183,7 +183,7 @@ class CellKernel(WrapperKernel):
         self._counts(n_columns // 2)
         return BoxFeatures(self, base.feature_map(n_columns // 2))
 
-    def point_set(self, boxes: np.ndarray) -> PointSet:
+    def point_set(self, boxes: np.ndarray) -> BoxPoints:
         """Return points and weights of the means over boxes (n, 2 d)."""
         return box_points(boxes, self._rules(boxes.shape[1] // 2))
 
@@ -436,8 +436,8 @@ def _slices(n: int, size: int) -> list[slice]:
 
 def _mean_block(
     base: Kernel,
-    left: PointSet,
-    right: PointSet,
+    left: BoxPoints,
+    right: BoxPoints,
     with_noise: bool,
     eval_gradient: bool,
     limit: int,

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Su
 from skgpb.kernels.columns import Columns
 
 
-class CellKernel(Protocol):
+class KernelOverBoxes(Protocol):
     """Protocol of a kernel over boxes, see ``skgpb.kernels._cell``."""
 
     base: Kernel
@@ -61,13 +61,13 @@ class Groups:
 
     Parameters
     ----------
-    kernel : CellKernel
+    kernel : KernelOverBoxes
         Kernel whose base has groups.
     d : int
         Number of coordinates.
     """
 
-    def __init__(self, kernel: CellKernel, d: int) -> None:
+    def __init__(self, kernel: KernelOverBoxes, d: int) -> None:
         self._kernel = kernel
         self._d = d
 
@@ -86,7 +86,7 @@ class Groups:
         left, right = (coordinates_of(k, self._d) for k in (base.k1, base.k2))
         return not left & right
 
-    def _part(self, base: Kernel) -> tuple[CellKernel, np.ndarray]:
+    def _part(self, base: Kernel) -> tuple[KernelOverBoxes, np.ndarray]:
         """Return the kernel of a part and the columns of descriptors that it looks at."""
         if type(base) is not Columns:
             return self._kernel.over(base, range(self._d), self._d), np.arange(2 * self._d)

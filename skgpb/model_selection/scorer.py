@@ -109,7 +109,7 @@ def bandit_scorer(
     instead: an optimizer with the same parameters plays on the held-out rows as its pool (or
     arms, or queries), where the answer to a query is the average of their y, and is scored by
     the true average over the region that it recommends. This is how the constant c in
-    ``diameter=(c, rho)`` is chosen by cross-validation in [1]_.
+    ``variation=(c, rho)`` is chosen by cross-validation in [1]_.
 
     Parameters
     ----------
@@ -151,12 +151,12 @@ def bandit_scorer(
     >>> y = np.sin(13 * X[:, 0]) * np.sin(27 * X[:, 0]) + 0.1 * rng.normal(size=300)
     >>> search = GridSearchCV(
     ...     GPOOOptimizer(RBF(0.05), min_members=3, alpha=0.01),
-    ...     {"diameter": [(0.1, 0.5), (1.0, 0.5), (10.0, 0.5)]},
+    ...     {"variation": [(0.1, 0.5), (1.0, 0.5), (10.0, 0.5)]},
     ...     scoring=bandit_scorer(budget=20, noise=0.1),
     ...     cv=3,
     ... )
     >>> search.fit(X, y).best_params_
-    {'diameter': (10.0, 0.5)}
+    {'variation': (10.0, 0.5)}
     """
     budget = check_size(budget, "budget", most=MOST_ROUNDS)
     n_repeats = check_size(n_repeats, "n_repeats")

@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 
 #: Constraints of the parameters that only adaptive trees have.
 ADAPTIVE: dict[str, Any] = HORIZON | {
-    "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+    "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
     "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
 }
 
@@ -79,7 +79,7 @@ class Constants:
         return claim_2(g, n_children, d, failure_probability)
 
 
-class Guard:
+class RefinementGuard:
     """Says whether another cell may be split before the next evaluation (decision D-B6).
 
     Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing where
@@ -98,8 +98,8 @@ class Guard:
             warn(
                 f"the tree reached max_active={max_active} after {n_told} evaluations: "
                 "from now on at most one cell is refined before each evaluation. Refinement runs "
-                "ahead of evaluation where V_h (diameter) is wide next to sqrt(beta) times the "
-                "standard deviation. Pass a smaller diameter, a kernel with longer length scales, "
+                "ahead of evaluation where V_h (variation) is wide next to sqrt(beta) times the "
+                "standard deviation. Pass a smaller variation, a kernel with longer length scales, "
                 "a larger beta or a smaller max_depth; or raise max_active",
                 RefinementWarning,
             )

@@ -25,6 +25,8 @@ class AllocationPosterior(QueryTargetPosterior):
     ----------
     choices : ndarray of shape (n_allocations, n_campaigns)
         Number of the arm of each campaign, for every allocation.
+    columns : ndarray of the same shape
+        Places of these arms among all, end to end.
     optimism : ndarray of shape (n_arms,)
         Mean plus deviation of all arms, end to end.
     """
@@ -39,20 +41,20 @@ class AllocationPosterior(QueryTargetPosterior):
         factors = np.append(0.0, np.geomspace(1e-3, 1e3, defaults.N_ALLOCATION_WEIGHTS))
         fronts = [mean + factors[:, None] * spread for spread in (std, relative)]
         self.choices: np.ndarray = np.unique(table.best(np.concatenate([*fronts, drawn])), axis=0)
-        self._columns = table.starts[:-1] + self.choices
+        self.columns: np.ndarray = table.starts[:-1] + self.choices
         self.optimism: np.ndarray = mean + std
         zero, unit = rounds[0].offset, rounds[0].scale
-        total = (mean[self._columns].sum(axis=1) - zero) / unit
-        moments = total, (std**2)[self._columns].sum(axis=1) / unit**2
+        total = (mean[self.columns].sum(axis=1) - zero) / unit
+        moments = total, (std**2)[self.columns].sum(axis=1) / unit**2
         super().__init__((zero, unit), moments, moments)
         self._rounds = rounds
         # The best allocation of every draw is among the choices: its maximum is exact.
-        self._drawn = (drawn[:, self._columns].sum(axis=2) - self.offset) / self.scale
+        self._drawn = (drawn[:, self.columns].sum(axis=2) - self.offset) / self.scale
 
     def round(self) -> Round:
         """Return what the rule of the first campaign looks at."""
         noise = np.concatenate([r.scale**2 * r.noise for r in self._rounds])
-        total = noise[self._columns].sum(axis=1) / self.scale**2
+        total = noise[self.columns].sum(axis=1) / self.scale**2
         first = self._rounds[0]
         return Round(self, total, np.ones(len(self.choices)), first.t, lambda: first.rng)
 

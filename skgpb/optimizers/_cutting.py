@@ -145,23 +145,23 @@ def checked_depth(max_depth: int | None, n_children: int) -> int | None:
     )
 
 
-def check_diameter(diameter: Any) -> None:
-    """Check a ``diameter`` of the form (c, rho)."""
-    if not isinstance(diameter, (tuple, list)):
+def check_variation(variation: Any) -> None:
+    """Check a ``variation`` of the form (c, rho)."""
+    if not isinstance(variation, (tuple, list)):
         return
-    numbers = len(diameter) == 2 and all(isinstance(x, Real) for x in diameter)
-    if not numbers or not (np.isfinite(diameter[0]) and diameter[0] > 0 and 0 < diameter[1] < 1):
+    numbers = len(variation) == 2 and all(isinstance(x, Real) for x in variation)
+    if not numbers or not (np.isfinite(variation[0]) and variation[0] > 0 and 0 < variation[1] < 1):
         raise ValueError(
-            "diameter as (c, rho) stands for c * rho**depth and needs finite c > 0 and "
-            f"0 < rho < 1, got {diameter!r}"
+            "variation as (c, rho) stands for c * rho**depth and needs finite c > 0 and "
+            f"0 < rho < 1, got {variation!r}"
         )
 
 
-def given_diameter(diameter: Any, n: int) -> np.ndarray:
+def given_variation(variation: Any, n: int) -> np.ndarray:
     """delta(h) for depths h = 0..n - 1 where the user gave it, in units of the reward."""
-    if callable(diameter):
-        return np.array([check_callable_value(diameter, h, "diameter") for h in range(n)])
-    c, rho = diameter
+    if callable(variation):
+        return np.array([check_callable_value(variation, h, "variation") for h in range(n)])
+    c, rho = variation
     return c * rho ** np.arange(n, dtype=np.float64)
 
 

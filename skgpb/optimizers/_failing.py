@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.kernels._settings import OnSettings
-from skgpb.optimizers._limits import Limits
+from skgpb.optimizers._limits import OutcomeConstraints
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
@@ -174,7 +174,10 @@ class WeighedPosterior(QueryTargetPosterior):
 
 
 def with_limits(
-    round: Round, limits: Limits, rows: tuple[np.ndarray, np.ndarray], known: GaussianProcess
+    round: Round,
+    limits: OutcomeConstraints,
+    rows: tuple[np.ndarray, np.ndarray],
+    known: GaussianProcess,
 ) -> Round:
     """Return a round in which queries and targets are worth less where limits may not hold.
 
@@ -185,7 +188,7 @@ def with_limits(
     ----------
     round : Round
         The posterior of f.
-    limits : Limits
+    limits : OutcomeConstraints
         How probable it is that limits hold.
     rows : pair of ndarrays
         Descriptors of queries and of targets.

@@ -113,16 +113,20 @@ class CostTable:
         return _knapsack.solve(values, costs, self.starts, self.limit, self.slack, self.tie)
 
     def best_but(
-        self, values: NDArray[np.float64], excluded: set[tuple[int, ...]]
+        self,
+        values: NDArray[np.float64],
+        excluded: set[tuple[int, ...]],
+        allowed: NDArray[np.bool_],
     ) -> NDArray[np.intp] | None:
-        """Return the best choice for values (n_arms,) that is not excluded, or None.
+        """Return the best choice of allowed arms that is not excluded, or None.
+
+        Values and whether an arm is allowed have shape (n_arms,).
 
         The best of what remains is found by Lawler's partition: the choices other than a given
         one are those that agree with it on the first i campaigns and differ on the next.
         """
-        free = np.ones(len(self.flat), dtype=bool)
         queue: list[tuple[Any, ...]] = []
-        self._enter(queue, values, free, 0)
+        self._enter(queue, values, allowed, 0)
         while queue:
             _, _, choice, allowed, n_fixed = heapq.heappop(queue)
             if tuple(choice.tolist()) not in excluded:

@@ -100,7 +100,7 @@ def checked_outcomes(outcomes: Any) -> dict[str, float]:
     return out
 
 
-class Limits:
+class OutcomeConstraints:
     """Limits with the posteriors of what they limit.
 
     Parameters

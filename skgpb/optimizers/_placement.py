@@ -20,7 +20,7 @@ from skgpb.kernels._boxes import representatives
 from skgpb.utils import check_numbers
 
 #: Sides of a cell: one for all, one for each, or by name.
-Sides = float | Sequence[float] | np.ndarray | Mapping[str, float]
+SideLengths = float | Sequence[float] | np.ndarray | Mapping[str, float]
 #: Means and deviations of the averages over points (S, d) of several cells.
 Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from time import time
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.query import PointsQuery
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._snapshots import columns_of, rows_of
+
+#: What failures have taught.
+Taught = TypeVar("Taught")
 
 #: An event of the log of a run: its kind, and what the kind says.
 Event = tuple[Any, ...]
@@ -25,7 +28,7 @@ NOT_PENDING = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class CompletedEvaluation:
     """An answer that has arrived but is not told, to a query asked after n events."""
 
     query: Any
@@ -41,13 +44,13 @@ class Evaluations:
     batch : list of queries
         Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
         not changed.
-    arrived : list of Answer
+    arrived : list of CompletedEvaluation
         Answers to be told next, in whichever call.
     """
 
     def __init__(self) -> None:
         self.batch: list[Any] = []
-        self.arrived: list[Answer] = []
+        self.arrived: list[CompletedEvaluation] = []
 
 
 class Record:
@@ -100,7 +103,7 @@ class Record:
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
         # What failures have taught, by the numbers of answers and failures.
-        self._taught: dict[tuple[int, int], Chances] = {}
+        self._taught: dict[tuple[int, int], Any] = {}
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
@@ -142,10 +145,9 @@ class Record:
         self,
         fitted: np.ndarray,
         row_of: Callable[[Any], np.ndarray],
-        domain: np.ndarray,
-        kernel: Kernel | None = None,
+        learn: Callable[[np.ndarray, np.ndarray], Taught],
         n_failures: int | None = None,
-    ) -> Chances | None:
+    ) -> Taught | None:
         """Return what some first failures have taught, or all; None without any, or answers.
 
         Parameters
@@ -154,10 +156,8 @@ class Record:
             Rows of evaluations that were known before the run.
         row_of : callable
             Returns the row (n_columns,) of a query.
-        domain : ndarray of shape (m, n_columns)
-            Rows of the domain, by which columns are scaled.
-        kernel : Kernel, default=None
-            The kernel of f, which knows what distinguishes settings.
+        learn : callable
+            Learns from rows (n, n_columns) and whether they succeeded, 1 or 0, (n,).
         n_failures : int, default=None
             Number of failures; None for all.
         """
@@ -172,9 +172,9 @@ class Record:
                     asked.append(row_of(rest[0]))
                     succeeded.append(float(kind == "tell"))
                     left -= kind == "fail"
-            chances = Chances(np.array(asked), np.array(succeeded), domain, kernel)
+            taught = learn(np.array(asked), np.array(succeeded))
             # Those of all failures, and those before the last answer, by which candidates move.
-            self._taught = dict([*self._taught.items(), (when, chances)][-2:])
+            self._taught = dict([*self._taught.items(), (when, taught)][-2:])
         return self._taught[when]
 
     def outcomes_of_regions(self, bounds: np.ndarray) -> Chances | None:
@@ -182,7 +182,8 @@ class Record:
         if not self.failures:
             return None
         X = self.events[0][1] if self.n_fitted else np.empty((0, len(bounds)))
-        return self.outcomes(np.hstack([X, X]), lambda query: query.box, np.tile(bounds.T, 2))
+        learn = partial(Chances, domain=np.tile(bounds.T, 2))
+        return self.outcomes(np.hstack([X, X]), lambda query: query.box, learn)
 
     def chances_of_regions(self, bounds: np.ndarray) -> Chances | None:
         """Return where evaluations of regions fail, None as long as nothing is known of that."""

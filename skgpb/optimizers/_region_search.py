@@ -25,7 +25,7 @@ from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import BETA
-from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._placement import SideLengths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
@@ -131,7 +131,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         method: RecommendMethod | None = None,
         *,
         context: None = None,
-        side: Sides,
+        side: SideLengths,
         depth: None = None,
         caution: float = 0.0,
     ) -> Region: ...
@@ -142,7 +142,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         method: RecommendMethod | None = None,
         *,
         context: Any = None,
-        side: Sides | None = None,
+        side: SideLengths | None = None,
         depth: int | None = None,
         caution: float = 0.0,
     ) -> Q | Region:

@@ -16,7 +16,7 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
-from skgpb.optimizers._record import ANSWERED, Answer, Evaluations, Record
+from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
@@ -312,7 +312,7 @@ class EvaluationLoop:
             raise refused
 
     @locked
-    def _tell(self, answer: Answer, reward: Any, error: str | None) -> None:
+    def _tell(self, answer: CompletedEvaluation, reward: Any, error: str | None) -> None:
         """Tell an answer and forget it at once: another run may be given its query again."""
         if error is None:
             self._optimizer.tell(answer.query, reward)
@@ -379,7 +379,7 @@ class EvaluationLoop:
         runs = [run for run in self._lock.runs if run is not self._mine and run.running.locked()]
         return {query for run in runs for query in list(run.queries)}
 
-    def _answers_left(self) -> list[Answer]:
+    def _answers_left(self) -> list[CompletedEvaluation]:
         """Answers of runs that have ended before they could tell them."""
         busy, arrived = self._being_evaluated(), self._evaluated.arrived
         left = [answer for answer in arrived if answer.query not in busy]
@@ -400,15 +400,15 @@ class EvaluationLoop:
     def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
         """Store an answer, to be told next, in this run or in another."""
         if all(answer.query != query for answer in self._answers()):
-            answer = Answer(query, outcome, self._mine.queries[query])
+            answer = CompletedEvaluation(query, outcome, self._mine.queries[query])
             self._evaluated.arrived.append(answer)
 
-    def _answers(self) -> list[Answer]:
+    def _answers(self) -> list[CompletedEvaluation]:
         """Answers that this run has to tell."""
         arrived = self._evaluated.arrived
         return [answer for answer in arrived if answer.query in self._mine.queries]
 
-    def _leave_out(self, answer: Answer) -> None:
+    def _leave_out(self, answer: CompletedEvaluation) -> None:
         """Forget an answer that was told or is not valid."""
         self._evaluated.arrived.remove(answer)
         self._mine.queries.pop(answer.query, None)

@@ -27,8 +27,8 @@ from skgpb.locks import locked
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
-    check_diameter,
-    given_diameter,
+    check_variation,
+    given_variation,
     leaf_to_ask,
     tree_arrays,
 )
@@ -85,7 +85,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a cell, S is their product; in a pool the number S itself. None
         takes as many as possible up to 10 per axis and 100 in all (32 in a pool).
-    diameter : "kernel", (c, rho) or callable, default="kernel"
+    variation : "kernel", (c, rho) or callable, default="kernel"
         delta(h), the variation of f within cells of depth h: ``c * rho**h``, any function of
         h in units of the reward, or computed from the kernel, see Notes.
     max_depth : int, default=None
@@ -111,7 +111,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     Notes
     -----
-    *diameter="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
+    *variation="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
     deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or
     deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
     kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
@@ -128,7 +128,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     n_children: int = 2
     feedback: FeedbackOfRegion | Kernel = "average"
     n_representatives: Representatives = None
-    diameter: Variation = "kernel"
+    variation: Variation = "kernel"
     max_depth: int | None = None
     min_members: int = 1
     beta: Beta = "theory"
@@ -136,7 +136,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     _query_type = Cell
     _sides = "any"
 
-    _parameter_constraints = CUTTING | {"diameter": [StrOptions({"kernel"}), tuple, list, callable]}
+    _parameter_constraints = CUTTING | {
+        "variation": [StrOptions({"kernel"}), tuple, list, callable]
+    }
 
     # -- choosing and splitting leaves --------------------------------------------------------
 
@@ -265,7 +267,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_diameter(self._own.diameter)
+        check_variation(self._own.variation)
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
@@ -318,13 +320,13 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _renew(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
-        self._delta = self._diameter()
+        self._variation = self._variation_bound()
 
-    def _diameter(self) -> np.ndarray:
+    def _variation_bound(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
-        if self._own.diameter != "kernel":
-            return given_diameter(self._own.diameter, n) / self._gp.scale
+        if self._own.variation != "kernel":
+            return given_variation(self._own.variation, n) / self._gp.scale
         factor = deviations_within(self.beta, self._guarantee, self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 

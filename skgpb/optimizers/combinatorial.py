@@ -14,8 +14,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -36,6 +37,7 @@ from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
+from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import is_free
 from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
@@ -128,6 +130,10 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     first in order.
 
     *Recommendation.* The allocation with the largest posterior mean.
+
+    *Failures.* ``tell(allocation, None)`` says that nothing came back. It counts for all its arms:
+    where arms predict failures, those that are likely to fail are worth less, and the
+    recommendation has none of them.
 
     *Batches.* ``ask(n)`` returns n different allocations; pending ones shrink the deviations.
 
@@ -327,17 +333,23 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         return first
 
     def _best_allocation(self) -> Allocation:
-        table = self._table()
+        table, chances = self._table(), self._chances()
         excluded = {allocation.indices for allocation in self._record.pending}
-        posteriors = [
-            optimizer.posterior(pending=list({each.arms[i]: None for each in self._record.pending}))
-            for i, optimizer in enumerate(self.optimizers_)
-        ]
+        posteriors = []
+        for i, (optimizer, known) in enumerate(zip(self.optimizers_, chances, strict=True)):
+            pending = list({each.arms[i]: None for each in self._record.pending})
+            posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
+            if known is not None:
+                posterior = with_failures(posterior, known, (rows, rows), optimizer._worst())
+            posteriors.append(posterior)
         # Scores that are values of f, optimistic or drawn, may be added over campaigns.
         if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):
-            choice = table.best_but(self._index(posteriors, table), excluded)
+            choose = partial(table.best_but, self._index(posteriors, table), excluded)
         else:
-            choice = self._best_by_rule(posteriors, table, excluded)
+            choose = partial(self._best_by_rule, posteriors, table, excluded)
+        every = np.ones(len(table.flat), dtype=bool)
+        likely = ~self._arms_that_are(Chances.hopeless, chances, ~every)
+        choice = next((c for c in map(choose, (likely, every)) if c is not None), None)
         if choice is None:
             raise AllPendingError(
                 "all allocations within the budget are pending: tell some of them before asking "
@@ -385,13 +397,14 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         posteriors: list[Round],
         table: CostTable,
         excluded: set[tuple[int, ...]],
+        allowed: np.ndarray,
     ) -> np.ndarray | None:
-        """Allocation with the best score, among those worth looking at."""
+        """Allocation with the best score, among those of allowed arms worth looking at."""
         allocations = AllocationPosterior(posteriors, table)
-        allowed = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
-        free = np.flatnonzero(allowed)
+        new = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
+        free = np.flatnonzero(new & allowed[allocations.columns].all(axis=1))
         if not len(free):
-            return table.best_but(allocations.optimism, excluded)
+            return table.best_but(allocations.optimism, excluded, allowed)
         scores = self.optimizers_[0].acquisition(allocations.round())
         return allocations.choices[free[first_maximum(scores[free])]]
 
@@ -400,7 +413,53 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
             for optimizer in self.optimizers_
         ]
-        return self.domain_.allocation(self._table().best(np.concatenate(means)[np.newaxis])[0])
+        table, record, values = self._table(), self._record, np.concatenate(means)
+        every = np.ones(len(table.flat), dtype=bool)
+        possible = self._arms_that_are(Chances.possible, self._chances(), every)
+        answered = [query.points.tobytes() for query in record.told_queries()]
+        vain = {
+            query.indices
+            for _, query, _ in record.failures
+            if isinstance(query, Allocation) and query.points.tobytes() not in answered
+        }
+        for excluded, allowed in ((vain, possible), (vain, every)):
+            choice = table.best_but(values, excluded, allowed)
+            if choice is not None:
+                return self.domain_.allocation(choice)
+        return self.domain_.allocation(table.best(values[np.newaxis])[0])
+
+    # -- failures -----------------------------------------------------------------------------
+
+    def _chances(self) -> list[Chances | None]:
+        """Return where the arms of each campaign fail, None where nothing is known of that.
+
+        Which campaign it was that failed is not known: a failed allocation counts in each.
+        """
+
+        def learn(played: np.ndarray, succeeded: np.ndarray) -> list[Chances]:
+            columns = zip(self.domain_.columns(played), self.optimizers_, strict=True)
+            return [Chances(rows, succeeded, each.domain_.rows) for rows, each in columns]
+
+        found = self._record.outcomes(self._played[0], lambda query: query.points[0], learn)
+        if found is None:
+            return [None] * len(self.optimizers_)
+        return [
+            each if each.known and optimizer._record.n_known else None
+            for each, optimizer in zip(found, self.optimizers_, strict=True)
+        ]
+
+    def _arms_that_are(
+        self,
+        kind: Callable[[Chances, np.ndarray], np.ndarray],
+        chances: list[Chances | None],
+        otherwise: np.ndarray,
+    ) -> np.ndarray:
+        """Return which arms are of a kind, end to end, where something is known of that."""
+        out, starts = otherwise.copy(), self._table().starts
+        for i, (optimizer, known) in enumerate(zip(self.optimizers_, chances, strict=True)):
+            if known is not None:
+                out[starts[i] : starts[i + 1]] = kind(known, optimizer.domain_.rows)
+        return out
 
     # -- what is told -------------------------------------------------------------------------
 

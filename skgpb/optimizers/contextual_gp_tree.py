@@ -46,14 +46,14 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, RefinementGuard
 from skgpb.optimizers._contexts import Contexts
-from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
+from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
 from skgpb.utils import (
@@ -115,7 +115,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     n_representatives : int or tuple of d_a ints, default=None
         Representative actions per axis for "average"; None takes as many as possible up to 10
         per axis and 100 in all.
-    diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
+    variation : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h of the joint partition: g_h times
         sqrt(2 log(cells / theta)), that of Claim 2,
         ``c * rho**h``, or any function of h in units of the reward.
@@ -188,7 +188,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     n_children: int = 2
     feedback: FeedbackOfRegion = "center"
     n_representatives: Representatives = None
-    diameter: Variation = "kernel"
+    variation: Variation = "kernel"
     max_depth: int | None = None
     max_active: int = 10_000
     beta: Beta = "theory"
@@ -216,7 +216,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
     ) -> Region: ...
 
     @locked
@@ -225,7 +225,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         method: RecommendMethod | None = None,
         *,
         context: Any = None,
-        side: Sides | None = None,
+        side: SideLengths | None = None,
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 
@@ -283,7 +283,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             nodes = list(pool)
             node = self._first_best(nodes, np.array([pool[each].value for each in nodes]))
             depth, index, _ = self._tree.node(node)
-            known = width * pool[node].std <= self._delta[depth] + width * self._g[depth]
+            known = width * pool[node].std <= self._variation[depth] + width * self._g[depth]
             refine = depth < self._constants.h_max - ROUNDING and (early or known)
             refine = refine and self.domain_.joint.splittable(node)
             if refine and not early and not self._has_room(leaves):
@@ -322,8 +322,8 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             if parent >= 0:
                 bar_mean, bar_var = gp.posterior.tracked_at(self._bar[parent])
                 depth = self._tree.node(parent)[0]
-                index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
-            index[i] += self._delta[self._tree.node(node)[0]]
+                index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._variation[depth])
+            index[i] += self._variation[self._tree.node(node)[0]]
         chances = self._record.chances_of_regions(self.bounds_)
         if chances is not None:
             # Asked after all others: they hardly ever have an answer.
@@ -388,7 +388,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 f"action; got n_context={self._resolved_n_context()}"
             )
         checked_depth(self._own.max_depth, self._own.n_children)
-        check_diameter(self._own.diameter)
+        check_variation(self._own.variation)
         self._query_kernel(d)
 
     def _begin(self) -> None:
@@ -396,7 +396,11 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._n_context: int = self._resolved_n_context()
         n = self._n_context
         self._contexts = Contexts(self.bounds_[:n], self._context_space)
-        self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
+        self._horizon, self._guard, self._refined = (
+            Horizon(int(self.horizon)),
+            RefinementGuard(),
+            False,
+        )
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         # Parent of every node.
         self._parent_of: list[int] = [-1]
@@ -435,7 +439,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
         self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
-        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
         self._renew()
 
     def _query_kernel(self, d: int) -> Kernel:
@@ -506,10 +510,12 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
-        if self._own.diameter == "kernel":
+        if self._own.variation == "kernel":
             cells = self._constants.log_cells
-            self._delta = deviations_within(self.beta, self._guarantee, cells) * self._g
-        elif self._own.diameter == "theory":
-            self._delta = self._constants.variation(self._g, self._guarantee.failure_probability)
+            self._variation = deviations_within(self.beta, self._guarantee, cells) * self._g
+        elif self._own.variation == "theory":
+            self._variation = self._constants.variation(
+                self._g, self._guarantee.failure_probability
+            )
         else:
-            self._delta = given_diameter(self._own.diameter, n) / self._gp.scale
+            self._variation = given_variation(self._own.variation, n) / self._gp.scale

@@ -31,7 +31,7 @@ from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, RefinementGuard
 from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._norm_bound import given_beta
@@ -72,7 +72,7 @@ class GPTreeOptimizer(PartitionSearch):
         over its representatives, or the mean over the whole cell. A kernel over box
         descriptors [lower, upper] stands for itself, and ``kernel`` is then not used. In a
         pool: the member nearest to the mean, at most ``n_representatives`` members, or all.
-    diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
+    variation : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h: computed from the kernel (see
         :class:`GPOOOptimizer`), that of Claim 2 ("theory"),
         ``c * rho**h``, or any function of h in units of the reward.
@@ -123,7 +123,7 @@ class GPTreeOptimizer(PartitionSearch):
     horizon: int = 100
     anytime: bool = False
     feedback: FeedbackOfRegion | Kernel = "center"
-    diameter: Variation = "kernel"
+    variation: Variation = "kernel"
     max_active: int = 1000
     beta: Beta = "theory"
 
@@ -154,7 +154,7 @@ class GPTreeOptimizer(PartitionSearch):
                 self._refine(best_divisible(self.domain_, self._best_leaf), expected)
                 continue
             depth = self._tree.node(node)[0]
-            known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._delta[depth]
+            known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._variation[depth]
             if known and self.domain_.splittable(node) and self._has_room(leaves):
                 self._refine(node, expected)
             elif node in pending:
@@ -169,7 +169,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
         beta = self._beta(self._record.n_told + 1 + len(self._record.pending))
-        return self._tree.best_bound_within_parent(posterior, beta, self._delta, excluded)
+        return self._tree.best_bound_within_parent(posterior, beta, self._variation, excluded)
 
     def _refine(self, node: int, expected: GaussianProcess) -> None:
         """Split a leaf, and follow its children in what is expected of pending answers too."""
@@ -215,7 +215,11 @@ class GPTreeOptimizer(PartitionSearch):
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
+        self._horizon, self._guard, self._refined = (
+            Horizon(int(self.horizon)),
+            RefinementGuard(),
+            False,
+        )
         super()._begin()
 
     def _snapshot(self) -> dict[str, Any]:
@@ -226,7 +230,7 @@ class GPTreeOptimizer(PartitionSearch):
     def _restore(self, snapshot: dict[str, Any]) -> None:
         self._take_horizon(Horizon(**snapshot["horizon"]))
         super()._restore(snapshot)
-        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
 
     def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
         """Follow every cell, by its number."""
@@ -276,10 +280,10 @@ class GPTreeOptimizer(PartitionSearch):
             return kernel
         return PriorOfPoints(kernel, self._space)
 
-    def _diameter(self) -> np.ndarray:
+    def _variation_bound(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""
-        if self._own.diameter != "theory":
-            return super()._diameter()
+        if self._own.variation != "theory":
+            return super()._variation_bound()
         return self._constants.variation(self._deviations(), self._guarantee.failure_probability)
 
     def _deviations(self) -> np.ndarray:

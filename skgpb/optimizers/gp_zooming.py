@@ -361,7 +361,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         if isinstance(self._own.variation, str):
-            self._variation = self._bound(radii)
+            self._variation = self._variation_bound(radii)
             return
         if callable(self._own.variation):
             given = np.array(
@@ -372,7 +372,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             given = c * radii**exponent
         self._variation = given / self._gp.scale
 
-    def _bound(self, radii: np.ndarray) -> np.ndarray:
+    def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
         """W(r) from the kernel, or by Claim 7."""
         if self._own.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.

@@ -185,7 +185,7 @@ class GPOOOptimizer(PartitionSearch):
         excluded = self._without_scarce(excluded)
         if pending:
             gp = self._model.expected(map(self.domain_.block_of, pending))
-        return self._tree.best_upper_bound(gp.posterior, beta, self._delta, excluded)
+        return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""
@@ -199,7 +199,7 @@ class GPOOOptimizer(PartitionSearch):
         if expand:
             before = self.expansion == "before"  # decision D-A2
             width2 = beta * var if before else known * self._gp.posterior.tracked_at(slot)[1]
-            expand = sqrt(width2) <= self._delta[depth]
+            expand = sqrt(width2) <= self._variation[depth]
         if expand:
             self._expand_all([node])
         if self.expansion == "posterior":
@@ -214,7 +214,7 @@ class GPOOOptimizer(PartitionSearch):
         room = self._room
         splits = min(defaults.SPLITS_PER_ROUND, room)
         while splits > 0:
-            known = tree.known_leaves(posterior, beta, self._delta, deepest)
+            known = tree.known_leaves(posterior, beta, self._variation, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
             known = [leaf for leaf in known if not self._is_scarce(leaf)][:splits]
             if not known:

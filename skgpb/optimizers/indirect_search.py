@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -444,7 +445,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _outcomes(self, n_failures: int | None = None) -> Chances | None:
         A = self.domain_.A
-        return self._record.outcomes(A[:0], lambda query: query.a, A, n_failures=n_failures)
+        learn = partial(Chances, domain=A)
+        return self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
 
     def _given_chances(self, round: Round, chances: Chances) -> Round:
         # On average an answer takes 1 / p evaluations. A target cannot fail.

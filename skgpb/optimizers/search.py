@@ -38,7 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
-from skgpb._typing import Bounds, Costs, Points, RecommendMethod
+from skgpb._typing import Bounds, Costs, Limits, Points, RecommendMethod
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
@@ -71,9 +71,9 @@ from skgpb.optimizers._following import Worth
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._limits import Limits, Measured, checked_limits
+from skgpb.optimizers._limits import Measured, OutcomeConstraints, checked_limits
 from skgpb.optimizers._parameters import are_equal
-from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
@@ -312,11 +312,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
         return Worth(worth, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
 
-    def _limits(self) -> Limits | None:
+    def _limits(self) -> OutcomeConstraints | None:
         """Return what is known of limits on other outcomes; None without any, or answers."""
         return None
 
-    def _limits_pending(self) -> Limits | None:
+    def _limits_pending(self) -> OutcomeConstraints | None:
         """Return the same once pending queries are answered as expected."""
         return None
 
@@ -330,11 +330,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         record = self._record
         if not record.failures:
             return None
+        ends = self.domain_.layout.rows_of(self.bounds_.T)
         return record.outcomes(
             self._gp.observed.rows[: record.n_fitted],
             lambda query: self.domain_.block_of(query).mean(axis=0),
-            self.domain_.layout.rows_of(self.bounds_.T),
-            of_f(self._gp.kernel),
+            partial(Chances, domain=ends, kernel=of_f(self._gp.kernel)),
             n_failures,
         )
 
@@ -612,7 +612,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
     ) -> Region: ...
 
     @locked
@@ -621,7 +621,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         method: RecommendMethod | None = None,
         *,
         context: Any = None,
-        side: Sides | None = None,
+        side: SideLengths | None = None,
     ) -> Any:
         """Return the best target, or the best cell of a size.
 
@@ -990,7 +990,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     cost: Costs | None = None
     n_candidates: int = 500
     n_initial: int | None = None
-    limits: Mapping[str, tuple[float | None, float | None]] | None = None
+    limits: Limits | None = None
 
     _parameter_constraints = {
         "arms": "no_validation",
@@ -1193,13 +1193,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         return self._make_model(self._feedback.over_rows(), self._feedback.n_columns, options)
 
-    def _limits(self) -> Limits | None:
+    def _limits(self) -> OutcomeConstraints | None:
         return self._limits_with([])
 
-    def _limits_pending(self) -> Limits | None:
+    def _limits_pending(self) -> OutcomeConstraints | None:
         return self._limits_with(list(self._record.awaited))
 
-    def _limits_with(self, pending: list[Any]) -> Limits | None:
+    def _limits_with(self, pending: list[Any]) -> OutcomeConstraints | None:
         if not self._own.limits or not self._record.n_known:
             return None
         blocks = [self.domain_.block_of(query) for query in pending]
@@ -1208,7 +1208,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             for name, ends in checked_limits(self._own.limits).items()
             if (model := self._model_of(name)).n_answers
         ]
-        return Limits(known) if known else None
+        return OutcomeConstraints(known) if known else None
 
     def _model_of(self, name: str) -> Model:
         """Return the model of an outcome, which follows the log."""

@@ -42,13 +42,13 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._cutting import (
     CUTTING,
     Cutting,
-    check_diameter,
-    given_diameter,
+    check_variation,
+    given_variation,
     leaf_to_ask,
     tree_arrays,
 )
 from skgpb.optimizers._nearest import nearest_means
-from skgpb.optimizers._placement import Sides, best_placed, checked_sides
+from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -60,7 +60,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
     >>> from skgpb import StoOOOptimizer
-    >>> opt = StoOOOptimizer(bounds={"x": (0, 10)}, diameter=(14.0, 0.5))
+    >>> opt = StoOOOptimizer(bounds={"x": (0, 10)}, variation=(14.0, 0.5))
     >>> result = opt.run(lambda cell: 1 - abs(cell.points.mean() - 3) / 10, budget=200)
     >>> result.x
     Cell(x=3.125)
@@ -80,7 +80,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         Points that represent a cell; "center" is StoOO, "average" is AVE-StoOO.
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a cell, as for :class:`GPOOOptimizer`.
-    diameter : (c, rho) or callable, default=(1.0, 0.5)
+    variation : (c, rho) or callable, default=(1.0, 0.5)
         delta(h) = ``c * rho**h``, or any function of the depth, in units of the reward.
     max_depth : int, default=None
         Deepest level at which cells are split, as for :class:`GPOOOptimizer`.
@@ -132,7 +132,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     n_children: int = 2
     feedback: FeedbackOfRegion = "center"
     n_representatives: Representatives = None
-    diameter: Sequence[float] | Callable[[int], float] = (1.0, 0.5)
+    variation: Sequence[float] | Callable[[int], float] = (1.0, 0.5)
     max_depth: int | None = None
     min_members: int = 1
     width: Literal["anytime", "munos"] = "anytime"
@@ -150,7 +150,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     _parameter_constraints = CUTTING | {
         "feedback": [StrOptions({"center", "average", "integral"})],
-        "diameter": [tuple, list, callable],
+        "variation": [tuple, list, callable],
         "width": [StrOptions({"anytime", "munos"})],
         "horizon": [Interval(Integral, 1, None, closed="left"), None],
         "reward_range": [tuple, list],
@@ -168,7 +168,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         t = self._record.n_told + 1 + len(self._record.pending)
-        return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)
+        return self._tree.best_empirical_bound(self._log_term(t), self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         tree, node = self._tree, self.domain_.node_of(query)
@@ -183,7 +183,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
                 before = (total / T, sqrt(log_term / T))
             tree.record(node, reward)
             depth, _, slot = tree.node(node)
-            known = sqrt(log_term / (T + 1)) <= self._delta[depth]
+            known = sqrt(log_term / (T + 1)) <= self._variation[depth]
             expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
             self.domain_.split(node)
@@ -202,7 +202,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: None = None, side: Sides
+        self, method: RecommendMethod | None = None, *, context: None = None, side: SideLengths
     ) -> Region: ...
 
     @locked
@@ -211,7 +211,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         method: RecommendMethod | None = None,
         *,
         context: Any = None,
-        side: Sides | None = None,
+        side: SideLengths | None = None,
     ) -> Cell | Region:
         """Return the best cell found so far.
 
@@ -269,7 +269,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_diameter(self._own.diameter)
+        check_variation(self._own.variation)
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
         ends = self._own.reward_range
@@ -282,7 +282,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _params_changed(self) -> None:
         super()._params_changed()
-        self._delta = given_diameter(self._own.diameter, self.max_depth_ + 2)
+        self._variation = given_variation(self._own.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
         cutting = self._cutting()

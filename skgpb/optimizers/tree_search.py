@@ -194,7 +194,7 @@ class TreeSearch(PartitionSearch):
 
     def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
         rng = np.random.default_rng([self._seed, self._record.n_told, n_pending])
-        return Leaves(gp, self.domain_, self._delta, asked, self._beta(t), t, rng)
+        return Leaves(gp, self.domain_, self._variation, asked, self._beta(t), t, rng)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         node = self.domain_.node_of(query)

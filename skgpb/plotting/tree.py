@@ -63,7 +63,7 @@ class TreeDisplay:
     --------
     >>> from skgpb import GPOOOptimizer
     >>> from skgpb.plotting import TreeDisplay
-    >>> opt = GPOOOptimizer(bounds=[(0, 1)], diameter=(1.0, 0.5))
+    >>> opt = GPOOOptimizer(bounds=[(0, 1)], variation=(1.0, 0.5))
     >>> _ = opt.run(lambda cell: float(cell.points.mean()), budget=15)
     >>> display = TreeDisplay.from_optimizer(opt)
     >>> display.ax_.get_ylabel()

@@ -54,9 +54,7 @@ class _Further:
         self.var = np.maximum(self.var - move**2, 0.0)
 
 
-def promising(
-    gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int
-) -> list[int]:
+def promising(gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int) -> list[int]:
     """Return the numbers of n functionals to answer, each as if it taught nothing of others."""
     further, chosen = _Further(gp, blocks), list[int]()
     for _ in range(n):

@@ -1,6 +1,6 @@
 """Search for the group of rows of a table with the highest average.
 
-A :class:`Subgroup` is a group of rows, told by its conditions: an :class:`Interval` of a number,
+A :class:`Subgroup` is a group of rows, told by its conditions: a :class:`Range` of a number,
 some :class:`Categories` of a text. In the space of the features its rows form a *box*, and the
 conditions are its *sides*. A search asks a :class:`Table` for nothing but *marginals*: how many
 rows of a box fall into each level of a feature, and the mean and the variance of the target over

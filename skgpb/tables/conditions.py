@@ -12,7 +12,7 @@ CLOSED = ("left", "right", "both", "neither")
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Range:
     """Condition that a number, or another ordered value, lies in an interval.
 
     Parameters
@@ -26,8 +26,8 @@ class Interval:
 
     Examples
     --------
-    >>> from skgpb.tables.conditions import Interval
-    >>> Interval(18, 65).where("age")
+    >>> from skgpb.tables.conditions import Range
+    >>> Range(18, 65).where("age")
     'age >= 18 and age < 65'
     """
 
@@ -126,7 +126,7 @@ class Categories:
     def where(
         self, name: str, literal: Callable[[Any], str] | None = None, null: str = "missing"
     ) -> str:
-        """Write it as a condition on a column, with the parameters of :meth:`Interval.where`."""
+        """Write it as a condition on a column, with the parameters of :meth:`Range.where`."""
         literal = literal or literal_of
         if not self.among:
             return (
@@ -139,7 +139,7 @@ class Categories:
         return f"({inner} or {name} is {null})" if self.missing else inner
 
 
-Condition = Interval | Categories
+Condition = Range | Categories
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +148,13 @@ class Subgroup:
 
     Parameters
     ----------
-    conditions : tuple of (str, Interval or Categories)
+    conditions : tuple of (str, Range or Categories)
         By features; a feature that is not named may have any value, or none.
 
     Examples
     --------
-    >>> from skgpb.tables.conditions import Subgroup, Categories, Interval
-    >>> box = Subgroup((("age", Interval(18, 65)), ("town", Categories(("A",)))))
+    >>> from skgpb.tables.conditions import Subgroup, Categories, Range
+    >>> box = Subgroup((("age", Range(18, 65)), ("town", Categories(("A",)))))
     >>> print(box)
     age >= 18 and age < 65 and town = 'A'
     >>> print(box.without("age"))

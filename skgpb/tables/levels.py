@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Condition, Range, Subgroup
 
 __all__ = ["Levels", "Moments"]
 
@@ -57,7 +57,7 @@ class Levels:
         """Number of levels."""
         return self.n_values + self.missing
 
-    def interval(self, start: int, stop: int, missing: bool = False) -> Interval:
+    def interval(self, start: int, stop: int, missing: bool = False) -> Range:
         """Return the side that holds some neighbours among the levels of a number.
 
         Parameters
@@ -73,7 +73,7 @@ class Levels:
             )
         low = self.edges[start - 1] if start else None
         high = self.edges[stop - 1] if stop < self.n_values else None
-        return Interval(low, high, "left", missing)
+        return Range(low, high, "left", missing)
 
     def categories(self, levels: Iterable[int], missing: bool = False) -> Categories:
         """Return the side that holds some levels of a category."""
@@ -89,7 +89,7 @@ class Levels:
 
         Returns
         -------
-        side : Interval, Categories or None
+        side : Range, Categories or None
             None for all levels.
         """
         if inside.all():
@@ -105,7 +105,7 @@ class Levels:
 
         Parameters
         ----------
-        side : Interval or Categories
+        side : Range or Categories
 
         Returns
         -------

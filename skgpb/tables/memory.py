@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skgpb._core._sides import Sides
-from skgpb.tables.conditions import Interval, Subgroup
+from skgpb.tables.conditions import Range, Subgroup
 from skgpb.tables.levels import Levels, Moments, Shape
 
 __all__ = ["MemoryTable"]
@@ -140,13 +140,13 @@ class MemoryTable:
         sides = {}
         for name in box:
             side = box[name]
-            if isinstance(side, Interval):
+            if isinstance(side, Range):
                 values = self.columns[name]
                 low, high = (
                     None if end is None else _shortened(end, values)
                     for end in (side.low, side.high)
                 )
-                side = Interval(low, high, side.closed, side.missing)
+                side = Range(low, high, side.closed, side.missing)
             sides[name] = side
         return Subgroup.of(sides)
 

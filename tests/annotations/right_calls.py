@@ -61,7 +61,7 @@ def results() -> None:
     assert_type(search.n_candidates, int)
     assert_type(search.get_params(), dict[str, Any])
     box = {"x": (0.0, 10.0)}
-    tree = GPOOOptimizer(bounds=box, feedback="center", diameter=(3.0, 0.5))
+    tree = GPOOOptimizer(bounds=box, feedback="center", variation=(3.0, 0.5))
     assert_type(tree.run(lambda cell: float(cell.points.mean()), 3).x, Cell)
     assert_type(StoOOOptimizer(bounds=box).run(lambda cell: float(cell.depth), 3).x, Cell)
     zoom = GPZoomingOptimizer(bounds=box, metric="euclidean")

@@ -59,7 +59,7 @@ from skgpb.problems import gpoo_function
 from skgpb.problems.indirect import branin
 from skgpb.surrogate import GaussianProcess
 from skgpb.tables import BestSubgroup, Levels, MemoryTable, Moments, Table, find_subgroup
-from skgpb.tables.conditions import Categories, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Range, Subgroup
 from skgpb.tables.search import SubgroupResult
 
 BOX = [(0.0, 1.0)]
@@ -260,9 +260,9 @@ def tables() -> None:
     source: Table = table
     assert_type(source.marginals([group.subgroup])[0]["x"], Moments)
     levels: Levels = table.levels[0]
-    box = Subgroup((("x", Interval(0.5, None)), ("even", Categories(("0", "2")))))
+    box = Subgroup((("x", Range(0.5, None)), ("even", Categories(("0", "2")))))
     assert_type(box.where(), str)
-    assert_type(levels.interval(0, 1), Interval)
+    assert_type(levels.interval(0, 1), Range)
     search = BestSubgroup(min_rows=3).fit(ARMS, f(ARMS))
     assert_type(search.predict(ARMS), np.ndarray)
     assert_type(search.subgroup_, Subgroup)

@@ -291,11 +291,11 @@ def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
     from skgpb.cli.database_pictures import panels_of
     from skgpb.integrations.ibis import IbisTable
     from skgpb.integrations.ibis.connection import connect
-    from skgpb.tables.conditions import Categories, Interval, Subgroup
+    from skgpb.tables.conditions import Categories, Range, Subgroup
 
     figure = pytest.importorskip("matplotlib.figure")
     table = IbisTable(connect("duckdb:///sales.db"), ["hour", "town"], "price")
-    box = Subgroup((("hour", Interval(18)), ("town", Categories(("B",)))))
+    box = Subgroup((("hour", Range(18)), ("town", Categories(("B",)))))
     _, mean = selected("hour >= 18 AND town = 'B'")
     before = table.n_scans
     panels = panels_of(table, box, mean)

@@ -218,7 +218,7 @@ def test_a_kernel_that_is_given_is_kept():
 
 
 @pytest.mark.parametrize(
-    "engine", [GPUCBOptimizer, partial(GPOOOptimizer, diameter=(1.0, 0.7))], ids=["arms", "tree"]
+    "engine", [GPUCBOptimizer, partial(GPOOOptimizer, variation=(1.0, 0.7))], ids=["arms", "tree"]
 )
 def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
     space = ParameterSpace({"a": uniform(0, 1), "b": randint(0, 9)})

@@ -18,7 +18,7 @@ from skgpb.exceptions import DatabaseError, ScansSpentError  # noqa: E402
 from skgpb.integrations.ibis import IbisTable  # noqa: E402
 from skgpb.integrations.ibis.connection import connect  # noqa: E402
 from skgpb.integrations.ibis.table import Rest  # noqa: E402
-from skgpb.tables.conditions import Categories, Interval, Subgroup  # noqa: E402
+from skgpb.tables.conditions import Categories, Range, Subgroup  # noqa: E402
 
 FEATURES = ["age", "income", "share", "price", "town", "member", "day", "moment"]
 
@@ -189,7 +189,7 @@ def test_a_frequent_value_is_a_level_of_its_own_and_written_as_an_end(parquet):
     some = levels.subgroup(1, levels.n_levels)
     assert table.where(some) == '"x" > 0'
     assert table.where(levels.subgroup(0, 1)) == '"x" <= 0'
-    assert table.read(some)["x"] == Interval(0.0, None, "neither")
+    assert table.read(some)["x"] == Range(0.0, None, "neither")
     assert table.average(table.where(some))[0] == 1000
 
 

@@ -179,7 +179,7 @@ def test_gpoo_over_whole_cells_of_a_pool_chooses_as_with_exact_covariances():
     for kernel in (RBF(0.3), LowRank(RBF(0.3), pool, 1e-7)):
         rng = np.random.default_rng(5)
         opt = GPOOOptimizer(
-            kernel, pool=pool, feedback="integral", alpha=0.01, diameter=(3.0, 0.7), optimizer=None
+            kernel, pool=pool, feedback="integral", alpha=0.01, variation=(3.0, 0.7), optimizer=None
         )
         cells = []
         for _ in range(25):

@@ -39,7 +39,7 @@ def counted(path=None, space=BRANCHES, **parameters):
 
 
 @pytest.mark.parametrize("last", [2, 8, 22, 40])
-@pytest.mark.parametrize("engine", [None, GPOOOptimizer(diameter=(1.0, 0.7))], ids=["UCB", "GPOO"])
+@pytest.mark.parametrize("engine", [None, GPOOOptimizer(variation=(1.0, 0.7))], ids=["UCB", "GPOO"])
 def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     tmp_path, monkeypatch, last, engine
 ):

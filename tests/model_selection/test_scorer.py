@@ -33,11 +33,11 @@ from skgpb.model_selection import bandit_scorer
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(240, 1))
 Y = 3 * np.sin(13 * X[:, 0]) * np.sin(27 * X[:, 0]) + 0.1 * RNG.normal(size=240)
-OPT = GPOOOptimizer(2.0 * RBF(0.05), min_members=4, diameter=(10.0, 0.5))
+OPT = GPOOOptimizer(2.0 * RBF(0.05), min_members=4, variation=(10.0, 0.5))
 
 
 def test_the_score_is_the_true_average_of_the_recommended_region():
-    played = GPOOOptimizer(2.0 * RBF(0.05), min_members=4, diameter=(10.0, 0.5), pool=X)
+    played = GPOOOptimizer(2.0 * RBF(0.05), min_members=4, variation=(10.0, 0.5), pool=X)
     played.run(lambda cell: Y[cell.members].mean(), 25)
     score = bandit_scorer(25)(OPT, X, Y)
     assert score == Y[played.recommend().members].mean()
@@ -64,7 +64,10 @@ def test_noise_is_the_same_for_everyone_and_reproducible():
 
 
 def test_other_optimizers():
-    regions, arms = StoOOOptimizer(diameter=(4.0, 0.7)), GPUCBOptimizer(2.0 * RBF(0.05), alpha=0.01)
+    regions, arms = (
+        StoOOOptimizer(variation=(4.0, 0.7)),
+        GPUCBOptimizer(2.0 * RBF(0.05), alpha=0.01),
+    )
     played = clone(regions).set_params(pool=X)
     played.run(lambda cell: Y[cell.members].mean(), 80)
     # Eighty answers lead it to an eighth or a sixteenth of the rows, and to no finer ones.
@@ -86,13 +89,13 @@ def test_the_estimator_is_left_alone():
     np.testing.assert_array_equal(optimizer.predict(X), before)
 
 
-def test_grid_search_tunes_the_diameter():
-    # A diameter far below the variation of the function drives into the first cells that please.
-    grid = {"diameter": [(0.1, 0.5), (10.0, 0.5)]}
+def test_grid_search_tunes_the_variation():
+    # A bound far below the variation of the function drives into the first cells that please.
+    grid = {"variation": [(0.1, 0.5), (10.0, 0.5)]}
     scorer = bandit_scorer(20, noise=0.1)
     search = GridSearchCV(OPT, grid, scoring=scorer, cv=3, error_score="raise")
     search.fit(X, Y)
-    assert search.best_params_["diameter"] == (10.0, 0.5)
+    assert search.best_params_["variation"] == (10.0, 0.5)
     assert search.best_score_ > Y.mean() + 1.0
     expected = cross_val_score(OPT, X, Y, scoring=scorer, cv=3).mean()
     assert_allclose(search.best_score_, expected)
@@ -151,7 +154,7 @@ def test_it_says_what_it_is():
     ("cls", "parameter", "values"),
     [
         (GPOOOptimizer, "beta", [0.01, 1.0, 100.0]),
-        (GPOOOptimizer, "diameter", [(0.1, 0.5), (1.0, 0.5)]),
+        (GPOOOptimizer, "variation", [(0.1, 0.5), (1.0, 0.5)]),
         (GPOOOptimizer, "n_children", [2, 3]),
         (GPUCBOptimizer, "beta", [1.0, 9.0]),
         (GPUCBOptimizer, "n_candidates", [50, 100]),

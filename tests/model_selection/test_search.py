@@ -633,11 +633,11 @@ def test_a_space_of_estimators_is_left_out_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     "engine",
     [
-        GPOOOptimizer(diameter=(1.0, 0.7)),
-        GPOOOptimizer(diameter=(1.0, 0.7), n_representatives=2),
+        GPOOOptimizer(variation=(1.0, 0.7)),
+        GPOOOptimizer(variation=(1.0, 0.7), n_representatives=2),
         GPUCBOptimizer(n_candidates=50),
         pytest.param(GPZoomingOptimizer(horizon=200, variation=(1.0, 0.5)), marks=pytest.mark.slow),
-        StoOOOptimizer(diameter=(1.0, 0.7)),
+        StoOOOptimizer(variation=(1.0, 0.7)),
     ],
     ids=["GPOO", "GPOO-average", "GP-UCB", "zooming", "StoOO"],
 )
@@ -651,7 +651,7 @@ def test_any_optimizer_is_an_engine(engine):
 
 
 def test_a_cell_is_told_the_average_of_its_settings():
-    engine = GPOOOptimizer(n_representatives=2, diameter=(1.0, 0.7))
+    engine = GPOOOptimizer(n_representatives=2, variation=(1.0, 0.7))
     space = {"x": uniform(0, 1), "y": uniform(0, 1)}
     fitted = search(Quadratic(), space, optimizer=engine, n_iter=13, n_initial=0).fit(X, Y)
     scores, rewards = fitted.cv_results_["mean_test_score"], fitted.optimizer_.history_["reward"]

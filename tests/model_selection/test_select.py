@@ -57,7 +57,7 @@ def test_a_callable_chooses_for_itself():
 
 def test_without_a_model_the_observed_scores_decide():
     fitted = lucky()
-    fitted.set_params(optimizer=StoOOOptimizer(diameter=(1.0, 0.7)))
+    fitted.set_params(optimizer=StoOOOptimizer(variation=(1.0, 0.7)))
     fitted.fit(np.repeat([0.0, 1.0, 2.0], 10)[:, None], np.arange(30) % 2)
     assert np.isnan(fitted.expected_scores_).all()
     assert fitted.best_params_ == {"x": 0.9}

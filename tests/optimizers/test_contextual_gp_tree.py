@@ -60,9 +60,12 @@ def test_every_play_follows_algorithm_3(d, n_children, feedback, n_seeds):
         given = rng.uniform(0.1, 0.4), 0.7
         if seed % 5 == 4 and d == 1:  # the theory's V, for stationary kernels
             V = theory_variation(kernel, bounds, n_children, 20, 0.1)
-            diameter, variation = "theory", lambda h, V=V: V[h]
+            given, variation = "theory", lambda h, V=V: V[h]
         else:
-            diameter, variation = given, lambda h, given=given: given[0] * given[1] ** h
+
+            def variation(h, given=given):
+                return given[0] * given[1] ** h
+
         counts = (1,) * d if feedback == "center" else (3,) * d
         plays = contextual_gp_tree(
             kernel,
@@ -86,7 +89,7 @@ def test_every_play_follows_algorithm_3(d, n_children, feedback, n_seeds):
             n_children=n_children,
             feedback=feedback,
             n_representatives=3,
-            diameter=diameter,
+            variation=given,
             max_depth=None if h_max != int(h_max) else int(h_max),
             beta="theory" if (seed // 2) % 2 == 0 else 3.0,
         )
@@ -119,7 +122,7 @@ def make(**parameters):
         "context_bounds": [(0.0, 1.0)],
         "bounds": [(0.0, 1.0)],
         "alpha": ALPHA,
-        "diameter": (1.0, 0.7),
+        "variation": (1.0, 0.7),
     }
     return ContextualGPTreeOptimizer(**defaults | parameters)
 
@@ -215,7 +218,7 @@ def test_asking_again_for_a_context_returns_the_same_query():
 
 
 def test_every_cell_of_a_small_tree_can_be_pending_at_once():
-    optimizer = started(diameter=(1e-6, 0.5), max_depth=4)  # four cells along the actions
+    optimizer = started(variation=(1e-6, 0.5), max_depth=4)  # four cells along the actions
     batch = optimizer.ask(context=[0.4], n=4)
     assert len(set(batch)) == 4
     with pytest.raises(ValueError, match="pending"):
@@ -243,7 +246,7 @@ def test_horizon_guard_and_bad_parameters():
     play(optimizer, 2)
     with pytest.warns(BudgetWarning, match="horizon=2"):
         optimizer.ask(context=[0.5])
-    wide = make(kernel=RBF(0.01), diameter=(1e6, 0.99), max_depth=30, max_active=20)
+    wide = make(kernel=RBF(0.01), variation=(1e6, 0.99), max_depth=30, max_active=20)
     with pytest.warns(RefinementWarning, match="max_active=20"):
         wide.ask(context=[0.5])
     assert wide.domain_.tree.n_leaves == 20
@@ -253,7 +256,9 @@ def test_horizon_guard_and_bad_parameters():
 
 
 def test_without_room_for_leaves_the_best_candidate_is_played():
-    narrow = make(kernel=RBF([0.4, 0.2]), diameter=(50.0, 0.9), max_depth=30, max_active=24, beta=4)
+    narrow = make(
+        kernel=RBF([0.4, 0.2]), variation=(50.0, 0.9), max_depth=30, max_active=24, beta=4
+    )
     rng = np.random.default_rng(3)
     with pytest.warns(RefinementWarning, match="max_active=24"):
         for context in rng.uniform(size=12):
@@ -306,7 +311,7 @@ def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
         bounds=[(0, 1), (0, 2)],
         feedback="integral",
         alpha=ALPHA,
-        diameter=(0.3, 0.7),
+        variation=(0.3, 0.7),
         beta=3.0,
         horizon=n,
     )
@@ -336,7 +341,7 @@ def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_the_best_action_is_found_in_every_context(feedback):
     optimizer = started(
-        kernel=RBF([0.5, 0.3]), feedback=feedback, horizon=80, diameter="kernel", max_depth=9
+        kernel=RBF([0.5, 0.3]), feedback=feedback, horizon=80, variation="kernel", max_depth=9
     )
     rng = np.random.default_rng(5)
     for context in rng.uniform(size=(80, 1)):

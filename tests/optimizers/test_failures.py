@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from skgpb import (
     CMESOptimizer,
     CMETSOptimizer,
+    CombinatorialBandit,
     ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -167,6 +168,57 @@ INDIRECT = [
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 ]
+
+
+def play_campaigns(cls, seed, fails, n=40):
+    """Play three campaigns of which budgets fail; return the failures and the bandit."""
+    rng, arms = np.random.default_rng(seed), np.linspace(0.0, 10.0, 21)[:, np.newaxis]
+    bandit = CombinatorialBandit([cls(arms=arms)] * 3, budget=20, random_state=seed)
+    failed = []
+    for _ in range(n):
+        allocation = bandit.ask()
+        x = allocation.points[0]
+        rewards = np.array([2.0 * np.log1p(x[0]), np.sqrt(x[1]), 0.5 * x[2]])
+        failed.append(bool(fails(x, rng)))
+        bandit.tell(allocation, None if failed[-1] else rewards + 0.05 * rng.standard_normal(3))
+    return failed, bandit
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, DAGPUCBOptimizer, GPTSOptimizer, EIOptimizer])
+def test_campaigns_leave_it_alone(cls):
+    """The first campaign would get more than 5 of 20, if that did not fail."""
+    counts = []
+    for seed in range(3):
+        failed, bandit = play_campaigns(cls, seed, lambda x, rng: x[0] > 5.0)
+        counts.append(sum(failed[-10:]))
+        best = bandit.recommend()
+        assert best.points[0, 0] <= 5.0
+        assert_array_equal(pickle.loads(pickle.dumps(bandit)).ask().points, bandit.ask().points)
+    assert max(counts) <= 2
+
+
+def test_random_failures_change_no_allocation(monkeypatch):
+    """Failures of any allocation leave the arms alone: the queries are those without the model."""
+    found = []
+    for _ in range(2):
+        _, bandit = play_campaigns(GPUCBOptimizer, 0, lambda x, rng: rng.random() < 0.2, n=25)
+        found.append([query.indices for query in bandit._record.told_queries()])
+        monkeypatch.setattr(defaults, "SUCCESS_EVIDENCE", np.inf)
+    assert found[0] == found[1]
+
+
+def test_allocation_that_failed_is_not_recommended():
+    """The best of the means is left out if it has failed and was never answered."""
+    arms = np.linspace(0.0, 4.0, 5)[:, np.newaxis]
+    bandit = CombinatorialBandit([GPUCBOptimizer(arms=arms)] * 2, budget=4, random_state=0)
+    for x in ([0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [1.0, 1.0]):
+        bandit.tell([x], np.sqrt(x))
+    first = bandit.recommend()
+    assert first.points[0].tolist() not in ([0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [1.0, 1.0])
+    bandit.tell(first, None)
+    assert bandit.recommend() != first
+    bandit.tell(first, np.sqrt(first.points[0]))
+    assert bandit.recommend() == first
 
 
 @pytest.mark.parametrize("cls", INDIRECT)

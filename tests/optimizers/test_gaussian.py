@@ -248,7 +248,7 @@ def test_covariances_follow_the_first_answer_with_its_noise_in_units_of_the_kern
 
 def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     tree = learned(GPOOOptimizer, max_depth=4)
-    assert_array_equal(tree._delta, tree._diameter())
+    assert_array_equal(tree._variation, tree._variation_bound())
     balls = learned(GPZoomingOptimizer, horizon=9)
     kept = balls._variation
     balls._after_fit()
@@ -268,12 +268,12 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
         assert_allclose(round.query_draws(3), expected, rtol=1e-12)
 
 
-# diameter="kernel" -------------------------------------------------------------------------------
+# variation="kernel" -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("theta", [0.1, 0.4])
-def test_the_diameter_of_cells_is_a_union_bound_over_the_kernels_deviation(n_children, theta):
+def test_the_variation_of_cells_is_a_union_bound_over_the_kernels_deviation(n_children, theta):
     """sqrt(2 log(M / theta)) sd(f(x) - f(c)) at the far end of a cell, M cells above the leaves."""
     depth, kernel = 4, 1.7 * Matern(0.3, nu=1.5)
     optimizer = GPOOOptimizer(
@@ -289,13 +289,12 @@ def test_the_diameter_of_cells_is_a_union_bound_over_the_kernels_deviation(n_chi
     M = sum(n_children**h for h in range(depth + 1))
     half = 0.5 * 3.0 / n_children ** np.arange(depth + 2.0)
     sd = np.sqrt(2.0 * (1.7 - kernel([[0.0]], half[:, None])[0]))
-    assert_allclose(optimizer._delta, np.sqrt(2.0 * log(M / theta)) * sd, rtol=1e-12)
+    assert_allclose(optimizer._variation, np.sqrt(2.0 * log(M / theta)) * sd, rtol=1e-12)
 
 
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
-def test_a_diameter_that_is_given_is_in_units_of_the_reward(cls):
-    given = {"variation" if cls is GPZoomingOptimizer else "diameter": (4.0, 0.5)}
-    optimizer = play(cls(bounds=[(0, 1)], alpha=0.09, **given), 8)
+def test_a_variation_that_is_given_is_in_units_of_the_reward(cls):
+    optimizer = play(cls(bounds=[(0, 1)], alpha=0.09, variation=(4.0, 0.5)), 8)
     scale = optimizer.surrogate_.process_.scale
     # Far more than the tolerance below: else a missing factor would not be seen.
     assert scale != pytest.approx(1.0, rel=1e-6)
@@ -303,7 +302,7 @@ def test_a_diameter_that_is_given_is_in_units_of_the_reward(cls):
         radii = optimizer.domain_.covering.diameter * 0.5 ** np.arange(6)
         assert_allclose(optimizer._variation[:6] * scale, 4.0 * radii**0.5, rtol=1e-12)
     else:
-        assert_allclose(optimizer._delta[:6] * scale, 4.0 * 0.5 ** np.arange(6), rtol=1e-12)
+        assert_allclose(optimizer._variation[:6] * scale, 4.0 * 0.5 ** np.arange(6), rtol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2])

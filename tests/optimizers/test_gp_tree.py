@@ -100,7 +100,7 @@ def test_every_evaluation_follows_algorithm_1(d, n_children, feedback, n_seeds):
             n_children=n_children,
             feedback=feedback,
             n_representatives=2 if feedback == "average" else None,
-            diameter=(c, rho),
+            variation=(c, rho),
             max_depth=None if seed % 2 == 0 else 3,
             beta="theory" if (seed // 2) % 2 == 0 else 4.0,
         )
@@ -136,7 +136,7 @@ def test_the_theorys_constants_for_80_evaluations(n_children):
         alpha=ALPHA,
         horizon=n,
         n_children=n_children,
-        diameter="theory",
+        variation="theory",
     )
     rounds = assert_same_run(optimizer, rounds, "theory")
     assert len(rounds[0].refined) > 5  # the theory refines before it evaluates
@@ -151,7 +151,7 @@ def test_regret_on_the_papers_functions_with_the_theorys_constants(number, limit
     for seed in range(30):
         rng = np.random.default_rng(seed)
         optimizer = GPTreeOptimizer(
-            0.1 * RBF(0.05), bounds=[(0, 1)], horizon=80, alpha=0.01, diameter="theory"
+            0.1 * RBF(0.05), bounds=[(0, 1)], horizon=80, alpha=0.01, variation="theory"
         )
         for _ in range(80):
             cell = optimizer.ask()
@@ -165,7 +165,7 @@ def test_regret_on_the_papers_functions_with_the_theorys_constants(number, limit
 
 
 def make(**parameters):
-    defaults = {"kernel": RBF(0.2), "bounds": [(0.0, 1.0)], "alpha": ALPHA, "diameter": (4.0, 0.5)}
+    defaults = {"kernel": RBF(0.2), "bounds": [(0.0, 1.0)], "alpha": ALPHA, "variation": (4.0, 0.5)}
     return GPTreeOptimizer(**defaults | parameters)
 
 
@@ -174,7 +174,7 @@ def make(**parameters):
 def test_the_middle_child_is_its_parents_query_to_the_last_bit(d, n_children):
     bounds = [(0.1, 0.7), (-1.0, 2.0), (3.0, 3.3)][:d]
     optimizer = make(
-        kernel=RBF(0.3), bounds=bounds, n_children=n_children, diameter=(1e3, 0.9), max_depth=3
+        kernel=RBF(0.3), bounds=bounds, n_children=n_children, variation=(1e3, 0.9), max_depth=3
     )
     optimizer.ask()
     tree, partition = optimizer.tree_, optimizer.domain_
@@ -211,9 +211,9 @@ def test_observations_of_a_parent_count_for_its_middle_child():
 
 
 def test_cells_beyond_the_tree_have_the_centres_that_it_would_give_them():
-    optimizer = make(n_children=3, diameter=(1e3, 0.9), max_depth=2)
+    optimizer = make(n_children=3, variation=(1e3, 0.9), max_depth=2)
     optimizer.ask()
-    fresh = make(n_children=3, diameter=(1e3, 0.9), max_depth=2)
+    fresh = make(n_children=3, variation=(1e3, 0.9), max_depth=2)
     fresh._ensure_started()
     for node in range(optimizer.domain_.tree.n_nodes):
         cell = optimizer.domain_.cell(node)
@@ -224,8 +224,8 @@ def test_cells_beyond_the_tree_have_the_centres_that_it_would_give_them():
 
 
 def test_refinement_is_bounded_and_the_warning_says_what_to_change():
-    optimizer = make(kernel=RBF(0.01), diameter=(1e6, 0.999), max_depth=40, max_active=50)
-    with pytest.warns(RefinementWarning, match=r"max_active=50.*diameter.*beta.*max_depth"):
+    optimizer = make(kernel=RBF(0.01), variation=(1e6, 0.999), max_depth=40, max_active=50)
+    with pytest.warns(RefinementWarning, match=r"max_active=50.*variation.*beta.*max_depth"):
         cell = optimizer.ask()
     assert optimizer.domain_.tree.n_leaves == 50
     assert optimizer.ask() == cell
@@ -238,7 +238,7 @@ def test_refinement_is_bounded_and_the_warning_says_what_to_change():
 
 
 def test_the_guard_may_bind_from_the_start():
-    optimizer = make(kernel=RBF(0.01), diameter=(1e6, 0.999), max_depth=40, max_active=1)
+    optimizer = make(kernel=RBF(0.01), variation=(1e6, 0.999), max_depth=40, max_active=1)
     with pytest.warns(RefinementWarning, match="after 0 evaluations"):
         assert optimizer.ask().depth == 1
 
@@ -265,7 +265,7 @@ def test_a_batch_is_distinct_and_shrinks_the_posterior():
 
 
 def test_a_batch_larger_than_the_leaves_splits_early():
-    optimizer = make(diameter=(1e-3, 0.5), max_depth=3)
+    optimizer = make(variation=(1e-3, 0.5), max_depth=3)
     batch = optimizer.ask(9)
     assert len(set(batch)) == 9
     # Every cell of the tree can be pending at once, and none twice: 1 + 2 + ... + 16.
@@ -306,7 +306,7 @@ def test_a_pickled_run_continues_identically(pending):
 
 
 def test_anytime_doubles_the_horizon_and_keeps_what_was_learned():
-    optimizer = make(anytime=True, horizon=4, diameter="theory")
+    optimizer = make(anytime=True, horizon=4, variation="theory")
     horizons, depths = [], []
     for _ in range(20):
         cell = optimizer.ask()
@@ -315,7 +315,7 @@ def test_anytime_doubles_the_horizon_and_keeps_what_was_learned():
         optimizer.tell(cell, float(np.sin(4 * cell.points).item()))
     assert horizons == [4] * 4 + [8] * 4 + [16] * 8 + [32] * 4
     assert depths == [2] * 4 + [3] * 4 + [4] * 8 + [5] * 4  # log2 of the horizon
-    assert len(optimizer._delta) == 7
+    assert len(optimizer._variation) == 7
     assert optimizer.tree_.n_evaluations.sum() == 20
     assert optimizer.get_params()["horizon"] == 4
 
@@ -352,7 +352,7 @@ def test_default_depth_is_equation_3_4(n_children, d, n):
 
 
 def test_cells_at_h_max_are_split_and_leaves_exist_one_below():
-    optimizer = make(diameter=(100.0, 0.9), max_depth=2)
+    optimizer = make(variation=(100.0, 0.9), max_depth=2)
     play(optimizer, lambda X: X[:, 0], 12)
     depth = optimizer.tree_.depth
     assert depth.max() == 3 and optimizer.recommend("paper").depth == 2
@@ -361,13 +361,13 @@ def test_cells_at_h_max_are_split_and_leaves_exist_one_below():
 # Domains ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("diameter", ["kernel", "theory", (4.0, 0.6)])
+@pytest.mark.parametrize("variation", ["kernel", "theory", (4.0, 0.6)])
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
-def test_a_pool_is_searched(feedback, diameter):
+def test_a_pool_is_searched(feedback, variation):
     rng = np.random.default_rng(0)
     pool = rng.uniform(size=(300, 2))
     reward = np.exp(-8 * ((pool - [0.7, 0.3]) ** 2).sum(axis=1))
-    optimizer = GPTreeOptimizer(RBF(0.3), pool=pool, feedback=feedback, diameter=diameter)
+    optimizer = GPTreeOptimizer(RBF(0.3), pool=pool, feedback=feedback, variation=variation)
     for _ in range(40):
         cell = optimizer.ask()
         members = cell.points if feedback != "integral" else pool[cell.members]
@@ -380,12 +380,12 @@ def test_a_pool_is_searched(feedback, diameter):
 def test_hyperparameters_are_learned_on_the_way():
     f = random_function(np.random.default_rng(9), [(0.0, 1.0)])
     optimizer = make(
-        kernel=RBF(5.0), diameter="theory", optimizer="fmin_l_bfgs_b", normalize_y=True, horizon=30
+        kernel=RBF(5.0), variation="theory", optimizer="fmin_l_bfgs_b", normalize_y=True, horizon=30
     )
-    before = optimizer.ask() and optimizer._delta.copy()
+    before = optimizer.ask() and optimizer._variation.copy()
     play(optimizer, lambda X: 100.0 * f(X), 30)
     assert optimizer.surrogate_.kernel_.base.length_scale < 1.0
-    assert not np.allclose(optimizer._delta, before)
+    assert not np.allclose(optimizer._variation, before)
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def test_posterior_expansion_leaves_no_known_leaf_unsplit(d):
         opt.tell(cell, objective(cell.points).mean())
         depth = opt._tree.depth[opt._tree.leaves]
         width = np.sqrt(opt._beta(t) * opt.surrogate_.process_.posterior.tracked_var())
-        known = (width <= opt._delta[depth]) & (depth <= opt.max_depth_)
+        known = (width <= opt._variation[depth]) & (depth <= opt.max_depth_)
         assert not known.any()
     assert opt.tree_.depth.max() > 2
 
@@ -80,14 +80,14 @@ def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
     monkeypatch.setattr("skgpb.defaults.SPLITS_PER_ROUND", 20)
     monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 50)
     opt = GPOOOptimizer(
-        KERNEL, bounds=[(0, 1)], diameter=lambda h: 50.0, expansion="posterior", max_depth=12
+        KERNEL, bounds=[(0, 1)], variation=lambda h: 50.0, expansion="posterior", max_depth=12
     )
     for n in (21, 42):
         opt.tell(opt.ask(), 0.0)
         assert len(opt.domain_.expanded) <= n
     with pytest.warns(RefinementWarning, match="the tree has 50 candidate cells") as told:
         opt.tell(opt.ask(), 0.0)
-    # In words, and what anybody may pass: nobody has to know delta(h), who left diameter alone.
+    # In words, and what anybody may pass: nobody has to know delta(h), who left the default.
     assert "max_depth" in str(told[0].message) and "delta" not in str(told[0].message)
     for t in range(1, 30):
         opt.tell(opt.ask(), 0.0)
@@ -203,7 +203,7 @@ def test_recommend_names_what_is_wrong(arguments, message):
 
 @pytest.mark.parametrize("theta", [0.1, 0.3])
 @pytest.mark.parametrize("base", [RBF(0.1), Matern(0.2, nu=2.5)], ids=str)
-def test_kernel_diameter_covers_the_variation_within_cells(base, theta):
+def test_kernel_variation_covers_the_variation_within_cells(base, theta):
     """All cells of all depths at once, with at least the probability asked for."""
     opt = GPOOOptimizer(
         base,
@@ -223,9 +223,9 @@ def test_kernel_diameter_covers_the_variation_within_cells(base, theta):
         points = (np.arange(4) + 0.5) / 4
         nearest = np.minimum((points * groups.shape[2]).astype(int), groups.shape[2] - 1)
         deviation = np.abs(groups - groups[:, :, nearest].mean(axis=2, keepdims=True))
-        covered &= deviation.max(axis=(1, 2)) <= opt._delta[depth]
+        covered &= deviation.max(axis=(1, 2)) <= opt._variation[depth]
     assert covered.mean() >= 1 - theta
-    assert (np.diff(opt._delta) <= 0).all()
+    assert (np.diff(opt._variation) <= 0).all()
 
 
 @pytest.mark.parametrize("expansion", ["before", "posterior"])
@@ -295,7 +295,7 @@ def test_a_query_kernel_stands_for_the_feedback():
 
 
 def test_batches_are_distinct_and_shrink_the_variance_of_their_neighbours():
-    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4, diameter=(3.0, 0.5))
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4, variation=(3.0, 0.5))
     queries = opt.ask(8)
     assert len({(q.depth, q.index) for q in queries}) == 8
     assert opt.ask(8) == queries
@@ -307,7 +307,7 @@ def test_batches_are_distinct_and_shrink_the_variance_of_their_neighbours():
 
 
 def test_batches_stop_at_the_finest_resolution():
-    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], max_depth=1, diameter=(3.0, 0.5))
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], max_depth=1, variation=(3.0, 0.5))
     assert len(opt.ask(7)) == 7  # the root, two halves and four quarters
     with pytest.raises(ValueError, match="finest resolution"):
         opt.ask(8)
@@ -317,7 +317,7 @@ def test_a_batch_finds_what_a_sequence_finds():
     grid = np.linspace(0, 1, 1001)[:, None]
     best = objective(grid).max()
     for batch in (1, 4):
-        opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4, diameter=(3.0, 0.5))
+        opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4, variation=(3.0, 0.5))
         rng = np.random.default_rng(0)
         for _ in range(60 // batch):
             queries = opt.ask(batch)
@@ -365,7 +365,7 @@ def test_none_stands_for_the_best_rule_known_and_paper_for_the_papers():
     assert paper.depth == tree.depth[inner].max() < opt.recommend().depth
     with pytest.raises(ValueError, match=r"method must be None or one of .*posterior.*'expanded'"):
         opt.recommend("expanded")
-    stooo = StoOOOptimizer(bounds=[(0, 1)], diameter=(3.0, 0.6))
+    stooo = StoOOOptimizer(bounds=[(0, 1)], variation=(3.0, 0.6))
     play(stooo, 25)
     assert stooo.recommend() == stooo.recommend("paper")
     with pytest.raises(ValueError, match=r"method must be None or one of \['paper'\]"):
@@ -403,7 +403,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
 
     for seed in range(5):
         kernel = 0.1 * RBF(0.4)
-        opt = GPOOOptimizer(kernel, bounds=[(0, 1)], alpha=0.01, beta=beta, diameter=(0.5, 0.7))
+        opt = GPOOOptimizer(kernel, bounds=[(0, 1)], alpha=0.01, beta=beta, variation=(0.5, 0.7))
         play(opt, 12, seed)
         gp, tree = opt.surrogate_.process_, opt._tree
         first = opt.ask()

@@ -73,7 +73,7 @@ def settings(rng, seed):
     """Diameter, depth and width of the confidence interval for one run."""
     beta = ["theory", 4.0, lambda t: 2.0 * np.log(t + 1.0)][seed % 3]
     return {
-        "diameter": (rng.uniform(1.5, 4.0), rng.uniform(0.45, 0.75)),
+        "variation": (rng.uniform(1.5, 4.0), rng.uniform(0.45, 0.75)),
         "max_depth": int(rng.integers(2, 7)),
         "beta": beta,
         "failure_probability": rng.choice([0.1, 0.4]),
@@ -86,8 +86,8 @@ def ours(settings):
     return others | {"guarantee": Guarantee(failure_probability=settings["failure_probability"])}
 
 
-def delta(diameter):
-    return diameter if callable(diameter) else lambda h: diameter[0] * diameter[1] ** h
+def delta(variation):
+    return variation if callable(variation) else lambda h: variation[0] * variation[1] ** h
 
 
 def assert_same_run(optimizer, rounds, context=""):
@@ -139,7 +139,7 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
         run = settings(rng, seed) | {"n_children": n_children, "expansion": expansion}
         if seed == 0:
             # So narrow that cells are asked repeatedly before they are split.
-            run["diameter"] = (0.5, 0.5)
+            run["variation"] = (0.5, 0.5)
         posterior = posterior_for(
             kernel, alpha=ALPHA, feedback=feedback, n_dimensions=d, n_representatives=per_axis
         )
@@ -150,7 +150,7 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
             ),
             N_ROUNDS,
             bounds=BOUNDS[d],
-            **run | {"diameter": delta(run["diameter"])},
+            **run | {"variation": delta(run["variation"])},
         )
         optimizer = GPOOOptimizer(
             kernel,
@@ -184,7 +184,7 @@ def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_se
         kernel, per_axis = POINT_KERNELS[d][seed % 4], PER_AXIS[d][4]
         run = settings(rng, seed) | {"n_children": 2 + seed % 2, "expansion": expansion}
         if expansion == "posterior":
-            run["diameter"] = (0.9, 0.65)
+            run["variation"] = (0.9, 0.65)
         posterior = posterior_for(
             kernel, alpha=ALPHA, feedback="average", n_dimensions=d, n_representatives=per_axis
         )
@@ -195,7 +195,7 @@ def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_se
             ),
             N_ROUNDS,
             bounds=BOUNDS[d],
-            **run | {"diameter": delta(run["diameter"])},
+            **run | {"variation": delta(run["variation"])},
         )
         optimizer = GPOOOptimizer(
             kernel, bounds=BOUNDS[d], alpha=ALPHA, n_representatives=per_axis, **ours(run)
@@ -237,7 +237,7 @@ def test_integral_feedback_follows_algorithm_1(d, n_children, n_seeds):
             oracle,
             N_ROUNDS,
             bounds=BOUNDS[d],
-            **run | {"diameter": delta(run["diameter"])},
+            **run | {"variation": delta(run["variation"])},
         )
         optimizer = GPOOOptimizer(
             posterior.kernel, bounds=BOUNDS[d], alpha=ALPHA, feedback="integral", **ours(run)
@@ -270,7 +270,7 @@ def test_three_dimensions_and_four_children(feedback):
 
         run = settings(rng, seed) | {"n_children": 4, "expansion": "before"}
         rounds = gpoo(
-            posterior, oracle, 15, bounds=BOUNDS[d], **run | {"diameter": delta(run["diameter"])}
+            posterior, oracle, 15, bounds=BOUNDS[d], **run | {"variation": delta(run["variation"])}
         )
         optimizer = GPOOOptimizer(
             kernel,
@@ -298,7 +298,7 @@ def test_the_papers_own_settings_for_all_80_rounds(S):
         lambda node, t: f(posterior.points(node)).mean() + 0.1 * rng.normal(),
         80,
         bounds=[(0.0, 1.0)],
-        diameter=lambda h: 14.0 * 0.5**h,
+        variation=lambda h: 14.0 * 0.5**h,
         max_depth=10,
     )
     optimizer = GPOOOptimizer(
@@ -306,7 +306,7 @@ def test_the_papers_own_settings_for_all_80_rounds(S):
         bounds=[(0.0, 1.0)],
         alpha=ALPHA,
         n_representatives=S,
-        diameter=(14.0, 0.5),
+        variation=(14.0, 0.5),
         max_depth=10,
         expansion="before",
     )
@@ -324,7 +324,7 @@ def make(**parameters):
         "bounds": [(0.0, 1.0)],
         "alpha": ALPHA,
         "feedback": "center",
-        "diameter": (4.0, 0.5),
+        "variation": (4.0, 0.5),
         "max_depth": 6,
         "expansion": "before",
         "beta": 4.0,
@@ -350,7 +350,7 @@ def test_theory_beta_is_lemma_1():
                 2.0 * np.log(M * np.pi**2 * t**2 / (6.0 * theta)), rel=1e-14
             )
         f = random_function(np.random.default_rng(1), [(0.0, 1.0)])
-        common = {"n_children": n_children, "max_depth": max_depth, "diameter": (8.0, 0.6)}
+        common = {"n_children": n_children, "max_depth": max_depth, "variation": (8.0, 0.6)}
         theory = make(beta="theory", guarantee=Guarantee(failure_probability=theta), **common)
         spelled_out = make(
             beta=lambda t, M=M, theta=theta: 2.0 * np.log(M * np.pi**2 * t**2 / (6.0 * theta)),
@@ -387,7 +387,7 @@ def test_ties_go_to_the_lowest_depth_then_to_the_lowest_index(n_children):
             lambda node, t: float(f(posterior.points(node))[0]),
             40,
             bounds=[(0.0, 1.0)],
-            diameter=lambda h: 4.0 * 0.5**h,
+            variation=lambda h: 4.0 * 0.5**h,
             max_depth=6,
             n_children=n_children,
             beta=4.0,
@@ -408,13 +408,13 @@ def test_ties_go_to_the_lowest_depth_then_to_the_lowest_index(n_children):
 
 
 def test_children_of_an_untouched_symmetric_root_are_played_from_the_left():
-    optimizer = make(diameter=(100.0, 0.5), n_children=3)
+    optimizer = make(variation=(100.0, 0.5), n_children=3)
     assert ask_tell(optimizer, lambda X: np.zeros(len(X)), 4) == [(0, 0), (1, 0), (1, 2), (1, 1)]
 
 
 def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
     for max_depth in (0, 1, 3):
-        optimizer = make(max_depth=max_depth, diameter=(100.0, 0.9))
+        optimizer = make(max_depth=max_depth, variation=(100.0, 0.9))
         ask_tell(optimizer, lambda X: X[:, 0], 4 * 2 ** (max_depth + 1))
         depths = np.asarray(optimizer.tree_.depth)
         assert depths.max() == max_depth + 1
@@ -425,7 +425,7 @@ def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
 
 
 def test_the_root_is_recommended_before_anything_is_expanded():
-    optimizer = make(diameter=(1e-9, 0.5))
+    optimizer = make(variation=(1e-9, 0.5))
     assert ask_tell(optimizer, lambda X: X[:, 0], 6) == [(0, 0)] * 6
     assert not optimizer.history_["expanded"].any()
     best_cell = optimizer.recommend("paper")
@@ -452,7 +452,7 @@ def test_recommendation_is_the_best_mean_among_the_deepest_expanded():
 
 def test_recommendation_ties_go_to_the_lowest_index():
     # Zero rewards leave every posterior mean at zero.
-    optimizer = make(diameter=(100.0, 0.9), max_depth=2)
+    optimizer = make(variation=(100.0, 0.9), max_depth=2)
     ask_tell(optimizer, lambda X: np.zeros(len(X)), 30)
     best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == (2, 0)
@@ -460,16 +460,16 @@ def test_recommendation_ties_go_to_the_lowest_index():
 
 def test_readings_of_line_6_differ_by_the_reward_of_the_round():
     # sqrt(beta) std is 2 before the first reward and 2 sqrt(1 / 101) after it.
-    for diameter, before, after in [(0.15, False, False), (1.0, False, True), (2.5, True, True)]:
+    for variation, before, after in [(0.15, False, False), (1.0, False, True), (2.5, True, True)]:
         for expansion, expected in [("before", before), ("after", after)]:
-            optimizer = make(expansion=expansion, diameter=(diameter, 0.5))
+            optimizer = make(expansion=expansion, variation=(variation, 0.5))
             ask_tell(optimizer, lambda X: X[:, 0], 1)
             assert optimizer.history_["expanded"][0] == expected
 
 
-def test_diameter_may_be_a_callable_of_the_depth():
+def test_variation_may_be_a_callable_of_the_depth():
     f = random_function(np.random.default_rng(2), [(0.0, 1.0)])
-    by_pair, by_callable = make(), make(diameter=lambda h: 4.0 * 0.5**h)
+    by_pair, by_callable = make(), make(variation=lambda h: 4.0 * 0.5**h)
     assert ask_tell(by_pair, f, 30) == ask_tell(by_callable, f, 30)
 
 

@@ -109,7 +109,7 @@ def test_next_best_allocation_is_the_best_of_the_others():
         feasible.sort(key=lambda ch: -sum(v[k] for v, k in zip(values, ch, strict=True)))
         excluded = set()
         for expected in feasible[:15]:
-            choice = tuple(table.best_but(flat, excluded).tolist())
+            choice = tuple(table.best_but(flat, excluded, np.ones(len(flat), dtype=bool)).tolist())
             assert choice == expected
             excluded.add(choice)
-        assert table.best_but(flat, set(feasible)) is None
+        assert table.best_but(flat, set(feasible), np.ones(len(flat), dtype=bool)) is None

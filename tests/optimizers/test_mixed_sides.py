@@ -69,7 +69,7 @@ def test_gpoo_does_what_a_naive_reference_does():
         kernel,
         bounds=sides,
         alpha=1e-2,
-        diameter=(3.0, 0.75),
+        variation=(3.0, 0.75),
         beta=2.0,
         n_representatives=(2, 5, 3),
         expansion="after",
@@ -448,7 +448,7 @@ def test_without_a_model_a_cell_has_the_mean_of_what_it_overlaps(direction):
     optimizer = StoOOOptimizer(
         bounds={"x": (0, 1), "kind": ["a", "b"]},
         feedback="average",
-        diameter=(1.0, 0.7),
+        variation=(1.0, 0.7),
         direction=direction,
     )
 

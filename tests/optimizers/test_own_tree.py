@@ -63,7 +63,7 @@ class TestOnesOwnTree(OptimizerContract):
 )
 def test_the_rule_of_gpoo_asks_what_gpoo_asks(domain, learned):
     how = {"kernel": None if learned else RBF([0.5, 0.8]), "alpha": None if learned else 0.01}
-    how |= domain | {"random_state": 0, "diameter": (3.0, 0.6), "beta": 4.0}
+    how |= domain | {"random_state": 0, "variation": (3.0, 0.6), "beta": 4.0}
     own, gpoo = AsGPOO(**how), GPOOOptimizer(expansion="after", **how)
     for t in range(25):
         for one, other in zip(own.ask(2), gpoo.ask(2), strict=True):
@@ -88,7 +88,7 @@ def test_leaves_are_those_of_the_tree():
             seen.append(leaves)
             return super().splits(leaves)
 
-    opt = Looking(RBF(0.3), bounds=[(0, 1)], alpha=0.01, beta=4.0, diameter=(3.0, 0.5))
+    opt = Looking(RBF(0.3), bounds=[(0, 1)], alpha=0.01, beta=4.0, variation=(3.0, 0.5))
     for _ in range(12):
         opt.tell(opt.ask(), 0.5)
     last = seen[-1]

@@ -35,7 +35,6 @@ OTHERS = {
     "cost": [np.linspace(1.0, 3.0, len(ARMS)), [3.0]],
     "costs": [np.arange(3.0)],
     "covariance": ["lean", "full"],
-    "diameter": [(1.0, 0.5)],
     "direction": ["minimize"],
     "expansion": ["after", "before"],
     "failure_probability": [0.4],

@@ -81,14 +81,14 @@ def test_follows_algorithm_2(d, n_children, feedback, width, n_seeds):
             oracle,
             N_ROUNDS,
             bounds=BOUNDS[d],
-            diameter=lambda h, c=c, rho=rho: c * rho**h,
+            variation=lambda h, c=c, rho=rho: c * rho**h,
             **run,
         )
         optimizer = StoOOOptimizer(
             bounds=BOUNDS[d],
             feedback=feedback,
             n_representatives=per_axis,
-            diameter=(c, rho),
+            variation=(c, rho),
             **run,
         )
         rounds = assert_same_run(optimizer, rounds, f"seed {seed}")
@@ -104,14 +104,14 @@ def test_the_comparison_of_figure_4():
         lambda node, t: f(representatives(node, (10,))).mean() + 0.1 * rng.normal(),
         80,
         bounds=[(0.0, 1.0)],
-        diameter=lambda h: 14.0 * 0.5**h,
+        variation=lambda h: 14.0 * 0.5**h,
         max_depth=10,
     )
     optimizer = StoOOOptimizer(
         bounds=[(0.0, 1.0)],
         feedback="average",
         n_representatives=10,
-        diameter=(14.0, 0.5),
+        variation=(14.0, 0.5),
         max_depth=10,
     )
     rounds = assert_same_run(optimizer, rounds)
@@ -125,7 +125,7 @@ def test_a_node_is_expanded_at_the_first_count_line_5_of_algorithm_2_allows():
     while 2.0 * np.log(T**2 / theta) / delta**2 > T:
         T += 1
     optimizer = StoOOOptimizer(
-        bounds=[(0.0, 1.0)], diameter=(delta, 0.5), max_depth=5, failure_probability=theta
+        bounds=[(0.0, 1.0)], variation=(delta, 0.5), max_depth=5, failure_probability=theta
     )
     for _ in range(T):
         optimizer.tell(optimizer.ask(), 0.5)
@@ -135,7 +135,7 @@ def test_a_node_is_expanded_at_the_first_count_line_5_of_algorithm_2_allows():
 
 def test_untried_leaves_come_first_from_the_left():
     optimizer = StoOOOptimizer(
-        bounds=[(0.0, 1.0)], n_children=3, diameter=(100.0, 0.9), max_depth=2
+        bounds=[(0.0, 1.0)], n_children=3, variation=(100.0, 0.9), max_depth=2
     )
     keys = []
     for _ in range(13):
@@ -146,7 +146,7 @@ def test_untried_leaves_come_first_from_the_left():
 
 
 def test_equal_means_recommend_the_lowest_index():
-    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=2)
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(100.0, 0.9), max_depth=2)
     for _ in range(15):
         optimizer.tell(optimizer.ask(), 0.5)
     best_cell = optimizer.recommend("paper")
@@ -154,7 +154,7 @@ def test_equal_means_recommend_the_lowest_index():
 
 
 def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
-    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=2)
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(100.0, 0.9), max_depth=2)
     for _ in range(40):
         optimizer.tell(optimizer.ask(), 0.5)
     assert np.max(optimizer.tree_.depth) == 3
@@ -162,7 +162,7 @@ def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
 
 
 def test_the_root_is_recommended_before_anything_is_expanded():
-    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(1e-3, 0.5), max_depth=5)
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(1e-3, 0.5), max_depth=5)
     for _ in range(5):
         optimizer.tell(optimizer.ask(), 0.5)
     best_cell = optimizer.recommend("paper")
@@ -171,7 +171,7 @@ def test_the_root_is_recommended_before_anything_is_expanded():
 
 def test_rewards_outside_the_assumed_range_are_used_as_they_are():
     # Clipping would make the two children equal.
-    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=1)
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(100.0, 0.9), max_depth=1)
     for _ in range(3):
         cell = optimizer.ask()
         optimizer.tell(cell, 5.0 if cell.index == 1 else 3.0)

@@ -115,7 +115,7 @@ def test_h_max_is_equation_3_4():
     assert h_max(1024, 1.0, 2, 1) == pytest.approx(10.0)
 
 
-# diameter="kernel" ---------------------------------------------------------------------------
+# variation="kernel" ---------------------------------------------------------------------------
 
 #: Smooth and rough, periodic with periods from several times to a hundredth of the domain, one of
 #: which fits every cell a whole number of times, sums and products, and what is not stationary.
@@ -167,10 +167,10 @@ def test_no_cell_of_a_draw_strays_farther_than_delta(kernel, feedback):
             places = (2 * np.arange(per_axis) + 1) * width // (2 * per_axis)
             answers = cells[:, places].mean(axis=1, keepdims=True)
         # a draw of a smooth kernel that hardly varies is good to the root of rounding
-        inside &= (np.abs(cells - answers) <= opt._delta[h] + 1e-6).all(axis=(0, 1))
+        inside &= (np.abs(cells - answers) <= opt._variation[h] + 1e-6).all(axis=(0, 1))
     # Each draw is outside with a probability of at most 0.1: three standard deviations are 13.
     assert (~inside).sum() <= 20 + 13
-    assert (np.diff(opt._delta) <= 0.0).all()
+    assert (np.diff(opt._variation) <= 0.0).all()
 
 
 def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
@@ -181,15 +181,14 @@ def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
     assert depth.max() >= 5
     # A cell is split once beta sigma <= V_h, and after n answers sigma <= sqrt(alpha / n).
     split = depth <= opt.max_depth_
-    most = 1.0 + opt.alpha * (opt._beta(60) / opt._delta[depth[split]]) ** 2
+    most = 1.0 + opt.alpha * (opt._beta(60) / opt._variation[depth[split]]) ** 2
     assert (n_evaluations[split] <= most).all()
 
 
 @pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer, ContextualGPTreeOptimizer])
-@pytest.mark.parametrize("diameter", ["kernel", "theory"])
-def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, diameter):
-    name = "variation" if cls is GPZoomingOptimizer else "diameter"
-    settings = {"alpha": 0.01, name: diameter, "bounds": [(0, 1)]}
+@pytest.mark.parametrize("variation", ["kernel", "theory"])
+def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, variation):
+    settings = {"alpha": 0.01, "variation": variation, "bounds": [(0, 1)]}
     if cls is ContextualGPTreeOptimizer:
         settings["context_bounds"] = [(0, 1)]
         kernel = Columns(RBF(0.3), [0]) * Columns(ExpSineSquared(0.8, 0.5), [1])
@@ -198,7 +197,7 @@ def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, diame
     else:
         opt = cls(ExpSineSquared(0.8, 0.5), **settings)
         opt.ask()
-    widths = opt._variation if cls is GPZoomingOptimizer else opt._delta
+    widths = opt._variation
     # sd(f(x) - f(c)) is 1.26 for x half a period from c
     assert widths[0] > 1.25
 

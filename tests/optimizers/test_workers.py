@@ -254,7 +254,7 @@ def test_no_more_is_begun_than_the_cost_allows(order):
 @pytest.mark.parametrize("contexts", [[[0.1], [0.9], [0.1], [0.5]] * 3, [[0.5]] * 12])
 def test_contexts_begin_in_their_order(contexts):
     optimizer = ContextualGPTreeOptimizer(
-        context_bounds=[(0, 1)], bounds=[(0, 1)], diameter=(3.0, 0.6), random_state=0
+        context_bounds=[(0, 1)], bounds=[(0, 1)], variation=(3.0, 0.6), random_state=0
     )
     order = [2, 0, 1, 4, 3, 5, 7, 6, 8, 9, 11, 10]
     result = optimizer.run(answer, contexts=contexts, executor=InOrder(order, 3))

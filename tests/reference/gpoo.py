@@ -133,7 +133,7 @@ def gpoo(
     n_rounds,
     *,
     bounds,
-    diameter,
+    variation,
     max_depth,
     n_children=2,
     expansion="before",
@@ -142,7 +142,7 @@ def gpoo(
 ):
     """Yield a Round for each t = 1..n_rounds.
 
-    posterior: of posterior_for. oracle(node, t): the noisy reward. diameter: delta(h).
+    posterior: of posterior_for. oracle(node, t): the noisy reward. variation: delta(h).
     """
     root = root_of(bounds)
     leaves, expanded = [root], []
@@ -154,7 +154,7 @@ def gpoo(
             beta_t = beta(t) if callable(beta) else beta
         # line 2, with equations (5) and (6): the posterior given rounds 1..t-1
         mean, std = posterior(leaves, observed, np.asarray(y))
-        delta = np.array([diameter(node.depth) for node in leaves])
+        delta = np.array([variation(node.depth) for node in leaves])
         b = mean + np.sqrt(beta_t) * std + delta
         chosen = best(leaves, b)
         node = leaves[chosen]
@@ -167,7 +167,7 @@ def gpoo(
         if expansion != "before":
             std_for_expansion = posterior([node], observed, np.asarray(y))[1][0]
         expand = (
-            diameter(node.depth) >= np.sqrt(beta_t) * std_for_expansion and node.depth <= max_depth
+            variation(node.depth) >= np.sqrt(beta_t) * std_for_expansion and node.depth <= max_depth
         )
         record = Round(
             t, node, reward, mean[chosen], std[chosen], b[chosen], expand, None, leaves, mean, std
@@ -178,7 +178,7 @@ def gpoo(
         while expansion == "posterior":  # not the paper's: line 6 for every leaf
             _, std = posterior(leaves, observed, np.asarray(y))
             widths = zip(leaves, np.sqrt(beta_t) * std, strict=True)
-            known = [n for n, w in widths if w <= diameter(n.depth) and n.depth <= max_depth]
+            known = [n for n, w in widths if w <= variation(n.depth) and n.depth <= max_depth]
             if not known:
                 break
             expanded += known

@@ -59,7 +59,7 @@ def points(cell, sides, n):
     return np.array([columns(setting, sides) for setting in settings])
 
 
-def gpoo(sides, f, kernel, n, rounds, diameter, beta, alpha):
+def gpoo(sides, f, kernel, n, rounds, variation, beta, alpha):
     """Cells asked (expansion="after"), their posteriors and the final leaves."""
     root = dict(sides)
     leaves, asked, seen, rewards = [((0, 0), root)], [], [], []
@@ -78,7 +78,7 @@ def gpoo(sides, f, kernel, n, rounds, diameter, beta, alpha):
 
     gram = []
 
-    c, rho = diameter
+    c, rho = variation
     for _ in range(rounds):
         values = []
         for (depth, _), cell in leaves:

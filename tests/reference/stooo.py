@@ -27,7 +27,7 @@ def stooo(
     n_rounds,
     *,
     bounds,
-    diameter,
+    variation,
     max_depth,
     n_children=2,
     width="anytime",
@@ -50,7 +50,7 @@ def stooo(
         b = [
             np.mean(rewards[node.key])
             + confidence(t, len(rewards[node.key]))
-            + diameter(node.depth)
+            + variation(node.depth)
             if rewards[node.key]
             else np.inf
             for node in leaves
@@ -61,7 +61,7 @@ def stooo(
         reward = oracle(node, t)
         rewards[node.key].append(reward)
         expand = (
-            confidence(t, len(rewards[node.key])) <= diameter(node.depth)
+            confidence(t, len(rewards[node.key])) <= variation(node.depth)
             and node.depth <= max_depth
         )
         if expand:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skgpb.tables import Levels, MemoryTable
-from skgpb.tables.conditions import Categories, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Range, Subgroup
 
 
 def some_table(seed=0, n=300):
@@ -106,7 +106,7 @@ def test_a_value_that_is_frequent_has_a_level_of_its_own():
 
 
 def test_boxes_are_values():
-    box = Subgroup.of({"a": Interval(1, None), "b": Categories(("x",), missing=True)})
+    box = Subgroup.of({"a": Range(1, None), "b": Categories(("x",), missing=True)})
     again = pickle.loads(pickle.dumps(box))
     assert again == box
     assert hash(again) == hash(box)
@@ -118,10 +118,10 @@ def test_boxes_are_values():
 @pytest.mark.parametrize(
     ("side", "text"),
     [
-        (Interval(), "x is not missing"),
-        (Interval(missing=True), ""),
-        (Interval(0.5, None, "neither"), "x > 0.5"),
-        (Interval(None, 2.0, "both", True), "(x <= 2 or x is missing)"),
+        (Range(), "x is not missing"),
+        (Range(missing=True), ""),
+        (Range(0.5, None, "neither"), "x > 0.5"),
+        (Range(None, 2.0, "both", True), "(x <= 2 or x is missing)"),
         (Categories(("it's",)), "x = 'it''s'"),
         (Categories((), True), "x is missing"),
     ],
@@ -132,13 +132,13 @@ def test_sides_are_written_as_conditions(side, text):
 
 def test_what_is_no_side_is_refused():
     with pytest.raises(ValueError, match=r"low must be at most high, got 2 and 1"):
-        Interval(2, 1)
+        Range(2, 1)
     with pytest.raises(ValueError, match="closed must be one of left"):
-        Interval(1, 2, "up")
+        Range(1, 2, "up")
     with pytest.raises(ValueError, match="twice"):
         Categories(("a", "a"))
     with pytest.raises(ValueError, match="twice"):
-        Subgroup((("a", Interval()), ("a", Interval())))
+        Subgroup((("a", Range()), ("a", Range())))
     with pytest.raises(ValueError, match="start and stop"):
         Levels("a", "number", edges=(1,)).interval(1, 1)
     with pytest.raises(ValueError, match=r"column 'x' has the shape \(2,\), y has \(3,\)"):

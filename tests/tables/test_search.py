@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skgpb.tables import MemoryTable, find_subgroup
-from skgpb.tables.conditions import Categories, Interval, Subgroup
+from skgpb.tables.conditions import Categories, Range, Subgroup
 from skgpb.tables.search import (
     PeelingTrajectory,
     QueriedSides,
@@ -136,7 +136,7 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
     for names in ("abcdef", "fedcba", "cfbead"):
         table = MemoryTable({"shop": np.array(list(names), dtype=object)[shop], "x": x}, y)
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
-        box = Subgroup.of({"shop": Categories((names[2], names[3])), "x": Interval(low=low)})
+        box = Subgroup.of({"shop": Categories((names[2], names[3])), "x": Range(low=low)})
         inside = recommend(
             table, y, SimpleNamespace(inside=[table.shape.inside(box)], largest=lambda _: 0)
         )
@@ -154,7 +154,7 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     columns = {"x": x, "other": np.where(missing, np.nan, other), "last": rng.random(900)}
     table = MemoryTable(columns, y)
     edge = next(edge for edge in table.levels[0].edges if edge > 0.49)
-    box = Subgroup.of({"x": Interval(low=edge), "other": Interval()})
+    box = Subgroup.of({"x": Range(low=edge), "other": Range()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
     inside = recommend(table, y, SimpleNamespace(inside=[inside], largest=lambda _: 0))
@@ -256,7 +256,7 @@ def test_what_is_believed_of_an_average_is_what_its_ends_leave():
 
 def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():
     table = MemoryTable({"x": [1.0, 2.0, 3.0]}, [1, 2, 3])
-    assert table.totals([Subgroup.of({"x": Interval(1.2, None)})]).n.tolist() == [2]
+    assert table.totals([Subgroup.of({"x": Range(1.2, None)})]).n.tolist() == [2]
 
 
 def test_a_search_that_begins_at_a_group_of_a_sample_moves_its_sides_once_more():
@@ -300,4 +300,4 @@ def test_boxes_and_levels_are_the_same_both_ways():
     box = shape.subgroup(inside)
     np.testing.assert_array_equal(shape.inside(box), inside)
     with pytest.raises(ValueError, match="not a side of 'b', a category"):
-        shape.inside(Subgroup.of({"b": Interval(1, 2)}))
+        shape.inside(Subgroup.of({"b": Range(1, 2)}))

@@ -26,7 +26,7 @@ from skgpb.integrations.ibis.edges import (
 )
 from skgpb.tables import Levels, Moments
 from skgpb.tables.checks import missing_code
-from skgpb.tables.conditions import Categories, Condition, Interval, Subgroup, literal_of
+from skgpb.tables.conditions import Categories, Condition, Range, Subgroup, literal_of
 from skgpb.tables.verdict import is_two_valued
 
 # Rows from which quantiles and the names of categories are taken.
@@ -530,7 +530,7 @@ class IbisTable:
             return read.where(column, self._literal, "NULL")
         # NaN is not NULL, and above all numbers in some databases.
         nan = f"ISNAN({column})"
-        if not isinstance(read, Interval):  # missing values only
+        if not isinstance(read, Range):  # missing values only
             return f"({column} IS NULL OR {nan})" if side.missing else "FALSE"
         text = replace(read, missing=False).where(column, self._literal, "NULL")
         text = text if read.high is not None else f"{text} AND NOT {nan}"
@@ -548,13 +548,13 @@ class IbisTable:
 
     def _read(self, name: str, side: Condition) -> Condition:
         above = self._just_above[name]
-        if not isinstance(side, Interval) or not {side.low, side.high} & set(above):
+        if not isinstance(side, Range) or not {side.low, side.high} & set(above):
             return side
         # An end just above a value is that value, which is then outside, or inside.
         low, high = above.get(side.low, side.low), above.get(side.high, side.high)
         if side.low in above:
-            return Interval(low, high, "right" if side.high in above else "neither", side.missing)
-        return Interval(low, high, "both", side.missing)
+            return Range(low, high, "right" if side.high in above else "neither", side.missing)
+        return Range(low, high, "both", side.missing)
 
     def _literal(self, value: Any) -> str:
         if isinstance(value, datetime):
