@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skgpb.experiments.answers import read_answer
+from skgpb.experiments.answers import read_answer, read_range
 from skgpb.experiments.judgement import expectation
 from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import Side, exact, list_of, number, values_in
@@ -281,6 +281,7 @@ def read_new(form: Form) -> dict[str, Any]:
     seed = form.number("seed", "a whole number", required=False)
     if seed is not None and not (seed == int(seed) and 0 <= seed <= LARGEST_SEED):
         form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."
+    ends = form.take("answer_range", read_range)
     form.check()
     return {
         "sides": sides,
@@ -288,6 +289,7 @@ def read_new(form: Form) -> dict[str, Any]:
         "constraints": read_lines(form, "constraints"),
         "limits": read_lines(form, "limits"),
         "block": form.text("block"),
+        "answer_range": ends,
         "noise": noise,
         "title": form.text("title"),
         "answer": form.text("answer"),

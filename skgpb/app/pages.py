@@ -53,6 +53,7 @@ from skgpb.app.views import (
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
+from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.sides import rounded
 from skgpb.experiments.texts import in_one_line
@@ -504,7 +505,7 @@ class Pages:
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             form.typed["constraints"] = "\n".join(run.constraints)
             form.typed["limits"] = "\n".join(run.limits)
-            form.typed["block"] = run.block
+            form.typed |= {"block": run.block, "answer_range": run.range}
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
@@ -515,8 +516,10 @@ class Pages:
         def change(experiment: Experiment) -> Said:
             sides = read_changed_sides(form, experiment.sides)
             limits = read_lines(form, "limits")
+            ends = form.take("answer_range", read_range)
+            form.check()
             rules, block = read_lines(form, "constraints"), form.text("block")
-            experiment.change(sides, rules, limits=limits, block=block)
+            experiment.change(sides, rules, limits=limits, block=block, answer_range=ends)
             return "changed", 0
 
         return self._submitted(form, change, show=show)

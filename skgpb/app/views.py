@@ -200,6 +200,7 @@ class RunView:
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
         self.best: Best | None = _best(status["best"], status["block"])
+        self.range: str = status["answer_range"]
         #: What tells blocks of results apart; their names, numbers of results and shifts.
         self.block: str = status["block"]
         self.blocks: list[tuple[str, int, str]] = [

@@ -22,6 +22,7 @@ from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
 from skgpb.experiments import Experiment
+from skgpb.experiments.answers import in_words as in_words_of_range
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
@@ -56,7 +57,8 @@ def add_parser(commands: Any) -> None:
         "--stop-within",
         type=positive,
         metavar="W",
-        help="say whether no other setting is better by more than W, so that you may stop",
+        help="say how much better it may still be, and whether that is at most W, so that you may "
+        "stop",
     )
     add_confidence(best)
     best.add_argument(
@@ -91,6 +93,9 @@ def add_parser(commands: Any) -> None:
     )
     change.add_argument(
         "--block", metavar="NAME", help="as for new; none if nothing tells results apart any more"
+    )
+    change.add_argument(
+        "--answer-range", metavar="LOW:HIGH", help="as for new; none if there is no end any more"
     )
     _add_by(change)
     export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
@@ -163,6 +168,13 @@ def _add_new(commands: Any) -> None:
         help="what may shift several results together: operator, date, or the NAME of --measured "
         "such as batch. How far the results of different operators (days, batches) are apart is "
         "learned, and is not taken for noise",
+    )
+    add(
+        "--answer-range",
+        default="",
+        metavar="LOW:HIGH",
+        help="between which ends an average result is, such as 0:100 for per cent, or 0: if only "
+        "the low end is known; nothing is then expected beyond them",
     )
     add("--minimize", action="store_true", help="seek small answers (default: large ones)")
     add(
@@ -305,6 +317,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         constraints=arguments.constraint,
         limits=arguments.limit,
         block=arguments.block,
+        answer_range=arguments.answer_range,
         goal="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
@@ -423,14 +436,17 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 def _change(arguments: argparse.Namespace) -> Said:
     given = arguments.constraint, arguments.limit
-    if not arguments.bounds and given == (None, None) and arguments.block is None:
-        raise UsageError("change needs --bounds, --constraint, --limit or --block")
+    block, ends = (
+        "" if text == "none" else text for text in (arguments.block, arguments.answer_range)
+    )
+    if not arguments.bounds and (*given, block, ends) == (None,) * 4:
+        raise UsageError("change needs --bounds, --constraint, --limit, --block or --answer-range")
     experiment = Experiment(arguments.run_file)
     constraints, limits = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
-    block = "" if arguments.block == "none" else arguments.block
-    experiment.change(arguments.bounds, constraints, limits=limits, block=block, by=_by(arguments))
+    rules: dict[str, Any] = {"limits": limits, "block": block, "answer_range": ends}
+    experiment.change(arguments.bounds, constraints, **rules, by=_by(arguments))
     status = experiment.status()
     lines = _columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]
@@ -591,7 +607,8 @@ def _best(arguments: argparse.Namespace) -> Said:
         return best, lines
     found = experiment.may_stop(arguments.stop_within, arguments.confidence)
     lines.append(found["why"])
-    return {**best, "gap": found["gap"], "enough": found["enough"], "why": found["why"]}, lines
+    said = ("gap", "expected_gain", "enough", "why")
+    return {**best, **{name: found[name] for name in said}}, lines
 
 
 def _plot(arguments: argparse.Namespace) -> Said:
@@ -613,8 +630,10 @@ def _after(experiment: Experiment) -> dict[str, Any]:
 
 def _rules(status: dict[str, Any]) -> list[str]:
     """Return the constraints, the limits and the block, one in a line."""
-    block = [f"results may be shifted by the {status['block']}"] if status["block"] else []
-    return [GAP + each for each in (*status["constraints"], *status["limits"], *block)]
+    more = [f"results may be shifted by the {status['block']}"] if status["block"] else []
+    if status["answer_range"]:
+        more.append(f"average results are {in_words_of_range(status['answer_range'])}")
+    return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
 
 
 def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:

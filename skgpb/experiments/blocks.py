@@ -92,7 +92,7 @@ def shift_in_words(shift: dict[str, Any]) -> str:
     --------
     >>> from skgpb.experiments.blocks import shift_in_words
     >>> shift_in_words({"block": "Ann", "n_answers": 7, "mean": -1.94, "std": 0.31})
-    '1.9 ± 0.31 below the average'
+    '1.94 ± 0.31 below the average'
     """
     mean, std = shift["mean"], shift["std"]
     side = "below" if mean < 0.0 else "above"

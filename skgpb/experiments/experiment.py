@@ -16,26 +16,32 @@ from sklearn.exceptions import NotFittedError
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import EnteredAnswer, read_answer, variance_of
+from skgpb.experiments.answers import (
+    EnteredAnswer,
+    read_answer,
+    read_range,
+    variance_of,
+    written_range,
+)
 from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_block
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import (
-    BAND,
     expected,
     finest_measured,
     missing,
     most_probable,
     outcomes_at,
+    predicted,
     questionable,
     replicates,
     surprise,
-    verdict,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.records import LabRecord, today
 from skgpb.experiments.sides import Ends, Side
+from skgpb.experiments.stopping import Outlook, verdict
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.experiments.texts import check_name, in_one_line
 from skgpb.file_lock import FileLock
@@ -109,6 +115,7 @@ class Experiment(KeptRun):
         constraints: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
         block: str = "",
+        answer_range: str | tuple[float | None, float | None] = "",
         goal: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -147,6 +154,10 @@ class Experiment(KeptRun):
             ``measured``, such as ``"batch"``. How much blocks differ is learned, and is no noise.
             There may be a new block at any time. What is expected and recommended is for an average
             block. See :ref:`blocks`.
+        answer_range : str or pair of floats, default=""
+            Between which ends an average of answers is: ``"0:100"`` of a yield in per cent,
+            ``"0:"`` of a cost. What is expected, and how much better it may still be, is within it.
+            Single answers may leave it by their noise.
         goal : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -178,7 +189,7 @@ class Experiment(KeptRun):
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
         taken = [side.name for side in every] + [answer] * bool(answer)
         limited = read_limits(limits, taken)
-        block = read_block(block, [*taken, *limited])
+        block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
         if regions and block:
             raise ValueError(
                 f"block is for single settings, not for regions; got regions=True and {block!r}"
@@ -230,7 +241,7 @@ class Experiment(KeptRun):
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._block = block
+        self._block, self._range = block, ends
         self._last, self._lost = max(numbers, default=0), lost
         self._numbers = [number for number in numbers if number not in lost]
         self._records, self._changes = records, []
@@ -472,6 +483,7 @@ class Experiment(KeptRun):
         *,
         limits: str | Iterable[str] | None = None,
         block: str | None = None,
+        answer_range: str | tuple[float | None, float | None] | None = None,
         by: str | None = None,
     ) -> None:
         """Go on with other ranges, or another value in a list, other constraints or limits.
@@ -492,6 +504,9 @@ class Experiment(KeptRun):
         block : str, default=None
             What tells blocks of answers apart from now on, as in :meth:`create`; an empty text for
             nothing, None for what it was.
+        answer_range : str or pair of floats, default=None
+            What averages of answers are within from now on, as in :meth:`create`; None for what it
+            was.
         by : str, default=None
             Who changes them, for :meth:`changes`.
         """
@@ -531,6 +546,7 @@ class Experiment(KeptRun):
             before = self._limits()
             block = self._block if block is None else block
             self._block = read_block(block, [*taken, *outcome_limits(other)])
+            self._range = self._range if answer_range is None else read_range(answer_range)
             self._repeat(events, -1, other)
             self._changes += differences(None, before, self._limits(), check_by(by))
 
@@ -540,6 +556,7 @@ class Experiment(KeptRun):
             "constraints": "; ".join(self._constraints),
             "limits": "; ".join(written(outcome_limits(self._optimizer))),
             "block": self._block,
+            "answer_range": written_range(self._range),
         }
         return {**{side.name: str(side) for side in self._sides}, **rules}
 
@@ -906,13 +923,19 @@ class Experiment(KeptRun):
         Returns
         -------
         verdict : dict
-            ``enough``, whether one may stop; ``gap``; ``n_answers``; ``least_answers``, from how
-            many on that is believed; and ``why``, all of it in sentences.
+            ``enough``, whether one may stop; ``gap``, as of :meth:`gap`, None if the kernel is
+            learned and there are more than two settings: no number of answers that anybody has
+            bounds it then; ``expected_gain``, by how much ten more answers are expected to improve
+            the recommendation, None under limits or for regions; ``n_answers``;
+            ``least_answers``, from how many on the gap is believed; and ``why``, all of it in
+            sentences. With more than two settings it is enough if ten answers or more are there,
+            and ten more are expected to bring at most ``within``.
         """
         with self._reading():
             n = sum(entry.answer is not None for entry in self._entries)
-            gap, unit = self.gap(confidence), self._labels["unit"]
-            return verdict(gap, n, len(self._sides), within, confidence, unit)
+            n_sides, unit = len(self._sides), self._labels["unit"]
+            outlook = Outlook.of(self._optimizer, n_sides, self._range, confidence) if n else None
+            return verdict(outlook, n, n_sides, within, confidence, unit)
 
     def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
         """Predict the answer at a setting.
@@ -938,7 +961,7 @@ class Experiment(KeptRun):
                 raise ValueError("nothing can be expected before the first answer")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
             outcomes = outcomes_at(self._optimizer, limits, setting)
-            return expected(self._optimizer, setting) | outcomes
+            return expected(self._optimizer, setting, self._range) | outcomes
 
     def surprise(
         self,
@@ -1044,8 +1067,9 @@ class Experiment(KeptRun):
             ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
             where that is known, else None, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``block``, what
-            tells blocks apart, empty for nothing, ``n_answered``, ``n_given``, ``n_failed``,
-            ``n_skipped``, ``pending`` and ``best``, see the methods of this name.
+            tells blocks apart, and ``answer_range``, texts that may be empty, ``n_answered``,
+            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
+            this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1060,6 +1084,7 @@ class Experiment(KeptRun):
                 "constraints": list(self._constraints),
                 "limits": written(outcome_limits(optimizer)),
                 "block": self._block,
+                "answer_range": written_range(self._range),
                 "n_answered": states.count("answered"),
                 "n_given": states.count("given"),
                 "n_failed": states.count("failed"),
@@ -1100,11 +1125,8 @@ class Experiment(KeptRun):
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            "mean": mean,
-            "std": std,
-            "interval_95": [mean - BAND * std, mean + BAND * std],
+            **predicted(optimizer, mean, std, self._range),
             "beware": missing(answers, optimizer.alpha is not None),
-            "noise": sqrt(optimizer.alpha_),
             "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),

@@ -16,6 +16,7 @@ import numpy as np
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments.answers import AnswerRange, read_range
 from skgpb.experiments.blocks import block_of
 from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
@@ -61,6 +62,8 @@ class KeptRun:
     _lost: dict[int, Region]
     # Rows of tables that were left out, and why.
     _left_out: list[str]
+    # Between which ends averages of answers are; None for an open end.
+    _range: AnswerRange
     # What tells blocks of answers apart; empty for nothing.
     _block: str
     # Notes on queries, by the numbers of the queries.
@@ -136,6 +139,7 @@ class KeptRun:
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
         self._block = in_one_line(str(notes.get("block", "")))
+        self._range = read_range(notes.get("answer_range", ""))
         self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): LabRecord.of(each) for number, each in kept.items()}
@@ -157,6 +161,7 @@ class KeptRun:
         notes = {
             **self._labels,
             **({"block": self._block} if self._block else {}),
+            **({"answer_range": self._range} if self._range != (None, None) else {}),
             "numbers": self._numbers,
             "last": self._last,
             "lost": lost,

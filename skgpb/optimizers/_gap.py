@@ -74,7 +74,7 @@ class Comparison(ABC):
         return None if models is None else models.suboptimality_gap(self.blocks())
 
     def expected_gain(self, noise: float, n: int) -> float:
-        """Return by how much the best mean is expected to rise by n answers with a noise variance."""
+        """Return by how much the best mean is expected to rise by n answers of this noise."""
         blocks = self.blocks()
         chosen = promising(self._gp, blocks, noise, n)
         models = self.models()
