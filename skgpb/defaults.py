@@ -343,8 +343,6 @@ MAX_OUTLIERS_AT_ONCE = 4
 
 # Probability with which a gap may be larger than it is said to be, unless one is named.
 GAP_DELTA = 0.05
-# Accuracy: draws by which the gain of further answers is expected.
-N_GAINS = 256
 # Growth of the number of answers from one check of Stop to the next.
 STOP_GROWTH = 1.1
 # Answers before the first check of learned models, in up to two dimensions (D-G12).

@@ -18,11 +18,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import norm, qmc
 
-from skgpb import defaults
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
+# Accuracy: draws of further answers.
+N_DRAWS = 256
 # Rounding: share of a prior variance below which a variance is none.
 KNOWN = 1e-9
 
@@ -106,6 +107,6 @@ def expected_gain(
     further = _Further(gp, blocks)
     for i in chosen:
         further.answer(i, noise)
-    normals = norm.ppf(qmc.Sobol(len(chosen), rng=0).random(defaults.N_GAINS))
+    normals = norm.ppf(qmc.Sobol(len(chosen), rng=0).random(N_DRAWS))
     later = further.mean + normals @ np.array(further.moves)
     return max(0.0, float(later.max(axis=1).mean() - further.mean.max()))
