@@ -97,6 +97,11 @@ def add_parser(commands: Any) -> None:
     change.add_argument(
         "--answer-range", metavar="LOW:HIGH", help="as for new; none if there is no end any more"
     )
+    change.add_argument(
+        "--maximize",
+        metavar="SCORE",
+        help="as for new, for all results so far; none for the answers that were told",
+    )
     _add_by(change)
     export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
     export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
@@ -175,6 +180,14 @@ def _add_new(commands: Any) -> None:
         metavar="LOW:HIGH",
         help="between which ends an average result is, such as 0:100 for per cent, or 0: if only "
         "the low end is known; nothing is then expected beyond them",
+    )
+    add(
+        "--maximize",
+        default="",
+        metavar="SCORE",
+        help="what is sought, if several things are measured: arithmetic of what --measured tells, "
+        "such as '0.7*yield - 0.3*cost' or 'desirability(yield, 60, 90) * desirability(cost, 20, "
+        "5)', each from worthless to perfect; there is no other answer then",
     )
     add("--minimize", action="store_true", help="seek small answers (default: large ones)")
     add(
@@ -311,6 +324,8 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
 
 def _new(arguments: argparse.Namespace) -> Said:
     _check_skip(arguments)
+    if arguments.maximize and arguments.minimize:
+        raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
     experiment = Experiment.create(
         arguments.run_file,
         arguments.bounds,
@@ -318,6 +333,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         limits=arguments.limit,
         block=arguments.block,
         answer_range=arguments.answer_range,
+        score=arguments.maximize,
         goal="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
@@ -368,7 +384,8 @@ def _ask(arguments: argparse.Namespace) -> Said:
         names.append(quote(f"{quoted_name(block)}=NAME"))
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
-    lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}{measured}")
+    answer = "" if experiment.status()["score"] else " ANSWER"
+    lines.append(f"then: {_program()} tell {arguments.run_file}{answer}{number}{measured}")
     return {"queries": queries, "pending": pending}, lines
 
 
@@ -436,16 +453,27 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 def _change(arguments: argparse.Namespace) -> Said:
     given = arguments.constraint, arguments.limit
-    block, ends = (
-        "" if text == "none" else text for text in (arguments.block, arguments.answer_range)
-    )
-    if not arguments.bounds and (*given, block, ends) == (None,) * 4:
-        raise UsageError("change needs --bounds, --constraint, --limit, --block or --answer-range")
+    more = arguments.block, arguments.answer_range, arguments.maximize
+    block, ends, score = ("" if text == "none" else text for text in more)
+    if not arguments.bounds and (*given, *more) == (None,) * 5:
+        raise UsageError(
+            "change needs --bounds, --constraint, --limit, --block, --answer-range or --maximize"
+        )
     experiment = Experiment(arguments.run_file)
     constraints, limits = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
-    rules: dict[str, Any] = {"limits": limits, "block": block, "answer_range": ends}
+    if score and experiment.status()["goal"] == "minimize":
+        raise UsageError(
+            f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
+            "large ones"
+        )
+    rules: dict[str, Any] = {
+        "limits": limits,
+        "block": block,
+        "answer_range": ends,
+        "score": score,
+    }
     experiment.change(arguments.bounds, constraints, **rules, by=_by(arguments))
     status = experiment.status()
     lines = _columns((side.name, str(side)) for side in experiment.sides)
@@ -494,6 +522,8 @@ def _check_what_is_told(arguments: argparse.Namespace) -> None:
         "--data": arguments.data,
     }
     given = [name for name, value in what.items() if value]
+    if not given and arguments.measured and not arguments.correct:
+        given = ["--measured"]  # from which a score is computed
     of_setting = arguments.correct and arguments.at and not given
     if len(given) != 1 and not of_setting:
         raise UsageError(
@@ -534,7 +564,8 @@ def _show(arguments: argparse.Namespace) -> Said:
     lines += _rules(status)
     if history:
         lines += ["", *_listed(experiment)]
-    return {**status, "history": history}, [*lines, "", *_state(experiment)]
+    said = {**status, "history": history, "trade_offs": experiment.trade_offs()}
+    return said, [*lines, "", *_state(experiment)]
 
 
 def _history(arguments: argparse.Namespace) -> Said:
@@ -602,6 +633,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         *_within_limits(best),
         f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
+        *_not_beaten(experiment),
     ]
     if arguments.stop_within is None:
         return best, lines
@@ -630,10 +662,27 @@ def _after(experiment: Experiment) -> dict[str, Any]:
 
 def _rules(status: dict[str, Any]) -> list[str]:
     """Return the constraints, the limits and the block, one in a line."""
-    more = [f"results may be shifted by the {status['block']}"] if status["block"] else []
+    more = [f"the score is {status['score']}"] if status["score"] else []
+    more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         more.append(f"average results are {in_words_of_range(status['answer_range'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
+
+
+def _not_beaten(experiment: Experiment) -> list[str]:
+    """Return which results no other one beats in everything, in a line, or no line."""
+    found = experiment.trade_offs()
+    if found is None:
+        return []
+    wanted = [
+        f"{'large' if is_large else 'small'} {name}"
+        for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
+    ]
+    numbers = ", ".join(map(str, found["best"]))
+    return [
+        f"not beaten in all of {', '.join(wanted)} together: queries {numbers} (they cover "
+        f"{in_percent(found['hypervolume'])} of the box from the worst to the best)"
+    ]
 
 
 def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:
@@ -648,8 +697,8 @@ def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]
 
 
 def _limited(experiment: Experiment) -> list[str]:
-    """Return the names of what else is measured and has a limit."""
-    return list(outcome_limits(experiment.optimizer))
+    """Return the names of what else is measured and has a limit, or is in the score."""
+    return list(dict.fromkeys([*outcome_limits(experiment.optimizer), *experiment.scored]))
 
 
 def _within_limits(found: dict[str, Any]) -> list[str]:

@@ -40,16 +40,21 @@ from skgpb.experiments.judgement import (
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.records import LabRecord, today
+from skgpb.experiments.scores import Score, read_score
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.stopping import Outlook, verdict
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
-from skgpb.experiments.texts import check_name, in_one_line
+from skgpb.experiments.texts import check_name, in_one_line, quoted
+from skgpb.experiments.trade_offs import trade_offs
 from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.search import Search
 
 __all__ = ["Experiment"]
+
+# Name of answers that were told before there was a score, where they have none.
+TOLD = "answer"
 
 
 class Experiment(KeptRun):
@@ -116,6 +121,7 @@ class Experiment(KeptRun):
         limits: str | Iterable[str] = (),
         block: str = "",
         answer_range: str | tuple[float | None, float | None] = "",
+        score: str = "",
         goal: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -158,6 +164,12 @@ class Experiment(KeptRun):
             Between which ends an average of answers is: ``"0:100"`` of a yield in per cent,
             ``"0:"`` of a cost. What is expected, and how much better it may still be, is within it.
             Single answers may leave it by their noise.
+        score : str, default=""
+            What the answer is computed from, where several things are measured:
+            ``"0.7*yield - 0.3*cost"``, arithmetic of what is told as ``measured`` and of settings
+            that are numbers, with ``desirability(yield, 60, 90)``, which is 0 up to the first
+            number and 1 from the second on, min, max, sqrt, log, exp and abs. Names of several
+            words stand between quotes. See :ref:`scores`.
         goal : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -190,6 +202,11 @@ class Experiment(KeptRun):
         taken = [side.name for side in every] + [answer] * bool(answer)
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
+        scored = _score_of(score, every)
+        if regions and scored:
+            raise ValueError(
+                f"score is for single settings, not for regions; got regions=True and {score!r}"
+            )
         if regions and block:
             raise ValueError(
                 f"block is for single settings, not for regions; got regions=True and {block!r}"
@@ -223,8 +240,9 @@ class Experiment(KeptRun):
             past = read_answers(
                 data,
                 every,
-                answer or None,
+                None if scored else answer or None,
                 limited=list(limited),
+                scored=_measured_in(scored, every),
                 block=block,
                 space=optimizer._space,
                 regions=regions,
@@ -241,14 +259,14 @@ class Experiment(KeptRun):
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._block, self._range = block, ends
+        self._block, self._range, self._score = block, ends, scored
         self._last, self._lost = max(numbers, default=0), lost
         self._numbers = [number for number in numbers if number not in lost]
         self._records, self._changes = records, []
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
         outcomes = [outcomes_of(record, limited, number) for number, record in records.items()]
-        if block or any(outcomes):
+        if block or scored or any(outcomes):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         with FileLock(self.path):
             if self.path.exists():
@@ -298,7 +316,7 @@ class Experiment(KeptRun):
 
     def tell(
         self,
-        answer: float | str | Sequence[float],
+        answer: float | str | Sequence[float] | None = None,
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
@@ -317,6 +335,7 @@ class Experiment(KeptRun):
             from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
             of this one run: the answer is their mean, and its noise their standard error, which is
             itself uncertain below about five of them. Where all are equal its noise is as usual.
+            None, or left out, if it is computed from ``measured`` by a score.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
             asked, ``at`` a setting of one's own.
@@ -338,11 +357,32 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha, measurements = read_answer(answer, noise)
-        record = LabRecord(date=today(), measurements=list(measurements))
+        told = None if answer is None else read_answer(answer, noise)
+        record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
         with self._changing():
+            self._check_told(told is not None or noise is not None)
+            value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
             return self._take(query, at, value, alpha, record)
+
+    def _check_told(self, is_told: bool) -> None:
+        """Raise ValueError if an answer is told that is computed, or none that is not."""
+        if self._score is None and not is_told:
+            raise ValueError("there is no answer: give the number that was measured")
+        if self._score is not None and is_told:
+            raise ValueError(
+                f"the answer is computed by {self._score.text!r}: give what was measured, not the "
+                "answer or its noise"
+            )
+
+    def _scored(self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord) -> float:
+        """Return the score of what is told of a query."""
+        assert self._score is not None
+        values = {} if at is None else self._setting(at)
+        if at is None or query is not None:
+            entry = self._pending_entry(query)
+            values = {**entry.query.params, **values, **entry.record.measured}
+        return self._score(values | record.measured)
 
     def fail(
         self,
@@ -470,7 +510,8 @@ class Experiment(KeptRun):
             before, known = entry.as_dict(), self._learned_of(entry.record)
             entry.record.write(note, operator, date, measured)
             self._records[entry.number] = entry.record
-            if known != self._learned_of(entry.record) and entry.answer is not None:
+            learns = known != self._learned_of(entry.record) or self._score is not None
+            if learns and entry.answer is not None:
                 self._repeat(self._optimizer._events, len(self._optimizer._events))
                 entry = self._entry(query)
             self._note_changes(before, entry.as_dict(), by)
@@ -484,6 +525,7 @@ class Experiment(KeptRun):
         limits: str | Iterable[str] | None = None,
         block: str | None = None,
         answer_range: str | tuple[float | None, float | None] | None = None,
+        score: str | None = None,
         by: str | None = None,
     ) -> None:
         """Go on with other ranges, or another value in a list, other constraints or limits.
@@ -507,6 +549,11 @@ class Experiment(KeptRun):
         answer_range : str or pair of floats, default=None
             What averages of answers are within from now on, as in :meth:`create`; None for what it
             was.
+        score : str, default=None
+            What answers are computed from, as in :meth:`create`, also those so far; None for what
+            it was. Answers that were told count as measured, under the name of the answer, or
+            "answer" if it has none; without the errors that were told with them. An empty text
+            takes these as the answers again.
         by : str, default=None
             Who changes them, for :meth:`changes`.
         """
@@ -547,8 +594,35 @@ class Experiment(KeptRun):
             block = self._block if block is None else block
             self._block = read_block(block, [*taken, *outcome_limits(other)])
             self._range = self._range if answer_range is None else read_range(answer_range)
+            if score is not None:
+                events = self._with_score(_score_of(score, every), events)
             self._repeat(events, -1, other)
             self._changes += differences(None, before, self._limits(), check_by(by))
+
+    def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
+        """Take another score; the events with the answers that are no score, if there is none."""
+        if score is not None and self._has_regions:
+            raise ValueError("a score is for single settings, not for regions")
+        name = self._labels["answer"] or TOLD
+        if self._score is None and score is not None:
+            for entry in self._entries:
+                if entry.answer is not None:
+                    record = self._records.setdefault(entry.number, entry.record)
+                    record.measured = {name: entry.answer, **record.measured}
+        if self._score is not None and score is None:
+            told = Score.parse(quoted(name))
+            ended = {entry.ended: entry for entry in self._entries if entry.answer is not None}
+            events = list(events)
+            for i, entry in ended.items():
+                try:
+                    value = told(entry.record.measured)
+                except ValueError:
+                    raise ValueError(
+                        f"query {entry.number} has no measurement {name!r} to take as its answer"
+                    ) from None
+                events[i] = (*events[i][:2], value, *events[i][3:])
+        self._score = score
+        return events
 
     def _limits(self) -> dict[str, Any]:
         """Return the sides by their names, the constraints, the limits and the block, as texts."""
@@ -557,6 +631,7 @@ class Experiment(KeptRun):
             "limits": "; ".join(written(outcome_limits(self._optimizer))),
             "block": self._block,
             "answer_range": written_range(self._range),
+            "score": self._score.text if self._score is not None else "",
         }
         return {**{side.name: str(side) for side in self._sides}, **rules}
 
@@ -654,12 +729,14 @@ class Experiment(KeptRun):
                 sides, space, known = self._sides, self._optimizer._space, self._described()
                 name = answer or self._labels["answer"] or None
                 regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
-                block = self._block
+                block, scored = self._block, _measured_in(self._score, sides)
+                name = None if self._score is not None else name
             past = read_answers(
                 path,
                 sides,
                 name,
                 limited=limited,
+                scored=scored,
                 block=block,
                 space=space,
                 regions=regions,
@@ -672,7 +749,8 @@ class Experiment(KeptRun):
     def _described(self) -> Any:
         """Return all that a table is read with."""
         sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
-        return sides, self._constraints, self._labels["answer"], dict(limits), self._block
+        rules = self._constraints, dict(limits), self._block, self._score
+        return sides, self._labels["answer"], *rules
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
         """Take the rows of a table that have an answer, failed or were skipped."""
@@ -690,7 +768,7 @@ class Experiment(KeptRun):
             self._records[entry.number] = entry.record.followed_by(row.record)
         self._count()
         # Some of what is learned from may have been written while they were pending.
-        if self._block or outcome_limits(self._optimizer):
+        if self._block or self._score is not None or outcome_limits(self._optimizer):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         return [self._entry(entry.number).as_dict() for entry in told]
 
@@ -730,6 +808,8 @@ class Experiment(KeptRun):
         if told is None and noise is not None:
             raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
         with self._changing():
+            if told is not None:
+                self._check_told(True)
             entry = self._entry(query)
             if entry.status == "pending":
                 raise ValueError(f"query {query} has no answer yet: tell it")
@@ -933,7 +1013,8 @@ class Experiment(KeptRun):
         """
         with self._reading():
             n = sum(entry.answer is not None for entry in self._entries)
-            n_sides, unit = len(self._sides), self._labels["unit"]
+            n_sides = len(self._sides)
+            unit = self._labels["unit"] if self._score is None else ""
             outlook = Outlook.of(self._optimizer, n_sides, self._range, confidence) if n else None
             return verdict(outlook, n, n_sides, within, confidence, unit)
 
@@ -1047,6 +1128,23 @@ class Experiment(KeptRun):
         with self._reading():
             return blocks_in(self._optimizer)
 
+    def trade_offs(self) -> dict[str, Any] | None:
+        """Return which results no other one beats in everything that is in the score.
+
+        Returns
+        -------
+        trade_offs : dict or None
+            ``names`` of what is measured; ``larger_is_better``, a list of bools, as the score has
+            it; ``queries`` and their ``values``, a list of lists; ``best``, numbers of those that
+            no other query beats in everything (the Pareto front); ``hypervolume``, the share of the
+            box between the worst and the best of each measurement that they are better than. None
+            if fewer than two measurements have a direction in the score, or there are fewer than
+            two results.
+        """
+        with self._reading():
+            told = [entry.as_dict() for entry in self._entries if entry.answer is not None]
+            return None if self._score is None else trade_offs(self._score, told)
+
     def left_out(self) -> list[str]:
         """Return what was wrong with rows of tables that were left out.
 
@@ -1067,9 +1165,9 @@ class Experiment(KeptRun):
             ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
             where that is known, else None, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``block``, what
-            tells blocks apart, and ``answer_range``, texts that may be empty, ``n_answered``,
-            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
-            this name.
+            tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
+            ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
+            the methods of this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1077,6 +1175,7 @@ class Experiment(KeptRun):
             return {
                 "file": str(self.path),
                 **self._labels,
+                **({} if self._score is None else {"answer": "score", "unit": ""}),
                 "goal": optimizer._own.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
@@ -1085,6 +1184,7 @@ class Experiment(KeptRun):
                 "limits": written(outcome_limits(optimizer)),
                 "block": self._block,
                 "answer_range": written_range(self._range),
+                "score": "" if self._score is None else self._score.text,
                 "n_answered": states.count("answered"),
                 "n_given": states.count("given"),
                 "n_failed": states.count("failed"),
@@ -1098,6 +1198,12 @@ class Experiment(KeptRun):
         """The settings and their ranges."""
         with self._reading():
             return list(self._sides)
+
+    @property
+    def scored(self) -> list[str]:
+        """What is measured of all that a score is computed from, empty if there is none."""
+        with self._reading():
+            return _measured_in(self._score, self._sides)
 
     @property
     def optimizer(self) -> Any:
@@ -1294,6 +1400,18 @@ def _search_within(limits: Limits, settings: dict[str, Any]) -> Search:
     if limits:
         return EIOptimizer(limits=dict(limits), **settings)
     return GPUCBOptimizer(regret="simple", **settings)
+
+
+def _score_of(text: str, sides: Sequence[Side]) -> Score | None:
+    """Return the score that a text stands for, which may have settings that are numbers."""
+    chosen = [side.name for side in sides if side.kind == "choice"]
+    return read_score(text, [side.name for side in sides if side.name not in chosen], chosen)
+
+
+def _measured_in(score: Score | None, sides: Sequence[Side]) -> list[str]:
+    """Return what is measured of all that a score is computed from."""
+    taken = [side.name for side in sides]
+    return [] if score is None else [name for name in score.names if name not in taken]
 
 
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:

@@ -51,8 +51,8 @@ def desirability(value: float, *ends: float) -> float:
     (0.5, 1.0, 0.5)
     """
     if len(ends) == 3:
-        low, best, high = ends
-        return desirability(value, *((low, best) if (value < best) == (low < best) else (high, best)))
+        first, best, last = ends
+        return desirability(value, first if (value < best) == (first < best) else last, best)
     worst, best = ends
     return min(1.0, max(0.0, (value - worst) / (best - worst)))
 
@@ -177,7 +177,7 @@ class Score:
 
     def _value(self, node: Any, values: Mapping[str, Any]) -> float:
         if isinstance(node, ast.Constant):
-            return float(node.value)
+            return float(node.value)  # type: ignore[arg-type]  # checked: a number
         if isinstance(node, ast.Name):
             return float(values[self.names[int(node.id[1:])]])
         if isinstance(node, ast.UnaryOp):

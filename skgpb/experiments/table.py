@@ -109,6 +109,7 @@ def read_answers(
     answer: str | None = None,
     *,
     limited: Sequence[str] = (),
+    scored: Sequence[str] = (),
     block: str = "",
     space: ParameterSpace,
     regions: bool = False,
@@ -127,6 +128,8 @@ def read_answers(
         Column of the answers; None for the only one that is no side and has no limit.
     limited : sequence of str, default=()
         What else is measured and has a limit; there need not be a column for each.
+    scored : sequence of str, default=()
+        What answers are computed from; the first stands for them.
     block : str, default=""
         What tells blocks of answers apart; there need not be a column for it.
     space : ParameterSpace
@@ -159,7 +162,9 @@ def read_answers(
     """
     try:
         table = TableFile(Path(path))
-        return _read(table, sides, answer, limited, block, space, regions, skip_outside)
+        names = [side.name for side in sides]
+        header = _Header(table, names, answer, [*limited, *scored], block, [*scored[:1]])
+        return _read(table, sides, header, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -170,23 +175,20 @@ def read_answers(
 def _read(
     table: TableFile,
     sides: Sequence[Side],
-    answer: str | None,
-    limited: Sequence[str],
-    block: str,
+    header: _Header,
     space: ParameterSpace,
     regions: bool,
     skip_outside: bool,
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
     names = [side.name for side in sides]
-    header = _Header(table, names, answer, limited, block)
     texts = [
         column
         for column, side in zip(header.sides, sides, strict=True)
         if regions or (side.kind == "choice" and not side.is_ordered)
     ]
     others = [*header.book.values(), *header.measured, *header.limited, *header.block]
-    wanted = [*header.sides, header.answer, *others]
+    wanted = list(dict.fromkeys([*header.sides, header.answer, *others]))
     verbatim = [*texts, *header.texts, *header.measured, *header.block]
     found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
     settings = [found[column] for column in header.sides]
@@ -256,6 +258,8 @@ class _Header:
         Names of what has a limit.
     block : str
         What tells blocks of answers apart; empty for nothing.
+    instead : sequence of str
+        At most one name, that stands for the answer in a table that is no notebook.
 
     Attributes
     ----------
@@ -280,10 +284,13 @@ class _Header:
         answer: str | None,
         limited: Sequence[str],
         block: str,
+        instead: Sequence[str],
     ) -> None:
         header = table.names([*names, *([] if answer is None else [answer])])
         plain = [unprotected(name) for name in header]
         book = _booked_in(plain)
+        if instead and not book:
+            answer = instead[0]
         # A name that looks like a formula has a mark in what was exported.
         column_of = dict(zip(plain, header, strict=True)) if book else {}
         known = plain if book else header

@@ -37,7 +37,7 @@ def not_dominated(Y: np.ndarray) -> np.ndarray:
     """
     at_least = (Y[:, np.newaxis] >= Y).all(axis=2)
     better = (Y[:, np.newaxis] > Y).any(axis=2)
-    return ~(at_least & better).any(axis=0)
+    return np.logical_not((at_least & better).any(axis=0))
 
 
 def hypervolume(Y: np.ndarray) -> float:
