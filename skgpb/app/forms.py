@@ -107,8 +107,11 @@ def read_count(form: Form, most: int) -> int:
     return int(count)
 
 
-def read_outcome(form: Form, what: str) -> tuple[str | None, float | None]:
-    """Return the text of the answer and its standard error; None for a failure or no answer."""
+def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | None, float | None]:
+    """Return the text of the answer and its standard error; None for a failure or no answer.
+
+    An answer that is computed from what was measured is an empty text.
+    """
     if form.text("outcome") == "failed":
         if form.text("value"):
             form.errors["value"] = (
@@ -118,6 +121,9 @@ def read_outcome(form: Form, what: str) -> tuple[str | None, float | None]:
         form.check()
         return None, None
     value = form.text("value")
+    if is_scored:
+        form.check()
+        return "", None
     if value:
         form.take("value", read_answer, None, what)
     else:
@@ -290,6 +296,7 @@ def read_new(form: Form) -> dict[str, Any]:
         "limits": read_lines(form, "limits"),
         "block": form.text("block"),
         "answer_range": ends,
+        "score": form.text("score"),
         "noise": noise,
         "title": form.text("title"),
         "answer": form.text("answer"),

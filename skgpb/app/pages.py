@@ -37,7 +37,7 @@ from skgpb.app.forms import (
     written,
 )
 from skgpb.app.guard import Guard, reason_of
-from skgpb.app.pictures import map_of, progress, replicates, slices
+from skgpb.app.pictures import map_of, progress, replicates, slices, trade_offs
 from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
     RunView,
@@ -389,6 +389,8 @@ class Pages:
                 form.errors["constraints"] = sentence(error)
             elif settings["limits"] and "a limit" in str(error):
                 form.errors["limits"] = sentence(error)
+            elif settings["score"] and "score" in str(error):
+                form.errors["score"] = sentence(error)
             elif settings["block"] and "block" in str(error):
                 form.errors["block"] = sentence(error)
             else:
@@ -423,13 +425,14 @@ class Pages:
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
                 return "skipped", number
-            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            value, noise = read_result(form, experiment)
             at = read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
                 experiment.fail(number, at=at, **record)
                 return "failed", number
-            check_surprise(form, experiment.surprise(value, number, at=at))
-            experiment.tell(value, number, at=at, noise=noise, **record)
+            if value:
+                check_surprise(form, experiment.surprise(value, number, at=at))
+            experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
             with suppress(ValueError):  # there is no other; whoever asks for one is told why
@@ -446,11 +449,12 @@ class Pages:
         def change(experiment: Experiment) -> Said:
             settings = read_settings(form, experiment.sides)
             record = read_record(form, *asked_with(experiment))
-            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            value, noise = read_result(form, experiment)
             if value is None:
                 return "failed", experiment.fail(at=settings, **record)["query"]
-            check_surprise(form, experiment.surprise(value, at=settings))
-            told = experiment.tell(value, at=settings, noise=noise, **record)
+            if value:
+                check_surprise(form, experiment.surprise(value, at=settings))
+            told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
         return self._submitted(form, change)
@@ -471,7 +475,7 @@ class Pages:
             value: Any = ...
             noise = None
             if form.text("value") or form.text("outcome") == "failed":
-                value, noise = read_outcome(form, outcome_of(experiment.status()))
+                value, noise = read_result(form, experiment)
             at = read_other_settings(form, experiment.sides, entry["params"])
             if value is not ... or at is not None:
                 experiment.correct(number, value, at=at, noise=noise, by=form.text("by"))
@@ -505,7 +509,7 @@ class Pages:
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             form.typed["constraints"] = "\n".join(run.constraints)
             form.typed["limits"] = "\n".join(run.limits)
-            form.typed |= {"block": run.block, "answer_range": run.range}
+            form.typed |= {"block": run.block, "answer_range": run.range, "score": run.score}
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
@@ -519,7 +523,8 @@ class Pages:
             ends = form.take("answer_range", read_range)
             form.check()
             rules, block = read_lines(form, "constraints"), form.text("block")
-            experiment.change(sides, rules, limits=limits, block=block, answer_range=ends)
+            more = {"block": block, "answer_range": ends, "score": form.text("score")}
+            experiment.change(sides, rules, limits=limits, **more)
             return "changed", 0
 
         return self._submitted(form, change, show=show)
@@ -601,6 +606,7 @@ class Pages:
         paint = {
             "progress": progress(experiment.history(), status["goal"], outcome),
             "replicates": replicates(experiment.replicates(), outcome),
+            "trade-offs": trade_offs(experiment.trade_offs()),
             "slices": slices(optimizer, outcome),
         }
         picture = next(each for each in RunView(experiment).pictures if each.kind == kind)
@@ -687,6 +693,12 @@ class Pages:
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
         name = in_one_line(self._path.stem) + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
+
+
+def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
+    """Return the answer that a form gives, see :func:`read_outcome`."""
+    status = experiment.status()
+    return read_outcome(form, outcome_of(status), bool(status["score"]))
 
 
 @holds_warnings

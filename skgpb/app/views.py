@@ -117,8 +117,9 @@ def outcome_of(status: dict[str, Any]) -> str:
 
 
 def asked_with(experiment: Experiment) -> tuple[list[str], str]:
-    """Return what else is asked for with each answer: the names of what has a limit; the block."""
-    return list(outcome_limits(experiment.optimizer)), experiment.status()["block"]
+    """Return what else is asked for: names of what is in the score or has a limit; the block."""
+    names = [*experiment.scored, *outcome_limits(experiment.optimizer)]
+    return list(dict.fromkeys(names)), experiment.status()["block"]
 
 
 @dataclass(frozen=True)
@@ -208,11 +209,18 @@ class RunView:
         ]
         self.constraints: list[str] = status["constraints"]
         self.limits: list[str] = status["limits"]
-        #: What else is measured and has a limit.
+        self.score: str = status["score"]
+        limits = outcome_limits(experiment.optimizer)
+        #: What else is measured and is in the score or has a limit.
         self.limited: list[LimitView] = [
-            LimitView(name, f"limited{i}", f"Limit: {limit_in_words(*ends)}.")
-            for i, (name, ends) in enumerate(outcome_limits(experiment.optimizer).items())
+            LimitView(
+                name,
+                f"limited{i}",
+                f"Limit: {limit_in_words(*limits[name])}." if name in limits else "",
+            )
+            for i, name in enumerate(asked_with(experiment)[0])
         ]
+        self.trade_offs: dict[str, Any] | None = experiment.trade_offs()
         self.regions: bool = status["regions"]
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
@@ -339,6 +347,19 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         f"{best.answer}.",
     )
     pictures = [progress, slices] if n_answered else [slices]
+    if run.trade_offs is not None:
+        names = run.trade_offs["names"]
+        numbers = ", ".join(map(str, run.trade_offs["best"]))
+        share = in_percent(run.trade_offs["hypervolume"])
+        more = "" if len(names) == 2 else f" Counting {' and '.join(names[2:])} as well."
+        compromises = Picture(
+            "trade-offs",
+            f"The best compromises between {' and '.join(names)} are experiments {numbers}: no "
+            f"other result is better in everything. They cover {share} of what lies between the "
+            f"worst and the best values.{more}",
+            f"{names[1]} over {names[0]} of all results; the best compromises are {numbers}.",
+        )
+        pictures.insert(-1, compromises)
     if run.replicates:
         said = "; ".join(f"{each.mean} ± {each.spread}" for each in run.replicates)
         replicates = Picture(

@@ -670,7 +670,7 @@ def _rules(status: dict[str, Any]) -> list[str]:
 
 
 def _not_beaten(experiment: Experiment) -> list[str]:
-    """Return which results no other one beats in everything, in a line, or no line."""
+    """Return which results no other one beats in everything of the score, or no line."""
     found = experiment.trade_offs()
     if found is None:
         return []
@@ -680,8 +680,8 @@ def _not_beaten(experiment: Experiment) -> list[str]:
     ]
     numbers = ", ".join(map(str, found["best"]))
     return [
-        f"not beaten in all of {', '.join(wanted)} together: queries {numbers} (they cover "
-        f"{in_percent(found['hypervolume'])} of the box from the worst to the best)"
+        f"best compromises so far between {' and '.join(wanted)}: queries {numbers}; they cover "
+        f"{in_percent(found['hypervolume'])} of what lies between the worst and the best values"
     ]
 
 

@@ -852,3 +852,36 @@ def test_blocks_are_named_asked_for_and_compared(path, block, field, label):
     window.open("/change")
     window.send("/change", low0="20", high0="90", values1="A, B", block="")
     assert Experiment(path).blocks() == [] and "compare" not in window.open()
+
+
+def test_scores_are_named_asked_for_and_drawn(path):
+    window = Window(path)
+    window.open()
+    new = NEW | {"goal": "maximize"}
+    window.send("/new", **new, score="0.7*yield - open(cost)")
+    assert window.status == 422 and "A score is arithmetic" in window.text and not path.exists()
+    window.send("/new", **new, score="0.7*yield - 0.3*cost")
+    for i in range(6):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        text = window.open()
+        assert ">yield</label>" in text and ">cost</label>" in text and ">Score</label>" not in text
+        typed = {"limited0": str(50 + 5 * i - 6 * (i == 3)), "limited1": str(20 + 4 * i)}
+        if not i:
+            window.send(f"/tell/{entry['query']}", "value", limited0="50")
+            assert window.status == 422 and "needs cost" in window.text
+        window.send(f"/tell/{entry['query']}", "value", **typed)
+    run = Experiment(path)
+    assert [e["answer"] for e in run.history()][:2] == pytest.approx([29.0, 31.3])
+    text = window.open()
+    assert "best compromises between yield and cost are experiments 1, 2, 3, 5, 6" in text
+    for theme in ("light", "dark"):
+        window.open(f"/picture/trade-offs-{theme}.svg")
+        assert window.status == 200 and "best compromises" in window.text
+    window.open("/correct/1")
+    window.send("/correct/1", "value", limited0="60", limited1="20")
+    assert Experiment(path).history()[0]["answer"] == pytest.approx(36.0)
+    window.open("/change")
+    window.send("/change", low0="20", high0="90", values1="A, B", score="yield - cost")
+    assert Experiment(path).history()[0]["answer"] == pytest.approx(40.0)
+    assert "The score is yield - cost" in window.open("/report.html")
