@@ -347,7 +347,7 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status) == {
         *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
-        *("limits", "block", "answer_range"),
+        *("limits", "block", "answer_range", "score"),
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason", "within_limits"),
