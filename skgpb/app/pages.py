@@ -63,8 +63,8 @@ from skgpb.plotting._themes import THEMES
 Said = tuple[str, int | str]
 Change = Callable[[Experiment], Said]
 Taken = TypeVar("Taken")
-# Queries that one form may ask for.
-MOST_AT_ONCE = 20
+# Queries that one form may ask for: a plate has 24 or 96.
+MOST_AT_ONCE = 96
 # Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
 KEPT_PICTURES = 8
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
