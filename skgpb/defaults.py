@@ -127,7 +127,7 @@ BETA = {"cumulative": 2.0, "simple": 4.0}
 # Square root of beta in the first round of a horizon, from which it falls to 0 (D-D9).
 FIRST_ROOT_OF_BETA = {"cumulative": 3.0, "simple": 4.0}
 # Last share of a horizon that follows the knowledge gradient, for a small simple regret (D-D9).
-GAIN_SHARE = 0.2
+KNOWLEDGE_GRADIENT_SHARE = 0.2
 # beta where sides have separate values, as a multiple of that of numbers (D-H49).
 SETTINGS_BETA_FACTOR = 3.0
 # Share of the range of the means below which a deviation means that an answer is known (D-H40).

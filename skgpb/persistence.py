@@ -136,6 +136,8 @@ class Writer:
             return {"RandomState": self.encode(value.get_state(legacy=False), where)}
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
+        if hasattr(value, "find_points") and value in self._numbers:
+            return self.query(value)
         if hasattr(value, "arguments"):
             return self._by_arguments(value, where)
         if hasattr(value, "get_params") and (hasattr(value, "ask") or hasattr(value, "propose")):
@@ -242,7 +244,7 @@ class Reader:
         if "kernel" in value:
             return self._kernel(value)
         if "query" in value:
-            return self._by_arguments(value)
+            return self.query(value) if type(value["query"]) is int else self._by_arguments(value)
         if "guarantee" in value:
             return Guarantee(**self.decode(value["guarantee"]))
         if "optimizer" in value:
@@ -318,7 +320,7 @@ def write(
     text = json.dumps(document, allow_nan=False).encode("ascii")
     log = "".join(json.dumps(event, allow_nan=False) + "\n" for event in events).encode("ascii")
     _check_size(text, log)
-    beside = json.dumps({"of": _name_of(text, log), "state": snapshot}, allow_nan=False)
+    beside = json.dumps({"of": _name_of(text, log), "fields": snapshot}, allow_nan=False)
     if sum(array.nbytes for array in arrays.values()) > LARGEST_ARRAYS:
         raise ValueError(
             f"the arrays of the run are larger than {LARGEST_ARRAYS} bytes, more than a file may "
@@ -586,7 +588,7 @@ class Arrays:
         if _n_values(text) > LARGEST_REST:
             raise ValueError(f"its snapshot has more than {LARGEST_REST} values")
         beside = _parsed(text)
-        return beside["state"] if beside["of"] == self._run else None
+        return beside.get("fields") if beside["of"] == self._run else None
 
 
 def _array_from(data: bytes) -> np.ndarray:

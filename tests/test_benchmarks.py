@@ -90,7 +90,10 @@ SMALLEST: dict[str, list[str]] = {
     "speed.targets": ["--times 5 --queries 40"],
     "speed.threads": ["--times 5 --eight 1 --share 0.1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
-    "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random --kinds"],
+    "suite": [
+        "--budget 12 --functions needle-1 branin-uneven --methods ucb ei random --kinds",
+        "--budget 11 --functions borehole-8 --methods simple random",
+    ],
     "tables": [
         "--kinds synthetic --half both --each --names disc corners",
         "--verdicts",
@@ -180,6 +183,22 @@ def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch
         assert -1.15 < values.min() < -0.6 and values.max() < 1e-3, name
         assert values.std() > 0.05, name
         assert function.regret(X[0]) == pytest.approx(-values[0])
+
+
+@pytest.mark.usefixtures("own_seeds")
+def test_models_from_engineering_are_largest_where_they_say(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    suite = importlib.import_module("benchmarks.suite.functions")
+    for name, _, d, value, *_ in suite.ENGINEERING:
+        X = np.random.default_rng(3).random((4000, d))
+        best = float(value(np.array([suite.LARGEST_AT[value]]))[0])
+        assert value(X).max() < best, name
+    # Figures of the literature: what is largest, and the middle of the box.
+    expected = {"borehole-8": 309.5756, "robot-arm-8": 4.0, "trid-10": 210.0}
+    for name, _, _, value, *_ in suite.ENGINEERING:
+        if name in expected:
+            found = value(np.array([suite.LARGEST_AT[value]], dtype=float))[0]
+            assert found == pytest.approx(expected[name], rel=1e-3)
 
 
 def test_functions_of_bbob_are_those_of_coco_within_their_range(monkeypatch) -> None:

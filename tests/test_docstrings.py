@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 from pathlib import Path
 
@@ -123,3 +124,9 @@ def test_editors_show_the_text_and_the_parameters(cls):
     # It lists a field that is declared again twice.
     assert set(shown) == set(parameters(cls))
     assert inspect.getdoc(cls) in signature.docstring()
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if hasattr(cls, "ask")])
+def test_help_can_be_read(cls):
+    # The half of them are what pydoc says of fields, and of scikit-learn's methods.
+    assert len(pydoc.plain(pydoc.render_doc(cls)).splitlines()) <= 680

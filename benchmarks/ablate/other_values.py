@@ -67,7 +67,7 @@ OTHER: dict[str, Any] = {
     # exploration
     "BETA": {"cumulative": 4.0, "simple": 2.0},
     "FIRST_ROOT_OF_BETA": {"cumulative": 2.0, "simple": 2.0},
-    "GAIN_SHARE": 0.0,
+    "KNOWLEDGE_GRADIENT_SHARE": 0.0,
     "SETTINGS_BETA_FACTOR": 1.0,
     "KNOWN_DEVIATION": 0.0,
     "SAME_SETTING": 1e-3,

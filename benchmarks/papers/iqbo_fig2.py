@@ -52,6 +52,7 @@ from benchmarks._common import (
     spawn_seeds,
     write_csv,
 )
+from benchmarks.papers._branin import IndirectBranin, MultiResolutionBranin
 from skgpb.kernels import WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.optimizers.cmes import CMESOptimizer
@@ -63,7 +64,6 @@ from skgpb.optimizers.indirect_baselines import (
     IndirectUCBOptimizer,
 )
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer
-from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 
 N_PAIRS = 500
 MAX_DEPTH = 6

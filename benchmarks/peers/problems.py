@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.papers._branin import branin
 from skgpb.kernels._boxes import representatives
 from skgpb.problems import gpoo_function
-from skgpb.problems.indirect import branin
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 HARTMANN_A = np.array(

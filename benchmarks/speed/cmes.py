@@ -32,8 +32,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import argument_parser, write_csv
+from benchmarks.papers._branin import IndirectBranin
 from skgpb import CMESOptimizer
-from skgpb.problems.indirect import IndirectBranin
 
 TIMES = (10, 25, 50, 100, 200)
 # Rounds whose median and mean are a figure: those up to and including t.

@@ -1,8 +1,8 @@
 """Regret on the functions of the suite, nothing known but the bounds.
 
     python -m benchmarks.suite [--runs 10] [--seed 0] [--output DIR] [--half confirming]
-        [--many-dimensions] [--bbob] [--budget 100] [--methods ucb ei ...] [--functions branin ...]
-        [--kinds]
+        [--many-dimensions] [--engineering] [--bbob] [--budget 100] [--methods ucb ei ...]
+        [--functions branin ...] [--kinds]
 
 Regrets are in per cent of a function's range: the mean of all evaluations ("per round"), and that
 of the method's own recommendation at the end ("simple"). For both: the mean over functions, the
@@ -27,7 +27,7 @@ from scipy.stats import rankdata
 from benchmarks._common import argument_parser, format_table, mean_and_error
 from benchmarks.peers.methods import Method, available, quiet, single_threaded
 from benchmarks.suite import bbob
-from benchmarks.suite.functions import HALVES, Function, function, names
+from benchmarks.suite.functions import HALVES, TABLES, Function, function, names
 from benchmarks.suite.methods import COMPARED, METHODS
 
 # Least regrets in per cent of which the logarithm is taken, without and with noise.
@@ -139,6 +139,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--many-dimensions", action="store_true", help="functions of 8 to 20 dimensions instead"
     )
     parser.add_argument(
+        "--engineering", action="store_true", help="seven models of 8 to 20 inputs instead"
+    )
+    parser.add_argument(
         "--bbob", action="store_true", help="COCO's functions in two and five dimensions instead"
     )
     parser.add_argument("--kinds", action="store_true", help="another table, by kind of function")
@@ -148,7 +151,8 @@ def main(arguments: list[str] | None = None) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--functions", nargs="+",
-        choices=names() + names(many_dimensions=True) + bbob.names(odd=True, even=True),
+        choices=[name for table in TABLES for name in names(table=table)]
+        + bbob.names(odd=True, even=True),
         metavar="NAME", help="instead of a half; their names are in benchmarks/suite/functions.py",
     )  # fmt: skip
     options = parser.parse_args(arguments)
@@ -158,7 +162,9 @@ def main(arguments: list[str] | None = None) -> None:
     methods = [name for name in options.methods if METHODS[name] in present]
     if missing:
         print(f"not installed, skipped: {', '.join(missing)}")
-    functions = options.functions or names(options.half, options.many_dimensions)
+    table = "many-dimensions" if options.many_dimensions else "suite"
+    table = "engineering" if options.engineering else table
+    functions = options.functions or names(options.half, table)
     if options.bbob and not options.functions:
         odd, even = options.half != "confirming", options.half != "choosing"
         functions = bbob.names(odd, even)

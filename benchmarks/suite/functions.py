@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.peers.problems import hartmann, scaled_branin
-from benchmarks.suite import bbob
+from benchmarks.suite import bbob, engineering
 
 HALVES = ("choosing", "confirming")
 #: Points among which range and optimum are looked for, and how many of the best are improved.
@@ -219,8 +219,9 @@ def noisy_middle(X: np.ndarray) -> np.ndarray:
     return 0.2 + 2.0 * np.exp(-4.0 * ((X - 0.5) ** 2).sum(axis=1))
 
 
-#: Coordinate, the same along every axis, at which a function is largest.
-LARGEST_AT = {
+#: Coordinate, the same along every axis, at which a function is largest, or the point.
+LARGEST_AT: dict[Callable, float | list[float]] = {
+    **engineering.LARGEST_AT,
     rosenbrock: 0.75,
     styblinski_tang: 0.5 - 0.29035340,
     ackley: 10.0 / 22.0,
@@ -307,9 +308,23 @@ MANY_DIMENSIONS: tuple[tuple, ...] = (
 )
 
 
-def names(half: str = "both", many_dimensions: bool = False) -> list[str]:
+#: Models from engineering, of which none was in the suite when its defaults were chosen.
+ENGINEERING: tuple[tuple, ...] = (
+    ("borehole-8", "smooth", 8, engineering.borehole, 0.1, None),
+    ("robot-arm-8", "multimodal", 8, engineering.robot_arm, 0.1, None),
+    ("trid-10", "smooth", 10, engineering.trid, 0.1, None),
+    ("wing-weight-10", "smooth", 10, engineering.wing_weight, 0.1, None),
+    ("welch-20", "sparse", 20, engineering.welch, 0.1, None),
+    ("rover-20", "rough", 20, engineering.rover, 0.1, None),
+    ("lander-12", "rough", 12, engineering.lander, 0.1, None),
+)
+#: The functions by what they have in common.
+TABLES = {"suite": TABLE, "many-dimensions": MANY_DIMENSIONS, "engineering": ENGINEERING}
+
+
+def names(half: str = "both", table: str = "suite") -> list[str]:
     """Names of the functions of a half, "choosing" or "confirming", or of both."""
-    every = [row[0] for row in (MANY_DIMENSIONS if many_dimensions else TABLE)]
+    every = [row[0] for row in TABLES[table]]
     return every if half == "both" else every[HALVES.index(half) :: 2]
 
 
@@ -317,6 +332,6 @@ def function(name: str) -> Function:
     """Return a function of the suite, or of BBOB, by its name."""
     if name in bbob.names(odd=True, even=True):
         return Function(name, *bbob.row(name))
-    (row,) = (row for row in TABLE + MANY_DIMENSIONS if row[0] == name)
+    (row,) = (row for table in TABLES.values() for row in table if row[0] == name)
     _, kind, d, value, noise, spread = row
     return Function(name, kind, d, in_range(value, d), noise, spread)

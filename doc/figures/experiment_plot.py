@@ -16,7 +16,7 @@ def draw() -> Figure:
         experiment = Experiment.create(
             os.path.join(folder, "run.skgpb"),
             ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"],
-            goal="minimize",
+            direction="minimize",
             answer="loss",
             unit="%",
         )

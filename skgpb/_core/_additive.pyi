@@ -1,5 +1,18 @@
 import numpy as np
 
+class RadialKernel:
+    def __init__(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        starts: np.ndarray,
+        kind: int,
+        shape: float,
+        share: float,
+    ) -> None: ...
+    def below(self, first: int, stop: int) -> np.ndarray: ...
+    def contracted(self, first: int, A: np.ndarray) -> np.ndarray: ...
+
 def additive_covariances(
     x: np.ndarray, y: np.ndarray, starts: np.ndarray, kind: int, share: float
 ) -> np.ndarray: ...

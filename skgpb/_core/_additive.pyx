@@ -1,47 +1,244 @@
-"""Covariances of a radial kernel of all axes plus the same kernel of single axes.
+r"""Covariances of a radial kernel of all axes, and of the same kernel of single axes if it has them.
 
-An axis has one column, or several, as that of categories. The kernel is a function g(s) of scaled squared distances, a leaf of ``skgpb._core._radial``. All
-numbers of a row stay in the cache from the differences of coordinates to the sum over the axes.
+An axis has one column, or several, as that of categories. With the scaled squared distances s_a
+along d axes, and a function g that is a leaf of ``skgpb._core._radial``, the kernel is
+
+    g(sum_a s_a / d) + share sum_a g(s_a),   or g(sum_a s_a) where ``share`` is 0.
+
+All numbers of a row stay in the cache from the differences of coordinates to the sum over the axes.
+Along an axis of one column, Matern functions need no exponential of every difference: e^-|a - b| is
+the smaller of e^a e^-b and e^b e^-a.
 """
 
 import numpy as np
 
-from skgpb._core._radial cimport fill
+from skgpb._core._blas cimport dot
+from skgpb._core._radial cimport fill, fill_along, fill_powers, fill_slopes, rate_of
+
+# Releasing the interpreter's lock takes tens of microseconds: it is released from this number of
+# distances on.
+cdef Py_ssize_t RELEASED = 2 ** 15
+# Powers of both signs can be multiplied up to this exponent.
+cdef double LARGEST_EXPONENT = 300.0
+# Fewer points than these are not worth powers of all the others.
+cdef Py_ssize_t FEW = 4
 
 
-cdef void one_row(const double[:, ::1] x, const double[:, ::1] y, const Py_ssize_t[::1] starts,
-                  Py_ssize_t i, int kind, double share, double* gap, double* total, double* value,
-                  double* out) noexcept nogil:
-    cdef Py_ssize_t d = starts.shape[0], m = y.shape[1], a, k, j, stop
-    cdef double at
-    cdef const double* other
-    for j in range(m):
-        total[j] = out[j] = 0.0
-    for a in range(d):
-        stop = starts[a + 1] if a + 1 < d else x.shape[0]
+cdef class RadialKernel:
+    """Kernel of distances between points, at fixed hyperparameters.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_columns, n)
+        Columns of points, in length scales of single axes, or of all where ``share`` is 0.
+    y : ndarray of shape (n_columns, m)
+        Those of other points, or the same array.
+    starts : ndarray of shape (d,)
+        First column of every axis, ascending from 0.
+    kind : {0, 1, 2, 3, 4, 5}
+        Kind of g: Gaussian, Matern with nu of 1/2, 3/2, 5/2 or ``shape``, or rational quadratic.
+    shape : float
+        nu or alpha, where the kind has it.
+    share : float
+        Variance of a single axis.
+    """
+
+    cdef const double[:, ::1] x, y
+    cdef const Py_ssize_t[::1] starts
+    cdef Py_ssize_t d
+    cdef int kind
+    cdef double shape, share, rate
+    # Powers of the points (d, n) and (d, m) along the axes that are lines.
+    cdef double[:, ::1] up_x, down_x, up_y, down_y
+    cdef char[::1] is_line
+    # Squared distances along an axis and together, values, slopes, and derivatives by shape.
+    cdef double[:, ::1] buffers
+
+    def __cinit__(self, const double[:, ::1] x, const double[:, ::1] y,
+                  const Py_ssize_t[::1] starts, int kind, double shape, double share):
+        cdef Py_ssize_t n = x.shape[1], m = y.shape[1], d = starts.shape[0], a, k
+        self.x, self.y, self.starts, self.d = x, y, starts, d
+        self.kind, self.shape, self.share = kind, shape, share
+        self.buffers = np.empty((5, m))
+        self.is_line = np.zeros(d, dtype=np.int8)
+        self.rate = rate_of(kind)
+        if self.rate == 0.0 or share == 0.0 or n < FEW or m == 0:
+            return
+        self.up_x, self.down_x = np.empty((2, d, n))
+        self.up_y, self.down_y = self.up_x, self.down_x
+        if &x[0, 0] != &y[0, 0]:
+            self.up_y, self.down_y = np.empty((2, d, m))
+        for a in range(d):
+            k = starts[a]
+            if self.end(a) == k + 1:
+                self.is_line[a] = self.find_powers(a, k)
+
+    cdef bint find_powers(self, Py_ssize_t a, Py_ssize_t k) noexcept:
+        """Find the powers along axis a, of column k; return False where they may overflow."""
+        cdef Py_ssize_t n = self.x.shape[1], m = self.y.shape[1], j
+        cdef double low = self.y[k, 0], high = low, center
+        for j in range(n):
+            low, high = min(low, self.x[k, j]), max(high, self.x[k, j])
         for j in range(m):
-            gap[j] = 0.0
-        for k in range(starts[a], stop):
-            at, other = x[k, i], &y[k, 0]
+            low, high = min(low, self.y[k, j]), max(high, self.y[k, j])
+        if not self.rate * (high - low) <= 2.0 * LARGEST_EXPONENT:
+            return False
+        center = low + 0.5 * (high - low)
+        fill_powers(self.rate, center, &self.x[k, 0], n, &self.up_x[a, 0], &self.down_x[a, 0])
+        if &self.up_x[0, 0] != &self.up_y[0, 0]:
+            fill_powers(self.rate, center, &self.y[k, 0], m, &self.up_y[a, 0], &self.down_y[a, 0])
+        return True
+
+    cdef inline Py_ssize_t end(self, Py_ssize_t a) noexcept nogil:
+        """Return the column behind those of axis a."""
+        return self.starts[a + 1] if a + 1 < self.d else self.x.shape[0]
+
+    cdef void square(self, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t i, Py_ssize_t m,
+                     double* s) noexcept nogil:
+        """Write the squared distances of point i of x to the first m of y, along some columns."""
+        cdef Py_ssize_t k, j
+        cdef double at
+        cdef const double* other
+        for j in range(m):
+            s[j] = 0.0
+        for k in range(start, stop):
+            at, other = self.x[k, i], &self.y[k, 0]
             for j in range(m):
-                gap[j] += (at - other[j]) * (at - other[j])
+                s[j] += (at - other[j]) * (at - other[j])
+
+    cdef void along(self, Py_ssize_t a, Py_ssize_t i, Py_ssize_t m, double* s, double* value,
+                    bint slopes) noexcept nogil:
+        """Write the same along axis a, and values of g; and slopes if ``slopes`` says so."""
+        cdef Py_ssize_t k = self.starts[a]
+        cdef double* slope = &self.buffers[3, 0]
+        if self.is_line[a]:
+            fill_along(self.rate, self.x[k, i], self.up_x[a, i], self.down_x[a, i],
+                       &self.y[k, 0], &self.up_y[a, 0], &self.down_y[a, 0], m, s, value, slope)
+            return
+        self.square(k, self.end(a), i, m, s)
+        fill(self.kind, self.shape, 0.0, s, m, value)
+        if slopes:
+            fill_slopes(self.kind, self.shape, 0.0, s, m, value, slope, &self.buffers[4, 0])
+
+    cdef void row(self, Py_ssize_t i, Py_ssize_t m, double* out) noexcept nogil:
+        """Write the covariances of point i of x with the first m of y."""
+        cdef double* s = &self.buffers[0, 0]
+        cdef double* total = &self.buffers[1, 0]
+        cdef double* value = &self.buffers[2, 0]
+        cdef Py_ssize_t a, j
+        if self.share == 0.0:
+            self.square(0, self.x.shape[0], i, m, total)
+            fill(self.kind, self.shape, 0.0, total, m, out)
+            return
         for j in range(m):
-            total[j] += gap[j]
-        fill(kind, 0.0, 0.0, gap, m, value)
+            total[j] = out[j] = 0.0
+        for a in range(self.d):
+            self.along(a, i, m, s, value, False)
+            for j in range(m):
+                total[j] += s[j]
+                out[j] += value[j]
         for j in range(m):
-            out[j] += value[j]
-    for j in range(m):
-        total[j] /= d
-    fill(kind, 0.0, 0.0, total, m, value)
-    for j in range(m):
-        out[j] = value[j] + share * out[j]
+            total[j] /= self.d
+        fill(self.kind, self.shape, 0.0, total, m, value)
+        for j in range(m):
+            out[j] = value[j] + self.share * out[j]
+
+    cdef void add_slopes(self, Py_ssize_t i, const double* A, double[:, ::1] gaps,
+                         double* by) noexcept nogil:
+        """Add what the pairs of point i with itself and those before it contribute, given their A.
+
+        Squared distances along all axes are written to ``gaps``.
+        """
+        cdef double* total = &self.buffers[1, 0]
+        cdef double* value = &self.buffers[2, 0]
+        cdef double* slope = &self.buffers[3, 0]
+        cdef double* by_shape = &self.buffers[4, 0]
+        cdef Py_ssize_t d = self.d, m = i + 1, a, j
+        cdef double scale = 1.0
+        for j in range(m):
+            total[j] = 0.0
+        for a in range(d):
+            if self.share == 0.0:
+                self.square(self.starts[a], self.end(a), i, m, &gaps[a, 0])
+            else:
+                self.along(a, i, m, &gaps[a, 0], value, True)
+                by[d] += self.share * dot(m, A, value)
+                for j in range(m):
+                    slope[j] *= A[j]
+                by[a] -= 2.0 * self.share * dot(m, slope, &gaps[a, 0])
+            for j in range(m):
+                total[j] += gaps[a, j]
+        if self.share != 0.0:
+            scale = 1.0 / d
+            for j in range(m):
+                total[j] *= scale
+        fill(self.kind, self.shape, 0.0, total, m, value)
+        fill_slopes(self.kind, self.shape, 0.0, total, m, value, slope, by_shape)
+        if self.kind == 5:  # rational quadratic
+            by[d + 1] += dot(m, A, by_shape)
+        for j in range(m):
+            slope[j] *= A[j]
+        for a in range(d):
+            by[a] -= 2.0 * scale * dot(m, slope, &gaps[a, 0])
+
+    def below(self, Py_ssize_t first, Py_ssize_t stop):
+        """Return the covariances of points first, ..., stop - 1 with those up to each of them.
+
+        Returns
+        -------
+        K : ndarray of shape (stop - first, stop)
+            1 above the diagonal.
+        """
+        cdef Py_ssize_t i
+        out = np.ones((stop - first, stop))
+        if first == stop:
+            return out
+        cdef double[:, ::1] K = out
+        if (stop - first) * stop < RELEASED:
+            for i in range(first, stop):
+                self.row(i, i + 1, &K[i - first, 0])
+        else:
+            with nogil:
+                for i in range(first, stop):
+                    self.row(i, i + 1, &K[i - first, 0])
+        return out
+
+    def contracted(self, Py_ssize_t first, const double[:, ::1] A):
+        """Contract derivatives by covariances with those of the covariances by hyperparameters.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first point.
+        A : ndarray of shape (b, first + b)
+            Derivatives of some number by ``below(first, first + b)``; above the diagonal they are
+            not read.
+
+        Returns
+        -------
+        by : ndarray of shape (d + 2,)
+            Derivatives of that number by the logarithms of the length scales, of the share, and of
+            the shape of a rational quadratic g; 0 for what the kernel does not have.
+        """
+        cdef Py_ssize_t i, stop = first + A.shape[0]
+        out = np.zeros(self.d + 2)
+        if first == stop:
+            return out
+        cdef double[::1] by = out
+        cdef double[:, ::1] gaps = np.empty((self.d, stop))
+        if (stop - first) * stop < RELEASED:
+            for i in range(first, stop):
+                self.add_slopes(i, &A[i - first, 0], gaps, &by[0])
+        else:
+            with nogil:
+                for i in range(first, stop):
+                    self.add_slopes(i, &A[i - first, 0], gaps, &by[0])
+        return out
 
 
 def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
                          const Py_ssize_t[::1] starts, int kind, double share):
-    """Return g(sum_a s_a / d) + share sum_a g(s_a) for all pairs of points.
-
-    The squared distance s_a along axis a of d is the sum of those of its columns.
+    """Return the covariances of all pairs of points.
 
     Parameters
     ----------
@@ -60,20 +257,21 @@ def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
     -------
     K : ndarray of shape (n, m)
     """
-    cdef Py_ssize_t n = x.shape[1], m = y.shape[1], i
+    cdef Py_ssize_t n = x.shape[1], m = y.shape[1], d = starts.shape[0], i, a
     if x.shape[0] != y.shape[0] or not 0 <= kind <= 3:
         raise ValueError("x and y must have the same columns, and kind be from 0 to 3")
-    if len(starts) and (starts[0] != 0 or (np.diff(np.asarray(starts)) <= 0).any()
-                        or starts[len(starts) - 1] >= x.shape[0]):
-        raise ValueError(f"starts must ascend from 0 below {x.shape[0]}, got {np.asarray(starts)}")
+    for a in range(d):
+        if not (-1 if a == 0 else starts[a - 1]) < starts[a] < x.shape[0] or starts[0] != 0:
+            raise ValueError(
+                f"starts must ascend from 0 below {x.shape[0]}, got {np.asarray(starts)}"
+            )
     out = np.empty((n, m))
-    if not (n and m and len(starts)):
+    if not (n and m and d):
         out[...] = 0.0
         return out
     cdef double[:, ::1] K = out
-    cdef double[:, ::1] buffers = np.empty((3, m))
+    cdef RadialKernel kernel = RadialKernel(x, y, starts, kind, 0.0, share)
     with nogil:
         for i in range(n):
-            one_row(x, y, starts, i, kind, share, &buffers[0, 0], &buffers[1, 0], &buffers[2, 0],
-                    &K[i, 0])
+            kernel.row(i, m, &K[i, 0])
     return out

@@ -3,7 +3,7 @@
 include "blas_int.pxi"
 
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dtrsm, dtrsv
-from scipy.linalg.cython_lapack cimport dpotrf, dtrtri
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 # dtrsm first packs the whole factor. With at most this many right-hand sides, one dtrsv for each is
 # faster.
@@ -109,3 +109,10 @@ cdef void trtri_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
     cdef char uplo = b"U", diag = b"N"
     if n:
         dtrtri(&uplo, &diag, &n_, A, &ld, &info)
+
+
+cdef void potri_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
+    cdef blas_int n_ = <blas_int> n, ld = <blas_int> lda, info = 0
+    cdef char uplo = b"U"
+    if n:
+        dpotri(&uplo, &n_, A, &ld, &info)

@@ -17,6 +17,8 @@ cdef class Posterior:
     cdef readonly bint behind        # whether any row may lack columns
     cdef public object source        # (slots, first) -> prior cov(slots, observed[first:])
     cdef double[::1] work            # scratch
+    cdef object lease                # held while L and V are those of another posterior, or None
+    cdef object lent                 # weak reference to the lease of a copy that has these, or None
     cdef double repeat_square        # sum of (y_i - y)^2 / (noise_i + noise) over merges
     cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
     cdef readonly double gain        # 1/2 log det(Q / diag(noise)), over all answers
@@ -26,6 +28,8 @@ cdef class Posterior:
     cdef readonly double doubtful    # error of a mean beyond its standard deviation, else 0
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=*)
+    cdef void part(self, bint overwrites)
+    cdef bint is_lent(self)
     cdef bint _append_row(self, Py_ssize_t slot, double prior, double noise, double y)
     cdef _bring(self, const Py_ssize_t[::1] slots, double[:, ::1] K, Py_ssize_t first)
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,

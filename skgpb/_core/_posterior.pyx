@@ -46,6 +46,8 @@ reads or changes, the moments or the rows.
 infinite after an answer without noise.
 """
 
+import weakref
+
 from libc.math cimport INFINITY, M_PI, fabs, isfinite, log, sqrt
 
 import numpy as np
@@ -135,6 +137,10 @@ cdef void apply_right(Py_ssize_t w, const double* g, const double* r, const doub
         suffix += old * g[k]
 
 
+class Lease:
+    """What a copy holds as long as it has the buffers of another posterior."""
+
+
 cdef class Posterior:
     """Posterior of tracked linear functionals given noisy observed ones, with zero prior mean.
 
@@ -158,7 +164,22 @@ cdef class Posterior:
         self.upto = np.zeros(0, dtype=np.intp)
         self.columns = np.zeros(0, dtype=np.intp)
         self.behind = False
-        self.source = None
+        self.source = self.lease = self.lent = None
+
+    cdef void part(self, bint overwrites):
+        """Take buffers of its own, if another posterior may not see what is written now.
+
+        A copy may write behind what it has in common with the posterior that has lent its buffers,
+        and ``overwrites`` nothing of that.
+        """
+        if (overwrites and self.lease is not None) or self.is_lent():
+            self.L = _resized(self.L, self.n, self.L.shape[0], self.L.shape[1])
+            self.V = _resized(self.V, self.m, self.V.shape[0], self.V.shape[1])
+            self.lease = self.lent = None
+
+    cdef bint is_lent(self):
+        """Return whether a copy has the buffers of this posterior."""
+        return self.lent is not None and self.lent() is not None
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=False):
         cdef Py_ssize_t cap_n = self.L.shape[0], cap_m = self.V.shape[0]
@@ -172,6 +193,7 @@ cdef class Posterior:
             self.y = _lengthened(self.y, self.n, cap_n)
             self.noise = _lengthened(self.noise, self.n, cap_n)
             self.count = _lengthened(self.count, self.n, cap_n)
+            self.lease = self.lent = None
         if taller:
             cap_m = grown(cap_m, m)
             self.mean = _lengthened(self.mean, self.m, cap_m)
@@ -323,6 +345,7 @@ cdef class Posterior:
         self._check_slot(slot)
         if k_tracked.shape[0] != self.m:
             raise ValueError(f"expected {self.m} covariances, got {k_tracked.shape[0]}")
+        self.part(False)
         if self.behind:
             self.bring()
         if not self._append_row(slot, k_tracked[slot], noise + jitter, y):
@@ -343,6 +366,7 @@ cdef class Posterior:
         Other rows are completed when they are needed, by covariances from ``source``. O(n).
         """
         self._check_slot(slot)
+        self.part(False)
         self.bring([slot])
         if not self._append_row(slot, prior, noise + jitter, y):
             return False
@@ -450,6 +474,7 @@ cdef class Posterior:
         the observed functionals, then those among the new ones; ``append_block`` does not read the
         entries above the diagonal.
         """
+        self.part(False)
         # A large first block is often the only one.
         self.reserve(self.n + b, self.m, self.n == 0 and b > 8)
         return np.asarray(self.L)[self.n : self.n + b, : self.n + b]
@@ -527,6 +552,7 @@ cdef class Posterior:
         """
         if not 0 <= i < self.n:
             raise IndexError(f"observation {i} of {self.n}")
+        self.part(True)
         if self.behind:
             self.bring()
         cdef Py_ssize_t n = self.n, m = self.m, w = n - i
@@ -646,6 +672,7 @@ cdef class Posterior:
             if not 0 <= slots[j] <= m:
                 raise IndexError(f"slot {slots[j]} of {m}")
             m += slots[j] == m
+        self.part(True)
         self.reserve(n, m)
         self.m = m
         if r * n * n >= RELEASED:
@@ -687,6 +714,7 @@ cdef class Posterior:
                     f"no moments after {self.n} functionals: mean {mean[p]}, variance {var[p]}, "
                     f"after {upto[p]}"
                 )
+        self.part(True)
         self.m = 0
         self.reserve(self.n, m)
         self.m, self.behind = m, True
@@ -717,9 +745,32 @@ cdef class Posterior:
     # -- copying ----------------------------------------------------------------------------
 
     def copy(self):
-        """Return an independent copy, O(n^2 + m n)."""
-        other = Posterior()
-        other.__setstate__(self.__getstate__())
+        """Return an independent copy.
+
+        O(n + m), as long as it is the only one: it has the factor and the rows of this one, which
+        both copy before they write what the other sees, and writes its own observations behind
+        them. Any further copy at the same time is O(n^2 + m n).
+        """
+        cdef Posterior other = Posterior()
+        if self.is_lent():
+            other.__setstate__(self.__getstate__())
+            return other
+        self.bring()
+        cdef Py_ssize_t cap_n = self.L.shape[0], cap_m = self.V.shape[0]
+        other.n, other.m, other.L, other.V = self.n, self.m, self.L, self.V
+        other.z, other.y = _lengthened(self.z, self.n, cap_n), _lengthened(self.y, self.n, cap_n)
+        other.noise = _lengthened(self.noise, self.n, cap_n)
+        other.count = _lengthened(self.count, self.n, cap_n)
+        other.mean = _lengthened(self.mean, self.m, cap_m)
+        other.var = _lengthened(self.var, self.m, cap_m)
+        other.upto, other.columns = np.zeros((2, cap_m), dtype=np.intp)
+        other.work = np.zeros(len(self.work))
+        other.repeat_square, other.repeat_log = self.repeat_square, self.repeat_log
+        other.gain, other.largest, other.lost = self.gain, self.largest, self.lost
+        lease = Lease()
+        # A posterior that was lent these by a third one has to know of that as long as this lives.
+        lease.of = self.lease
+        other.lease, self.lent = lease, weakref.ref(lease)
         return other
 
     def __reduce__(self):

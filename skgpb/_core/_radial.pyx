@@ -142,6 +142,62 @@ cdef extern from *:
         }
     }
 
+    /* slope <- derivative by s of a leaf that has the given values */
+    VECTORIZED static void exponential_slopes(double base, const double *s, ptrdiff_t n,
+                                              const double *value, double *slope) {
+        for (ptrdiff_t k = 0; k < n; k++) {
+            double r = sqrt(base + s[k]), v = -0.5 * value[k];
+            slope[k] = r > 0.0 ? v / r : 0.0;
+        }
+    }
+
+    VECTORIZED static void matern_3_2_slopes(double base, const double *s, ptrdiff_t n,
+                                             const double *value, double *slope) {
+        for (ptrdiff_t k = 0; k < n; k++)
+            slope[k] = -1.5 * value[k] / (1.0 + sqrt(3.0 * (base + s[k])));
+    }
+
+    VECTORIZED static void matern_5_2_slopes(double base, const double *s, ptrdiff_t n,
+                                             const double *value, double *slope) {
+        for (ptrdiff_t k = 0; k < n; k++) {
+            double r = sqrt(5.0 * (base + s[k]));
+            slope[k] = -5.0 / 6.0 * value[k] * (1.0 + r) / (1.0 + r * (1.0 + r * (1.0 / 3.0)));
+        }
+    }
+
+    /* up <- exp(rate (x - center)), down <- 1 / up, for exponents of at most 700 */
+    VECTORIZED static void powers(double rate, double center, const double *x, ptrdiff_t n,
+                                  double *up, double *down) {
+        for (ptrdiff_t k = 0; k < n; k++) {
+            up[k] = exp_one(rate * (x[k] - center));
+            down[k] = 1.0 / up[k];
+        }
+    }
+
+    /* Values and slopes of a Matern leaf along an axis, and s = (at - x)^2, from these powers:
+       e = exp(-rate |at - x|) is a product of two of them. */
+    VECTORIZED static void along(double rate, double at, double up, double down,
+                                 const double *__restrict x, const double *__restrict ups,
+                                 const double *__restrict downs, ptrdiff_t n,
+                                 double *__restrict s, double *__restrict value,
+                                 double *__restrict slope) {
+        for (ptrdiff_t k = 0; k < n; k++) {
+            double t = at - x[k], r = rate * fabs(t);
+            double a = up * downs[k], b = down * ups[k], e = a < b ? a : b;
+            s[k] = t * t;
+            if (rate == 1.0) {
+                value[k] = e;
+                slope[k] = r > 0.0 ? -0.5 * e / r : 0.0;
+            } else if (rate < 2.0) {
+                value[k] = (1.0 + r) * e;
+                slope[k] = -1.5 * e;
+            } else {
+                value[k] = (1.0 + r * (1.0 + r * (1.0 / 3.0))) * e;
+                slope[k] = -5.0 / 6.0 * (1.0 + r) * e;
+            }
+        }
+    }
+
     VECTORIZED static void rational_quadratic(double alpha, double base, const double *s,
                                               ptrdiff_t n, double *value) {
         const double factor = 0.5 / alpha;
@@ -175,6 +231,17 @@ cdef extern from *:
     void exponential(double base, const double* s, Py_ssize_t n, double* value) noexcept nogil
     void matern_3_2(double base, const double* s, Py_ssize_t n, double* value) noexcept nogil
     void matern_5_2(double base, const double* s, Py_ssize_t n, double* value) noexcept nogil
+    void exponential_slopes(double base, const double* s, Py_ssize_t n, const double* value,
+                            double* slope) noexcept nogil
+    void matern_3_2_slopes(double base, const double* s, Py_ssize_t n, const double* value,
+                           double* slope) noexcept nogil
+    void matern_5_2_slopes(double base, const double* s, Py_ssize_t n, const double* value,
+                           double* slope) noexcept nogil
+    void powers(double rate, double center, const double* x, Py_ssize_t n, double* up,
+                double* down) noexcept nogil
+    void along(double rate, double at, double up, double down, const double* x,
+               const double* ups, const double* downs, Py_ssize_t n, double* s, double* value,
+               double* slope) noexcept nogil
     void rational_quadratic(double alpha, double base, const double* s, Py_ssize_t n,
                             double* value) noexcept nogil
     void rational_quadratic_slopes(double alpha, double base, const double* s, Py_ssize_t n,
@@ -263,29 +330,49 @@ cdef void fill_slopes(int kind, double shape, double base, const double* s, Py_s
     """
     cdef Py_ssize_t k
     cdef double factor, r
-    if kind == RATIONAL_QUADRATIC:
-        rational_quadratic_slopes(shape, base, s, n, value, slope, by_shape)
-        return
-    factor = bessel_factor(shape) if kind == MATERN else 0.0
-    for k in range(n):
-        if kind == GAUSSIAN:
+    if kind == GAUSSIAN:
+        for k in range(n):
             slope[k] = -0.5 * value[k]
-        elif kind == EXPONENTIAL:
-            r = sqrt(base + s[k])
-            slope[k] = -0.5 * value[k] / r if r > 0.0 else 0.0
-        elif kind == MATERN_3_2:
-            r = sqrt(3.0 * (base + s[k]))
-            slope[k] = -1.5 * value[k] / (1.0 + r)
-        elif kind == MATERN_5_2:
-            r = sqrt(5.0 * (base + s[k]))
-            slope[k] = -5.0 / 6.0 * value[k] * (1.0 + r) / (1.0 + r * (1.0 + r * (1.0 / 3.0)))
-        else:
-            # d/dr of r^nu K_nu(r) is -r^nu K_(nu - 1)(r)
+    elif kind == EXPONENTIAL:
+        exponential_slopes(base, s, n, value, slope)
+    elif kind == MATERN_3_2:
+        matern_3_2_slopes(base, s, n, value, slope)
+    elif kind == MATERN_5_2:
+        matern_5_2_slopes(base, s, n, value, slope)
+    elif kind == RATIONAL_QUADRATIC:
+        rational_quadratic_slopes(shape, base, s, n, value, slope, by_shape)
+    else:
+        # d/dr of r^nu K_nu(r) is -r^nu K_(nu - 1)(r)
+        factor = bessel_factor(shape)
+        for k in range(n):
             r = sqrt(2.0 * shape * (base + s[k]))
             if r > 0.0:
                 slope[k] = -factor * shape * pow(r, shape - 1.0) * kv(shape - 1.0, r)
             else:
                 slope[k] = 0.0
+
+
+# ---- the same for points on a line ----
+
+
+cdef double rate_of(int kind) noexcept nogil:
+    """Return the factor of distances in the exponent of a Matern leaf, 0 for any other."""
+    if kind == EXPONENTIAL:
+        return 1.0
+    if kind == MATERN_3_2:
+        return sqrt(3.0)
+    return sqrt(5.0) if kind == MATERN_5_2 else 0.0
+
+
+cdef void fill_powers(double rate, double center, const double* x, Py_ssize_t n, double* up,
+                      double* down) noexcept nogil:
+    powers(rate, center, x, n, up, down)
+
+
+cdef void fill_along(double rate, double at, double up, double down, const double* x,
+                     const double* ups, const double* downs, Py_ssize_t n, double* s,
+                     double* value, double* slope) noexcept nogil:
+    along(rate, at, up, down, x, ups, downs, n, s, value, slope)
 
 
 # ---- differences along an axis ----

@@ -291,7 +291,7 @@ def read_new(form: Form) -> dict[str, Any]:
     form.check()
     return {
         "sides": sides,
-        "goal": "minimize" if form.text("goal") == "minimize" else "maximize",
+        "direction": "minimize" if form.text("direction") == "minimize" else "maximize",
         "constraints": read_lines(form, "constraints"),
         "limits": read_lines(form, "limits"),
         "block": form.text("block"),

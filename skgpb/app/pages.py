@@ -46,7 +46,6 @@ from skgpb.app.views import (
     digest_of_pending,
     digest_of_results,
     is_number,
-    limits_in_sentences,
     outcome_of,
     row_of,
     whole,
@@ -55,6 +54,7 @@ from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
+from skgpb.experiments.judgement import limits_hold_in_words
 from skgpb.experiments.sides import rounded
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
@@ -571,7 +571,7 @@ class Pages:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
             form.typed = {f"side{i}": value for i, (_, value) in enumerate(run.best.settings)}
-        values["of_limits"] = [] if found is None else limits_in_sentences(found)
+        values["of_limits"] = [] if found is None else limits_hold_in_words(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:
@@ -604,7 +604,7 @@ class Pages:
         status, optimizer = experiment.status(), experiment.optimizer
         outcome = outcome_of(status)
         paint = {
-            "progress": progress(experiment.history(), status["goal"], outcome),
+            "progress": progress(experiment.history(), status["direction"], outcome),
             "replicates": replicates(experiment.replicates(), outcome),
             "trade-offs": trade_offs(experiment.trade_offs()),
             "slices": slices(optimizer, outcome),

@@ -78,9 +78,9 @@ class Picture:
         return out.getvalue()
 
 
-def progress(entries: Sequence[dict[str, Any]], goal: str, outcome: str) -> Paint:
+def progress(entries: Sequence[dict[str, Any]], direction: str, outcome: str) -> Paint:
     """Return what draws each result at the number of its experiment, and the best so far."""
-    return lambda axes: draw_progress(axes[0], entries, goal, outcome)
+    return lambda axes: draw_progress(axes[0], entries, direction, outcome)
 
 
 def slices(optimizer: Any, outcome: str) -> Paint:

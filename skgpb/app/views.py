@@ -15,7 +15,7 @@ from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
-from skgpb.experiments.judgement import expectation
+from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.sides import Side, in_percent, rounded, shown
@@ -188,7 +188,7 @@ class RunView:
         self.outcome: str = outcome_of(status)
         #: Label of a field for it, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
-        extreme = "largest" if status["goal"] == "maximize" else "smallest"
+        extreme = "largest" if status["direction"] == "maximize" else "smallest"
         self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"
         self.sides: list[SideView] = [
             _side_view(i, side) for i, side in enumerate(experiment.sides)
@@ -305,25 +305,8 @@ def _best(best: dict[str, Any] | None, block: str) -> Best | None:
         about += f". {best['beware']}"
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
-    limits = limits_in_sentences(best)
+    limits = limits_hold_in_words(best)
     return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.", limits)
-
-
-def limits_in_sentences(found: dict[str, Any]) -> list[str]:
-    """Say what is expected of all that has a limit, and how probable it is that limits hold."""
-    said = []
-    for each in found["outcomes"]:
-        if each["probability"] is None:
-            said.append(f"{each['name']} was not measured yet, so nothing is known of its limit.")
-            continue
-        mean, std = each["mean"], each["std"]
-        said.append(
-            f"{each['limit']} holds with probability {in_percent(each['probability'])}: expected "
-            f"{rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)}."
-        )
-    if len(said) > 1 and found["within_limits"] is not None:
-        said.append(f"All limits hold with probability {in_percent(found['within_limits'])}.")
-    return said
 
 
 def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:

@@ -26,9 +26,10 @@ from skgpb.experiments.answers import in_words as in_words_of_range
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
-from skgpb.experiments.judgement import expectation
+from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.listed import experiments_in
+from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.experiments.texts import quoted_name, split_pair
 
@@ -222,6 +223,7 @@ def _add_ask(commands: Any) -> None:
     add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
     add("--another", action="store_true", help="other queries than were asked before")
     add("--repeat", type=whole(1), metavar="N", help="the setting of query N once more")
+    add("--why", action="store_true", help="also say what is expected there, and why it is asked")
 
 
 def _add_tell(commands: Any) -> None:
@@ -334,7 +336,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         block=arguments.block,
         answer_range=arguments.answer_range,
         score=arguments.maximize,
-        goal="minimize" if arguments.minimize else "maximize",
+        direction="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
         title=arguments.title,
@@ -346,7 +348,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     )
     status = experiment.status()
     lines = [
-        f"{arguments.run_file}: {_goal(status)}",
+        f"{arguments.run_file}: {_looks_for(status)}",
         *_columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
@@ -370,9 +372,11 @@ def _ask(arguments: argparse.Namespace) -> Said:
     else:
         queries = experiment.ask(arguments.number, another=arguments.another)
     pending = experiment.pending()
+    reasons = [experiment.why(each["query"]) for each in queries] if arguments.why else []
     lines: list[str] = []
-    for entry in queries:
+    for i, entry in enumerate(queries):
         lines += [f"query {entry['query']}", *_setting(entry["params"])]
+        lines += reason_in_words(reasons[i]) if reasons else []
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
     if others:
@@ -386,7 +390,8 @@ def _ask(arguments: argparse.Namespace) -> Said:
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if experiment.status()["score"] else " ANSWER"
     lines.append(f"then: {_program()} tell {arguments.run_file}{answer}{number}{measured}")
-    return {"queries": queries, "pending": pending}, lines
+    said = {"queries": queries, "pending": pending} | ({"reasons": reasons} if reasons else {})
+    return said, lines
 
 
 def _tell(arguments: argparse.Namespace) -> Said:
@@ -463,7 +468,7 @@ def _change(arguments: argparse.Namespace) -> Said:
     constraints, limits = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
-    if score and experiment.status()["goal"] == "minimize":
+    if score and experiment.status()["direction"] == "minimize":
         raise UsageError(
             f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
             "large ones"
@@ -487,7 +492,7 @@ def _expect(arguments: argparse.Namespace) -> Said:
     lines = [
         f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
         f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
-        *_within_limits(found),
+        *limits_hold_in_words(found),
     ]
     if not found["possible"]:
         lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
@@ -559,7 +564,7 @@ def _undo(arguments: argparse.Namespace) -> Said:
 def _show(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     status, history = experiment.status(), experiment.history()
-    lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
+    lines = [f"{status['title'] or arguments.run_file}: {_looks_for(status)}"]
     lines += _columns((side.name, str(side)) for side in experiment.sides)
     lines += _rules(status)
     if history:
@@ -630,7 +635,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_apart(status, best, unit),
-        *_within_limits(best),
+        *limits_hold_in_words(best),
         f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
         *_not_beaten(experiment),
@@ -701,23 +706,6 @@ def _limited(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys([*outcome_limits(experiment.optimizer), *experiment.scored]))
 
 
-def _within_limits(found: dict[str, Any]) -> list[str]:
-    """Return what is expected of all that has a limit, and how probable it is that limits hold."""
-    lines = []
-    for each in found["outcomes"]:
-        if each["probability"] is None:
-            lines.append(f"{each['limit']}: not known, it was not measured yet")
-            continue
-        mean, std = each["mean"], each["std"]
-        lines.append(
-            f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
-            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)})"
-        )
-    if len(lines) > 1 and found["within_limits"] is not None:
-        lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
-    return lines
-
-
 def _state(experiment: Experiment) -> list[str]:
     """Return lines on the state of the experiment: the answers, the best and what is pending."""
     status, best = experiment.status(), experiment.best()
@@ -754,9 +742,9 @@ def _written(entry: dict[str, Any]) -> list[str]:
     return [text] if text else []
 
 
-def _goal(status: dict[str, Any]) -> str:
+def _looks_for(status: dict[str, Any]) -> str:
     what, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
-    extreme = "smallest" if status["goal"] == "minimize" else "largest"
+    extreme = "smallest" if status["direction"] == "minimize" else "largest"
     average = "average " if status["regions"] else ""
     noise = status["noise"]
     known = "noise unknown" if noise is None else f"noise {shown(noise)}"

@@ -52,7 +52,7 @@ def draw_experiment(experiment: Experiment) -> Any:
     halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
     slices, progress = halves
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
-    draw_progress(progress.subplots(), experiment.history(), status["goal"], value)
+    draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
     say(figure)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
     return figure

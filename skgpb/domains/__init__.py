@@ -5,7 +5,6 @@ from skgpb.domains.arms import Arm
 from skgpb.domains.balls import Ball
 from skgpb.domains.box import Box
 from skgpb.domains.cells import Cells
-from skgpb.domains.contexts import ContextCell
 from skgpb.domains.districts import Districts
 from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.indirect import IndirectQuery
@@ -21,7 +20,6 @@ __all__ = [
     "Box",
     "Cell",
     "Cells",
-    "ContextCell",
     "Districts",
     "Fidelities",
     "IndirectQuery",

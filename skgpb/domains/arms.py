@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skgpb import defaults
-from skgpb.domains.candidates import Incumbents, Room, spread_points
+from skgpb.domains.candidates import Incumbents, Placements, spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery, Query, readable
@@ -258,6 +258,9 @@ class ArmSet:
     #: Whether they stay, and f is so smooth that few of them decide all others.
     has_root: ClassVar[bool] = False
 
+    #: Fields that files keep: none where no members move.
+    _kept_fields: ClassVar[tuple[str, ...]] = ()
+
     rows: np.ndarray
     context: np.ndarray | None
 
@@ -293,13 +296,6 @@ class ArmSet:
         """Take other rows, which have no contexts."""
         self.plain = plain
         self.rows = plain if self.context is None else self.layout.beside(self.context, plain)
-
-    def _snapshot(self) -> dict[str, Any]:
-        """Return what has changed since the start; nothing where no members move."""
-        return {}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Let members lie where they did."""
 
     @property
     def counts(self) -> tuple[int, ...] | None:
@@ -348,7 +344,7 @@ class ArmSet:
     def resample_all(self) -> None:
         """Mark all members that follow the posterior to be moved at the next move."""
 
-    def put(self, query: Arm | PointsQuery) -> int:
+    def move_to(self, query: Arm | PointsQuery) -> int:
         """Let a member that moves lie where a query does, and return its row, or -1."""
         return -1
 
@@ -426,7 +422,7 @@ class ArmSet:
         slot = self.slot_of_row(block)
         return self.arm(slot) if slot >= 0 else None
 
-    def room_of(self, slot: int) -> Room | None:
+    def placements_of(self, slot: int) -> Placements | None:
         """Return where the query of a row could lie as well; None if it is one of finitely many."""
         return None
 
@@ -533,9 +529,9 @@ class ArmSet:
         )
         return next_place(places, n, known, failed, self.bounds)
 
-    def arm_in(self, room: Room, place: np.ndarray) -> Arm:
-        """Return the query that lies at a place (n_free,) of a room."""
-        return self.placed_arm(room.rows_at(place[np.newaxis])[0])
+    def arm_in(self, placements: Placements, place: np.ndarray) -> Arm:
+        """Return the query that lies at a place (n_free,) of a placements."""
+        return self.placed_arm(placements.rows_at(place[np.newaxis])[0])
 
     def query_of_box(self, box: np.ndarray) -> Arm:
         """Return the query about the average over a box (2 d,), where rows describe boxes."""

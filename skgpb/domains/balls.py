@@ -130,7 +130,11 @@ class Balls:
         The ball whose shrinking made each necessary, -1 for the first.
     n_evaluations : list of int
         Number of evaluations of each ball.
+    shrunk : list of int
+        The balls that were halved, in this order: all others follow.
     """
+
+    _kept_fields = ("shrunk", "n_evaluations")
 
     bounds: np.ndarray
     covering: Covering
@@ -149,6 +153,7 @@ class Balls:
         self.bounds, self.covering, self.spec, self.space = bounds, covering, spec, space
         self.depth: np.ndarray = covering.depth
         self.parent, self.n_evaluations = [-1], [0]
+        self.shrunk: list[int] = []
 
     def __len__(self) -> int:
         return len(self.covering)
@@ -157,18 +162,15 @@ class Balls:
         """Return balls that can be refined without changing these: refining changes nothing."""
         return copy(self)
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return all that has changed since the start."""
-        per_query = {"parent": self.parent, "n_evaluations": self.n_evaluations}
-        return per_query | {"covering": self.covering._snapshot()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the balls of a snapshot."""
-        self.covering._restore(snapshot["covering"])
-        self.depth = self.covering.depth
-        self.parent, self.n_evaluations = list(snapshot["parent"]), list(snapshot["n_evaluations"])
-        if not len(self.parent) == len(self.n_evaluations) == len(self):
-            raise ValueError(f"parents and numbers of evaluations are not of {len(self)} balls")
+    def _resume(self) -> None:
+        """Shrink the same balls."""
+        shrunk, n_evaluations = self.shrunk, self.n_evaluations
+        self.shrunk, self.n_evaluations = [], [0]
+        for ball in shrunk:
+            self.shrink(ball)
+        if len(n_evaluations) != len(self):
+            raise ValueError(f"numbers of evaluations are not of {len(self)} balls")
+        self.n_evaluations = n_evaluations
 
     # -- queries ----------------------------------------------------------------------------
 
@@ -234,6 +236,7 @@ class Balls:
     def shrink(self, ball: int) -> int | None:
         """Halve the radius of a ball; the number of a new ball, if one was needed."""
         added = self.covering.shrink(ball)
+        self.shrunk.append(ball)
         self.depth = self.covering.depth
         if added is not None:
             self.parent.append(ball)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from skgpb.domains.candidates import (
     clipped,
     even_grid,
     points_near,
-    rows_like,
     spread_points,
 )
 from skgpb.domains.first_design import first_points
@@ -68,6 +67,8 @@ class BoxCandidates(ArmSet):
 
     is_discretization: ClassVar[bool] = True
 
+    _kept_fields = ("plain", "adaptive", "_next")
+
     def __init__(
         self,
         bounds: np.ndarray,
@@ -108,14 +109,8 @@ class BoxCandidates(ArmSet):
         """Return the only kind."""
         return 0
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return where the candidates lie, and which of them moves next."""
-        return {"plain": self.plain, "adaptive": self.adaptive, "next": self._next}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Let the candidates lie where they did."""
-        self._lie_at(rows_like(self.plain, snapshot["plain"]))
-        self.adaptive, self._next = snapshot["adaptive"], snapshot["next"]
+    def _resume(self) -> None:
+        self._lie_at(self.plain)
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""
@@ -236,17 +231,13 @@ class BoxCandidates(ArmSet):
         """
         lower, upper = self.bounds.T
         side = upper - lower
-        slopes = [0.0]
+        largest = 0.0
         for x in spread_points(self.bounds, defaults.N_SLOPE_PROBES, np.full(len(side), 0.5)):
-            for axis in range(len(side)):
-                step = np.zeros(len(side))
-                step[axis] = PROBE_STEP * (
-                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
-                )
-                pair = self._rows_at(np.stack([x, x + step]))
-                taken = abs((x + step - x)[axis]) / side[axis]
-                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
-        return max(slopes)
+            moved = x + np.diag(PROBE_STEP * np.where(x < upper - side / 2, side, -side))
+            taken = np.abs(moved - x).diagonal() / side
+            rows = self._rows_at(np.concatenate([x[np.newaxis], moved]))
+            largest = max(largest, float((deviations(rows[:1], rows[1:]) / taken).max()))
+        return largest
 
     def _n_local(self) -> int:
         """Number of candidates that follow the posterior."""

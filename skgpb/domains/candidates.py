@@ -28,7 +28,7 @@ class Incumbents(ABC):
 
 
 @dataclass(frozen=True)
-class Room:
+class Placements:
     """Where a region of some size can lie.
 
     Parameters
@@ -94,13 +94,3 @@ def points_near(
 def clipped(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return the nearest points (n, d) within bounds, in half the time of ``np.clip``."""
     return np.minimum(np.maximum(points, bounds[:, 0]), bounds[:, 1])
-
-
-def rows_like(rows: np.ndarray, others: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Return a copy of other rows, n of them if given, which must have the same columns."""
-    others = np.array(others, dtype=np.float64)
-    columns = rows.shape[1]
-    fits = others.ndim == 2 and others.shape[1] == columns and np.isfinite(others).all()
-    if not fits or (n is not None and len(others) != n):
-        raise ValueError(f"these are no rows of {columns} numbers")
-    return others

@@ -10,8 +10,6 @@ from skgpb._core._tree import Tree
 from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.query import PointsQuery
 
-__all__ = ["ContextCell"]
-
 
 class ContextCell(Cell):
     """The action side of a cell, in a context.
@@ -64,6 +62,8 @@ class ContextPartition:
 
     joint: BoxPartition
     n_context: int
+
+    _kept_fields = ("joint",)
 
     def __init__(self, joint: BoxPartition, bounds: np.ndarray) -> None:
         self.joint, self.n_context = joint, len(bounds)

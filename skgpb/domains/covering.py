@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -111,21 +110,6 @@ class Covering(ABC):
         point = self._uncovered_after(ball)
         return None if point is None else self._add(point)
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return all balls, as arrays."""
-        return {"centers": self.centers, "depth": self.depth}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the balls of a covering of the same kind."""
-        centers, depth = np.array(snapshot["centers"]), np.array(snapshot["depth"], dtype=np.intp)
-        inside = ((centers >= 0.0) & (centers <= 1.0)).all()
-        halved = ((depth >= 0) & (depth <= LEVELS)).all()
-        if not (
-            centers.shape == (len(depth), self.n_features) and len(depth) and inside and halved
-        ):
-            raise ValueError(f"these are no balls in {self.n_features} dimensions")
-        self._centers, self._depth, self._n = centers, depth, len(depth)
-
     def _add(self, center: np.ndarray) -> int:
         if self._n == len(self._centers):
             self._centers = np.concatenate([self._centers, np.empty_like(self._centers)])
@@ -187,24 +171,6 @@ class ChebyshevCovering(Covering):
         """Number of boxes that only the newest ball covers."""
         return len(self._region)
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return all balls, and what only the newest of them covers."""
-        return super()._snapshot() | {"region": self._region, "newest": self._newest}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the balls of a covering of the same kind."""
-        super()._restore(snapshot)
-        pairs = zip(self._centers, self.radii.tolist(), strict=True)
-        self._boxes = np.array([self._box(*each) for each in pairs])
-        ends = self._boxes.reshape(len(self), 2, self.n_features)
-        self._faces = [Faces.of(ends[:, :, a].ravel()) for a in range(self.n_features)]
-        region, newest = np.array(snapshot["region"]), snapshot["newest"]
-        lower, upper = np.split(region, 2, axis=1)
-        inside = (lower >= 0.0).all() and (lower < upper).all() and (upper <= 1.0).all()
-        if not (inside and region.shape[1] == 2 * self.n_features and 0 <= newest < len(self)):
-            raise ValueError("what the newest ball covers does not consist of boxes")
-        self._region, self._newest = region, int(newest)
-
     def _box(self, center: np.ndarray, radius: float) -> np.ndarray:
         return np.clip(np.concatenate([center - radius, center + radius]), 0.0, 1.0)
 
@@ -265,15 +231,6 @@ class Faces:
     def __init__(self) -> None:
         self.cuts: array[float] = array("d", [0.0, 1.0])
         self._counts = {0.0: 1, 1.0: 1}
-
-    @classmethod
-    def of(cls, faces: np.ndarray) -> Faces:
-        """Return those of some coordinates (n,), each counted as often as it is there."""
-        out = cls()
-        values, counts = np.unique(np.append(faces, [0.0, 1.0]), return_counts=True)
-        out.cuts = array("d", values.tolist())
-        out._counts = dict(zip(values.tolist(), counts.tolist(), strict=True))
-        return out
 
     def count(self, face: float, change: int) -> None:
         """Count one face more (+1) or less (-1) at a coordinate."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from skgpb import defaults
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import Incumbents, Room, points_near, rows_like, spread_points
+from skgpb.domains.candidates import Incumbents, Placements, points_near, spread_points
 from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
 from skgpb.domains.first_design import first_points
 from skgpb.domains.layout import Layout
@@ -53,6 +51,8 @@ class FreeCells(ArmSet):
         Whether a cell moves continuously along each side of the box.
     """
 
+    _kept_fields = ("plain", "_next")
+
     def __init__(
         self,
         sizes: np.ndarray,
@@ -75,7 +75,7 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
-        self._rooms = [self._room_for(side) for side in sizes]
+        self._center_bounds = [self._bounds_of_centers(side) for side in sizes]
         each = max(n // len(sizes), 2 * defaults.N_CENTERS)
         fills = len(bounds) <= defaults.GRID_DIMENSIONS
         self._n_local = each // (defaults.LOCAL_SHARE if fills else 2)
@@ -91,7 +91,9 @@ class FreeCells(ArmSet):
             parts = []
             for number in range(len(sizes)):
                 shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
-                parts.append(self.placed(spread_points(self.room(number), each, shift), number))
+                parts.append(
+                    self.placed(spread_points(self.center_bounds(number), each, shift), number)
+                )
         self._lie_at(np.concatenate(parts))
         # The one that moves next of each size, once all of them have moved.
         self._next = -1
@@ -128,18 +130,18 @@ class FreeCells(ArmSet):
 
     # -- where they lie ---------------------------------------------------------------------
 
-    def room(self, number: int) -> np.ndarray:
+    def center_bounds(self, number: int) -> np.ndarray:
         """Box (d, 2) of the centres of cells of a size."""
-        return self._rooms[number]
+        return self._center_bounds[number]
 
-    def room_of(self, slot: int) -> Room | None:
+    def placements_of(self, slot: int) -> Placements | None:
         """Return where a cell of the same size could lie, on sides that are continuous.
 
         Along sides of separate values it keeps the values that it has.
         """
         number = int(self.size_of[slot])
-        room, places = self.room(number), self.every_place()
-        free = np.flatnonzero((room[:, 1] > room[:, 0]) & self.free)
+        limits, places = self.center_bounds(number), self.every_place()
+        free = np.flatnonzero((limits[:, 1] > limits[:, 0]) & self.free)
         if not len(free):
             return None
         same = (self.size_of == number) & (places == places[slot])[:, ~self.free].all(axis=1)
@@ -150,14 +152,14 @@ class FreeCells(ArmSet):
             centers[:, free] = coordinates
             return self.placed(centers, number)
 
-        return Room(alike, places[alike][:, free], room[free], rows_at)
+        return Placements(alike, places[alike][:, free], limits[free], rows_at)
 
     def sides_at(self, slot: int) -> np.ndarray | None:
         """Return the sides (d,) of the cell of a row; None if it is no region."""
         sides = self.sizes[self.size_of[slot]]
         return sides if (sides > 0.0).all() else None
 
-    def _room_for(self, sides: np.ndarray) -> np.ndarray:
+    def _bounds_of_centers(self, sides: np.ndarray) -> np.ndarray:
         lower, upper = self.bounds.T
         half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free
         return np.column_stack([lower + half, upper - half])
@@ -182,7 +184,7 @@ class FreeCells(ArmSet):
 
     def _where_it_lies(self, centers: np.ndarray, number: int) -> np.ndarray:
         """Centres (n, d) of the cells of a size that are placed at these centres."""
-        centers = np.clip(centers, *self.room(number).T)
+        centers = np.clip(centers, *self.center_bounds(number).T)
         if not self._separate:
             return centers
         return self.layout.of_actions.places(self.placed(centers, number))
@@ -209,22 +211,22 @@ class FreeCells(ArmSet):
         self._next = (max(self._next, 0) + each) % self._n_local
         places = self.every_place()
         for number, local in enumerate(np.split(self.moving, len(self.sizes))):
-            slots, room = local[turn], self.room(number)
+            slots, limits = local[turn], self.center_bounds(number)
             stays = self.size_of == number
             stays[slots] = False
             at = self._where_it_lies(centers, number)
             others, same = places[stays], np.ones((len(at), np.count_nonzero(stays)), dtype=bool)
-            for axis, (low, high) in enumerate(room):  # faster than over the last of three axes
+            for axis, (low, high) in enumerate(limits):  # faster than over the last of three axes
                 away = np.abs(others[:, axis] - at[:, axis, np.newaxis])
                 same &= away <= SAME_SIZE * (high - low)
             new = at[~same.any(axis=1)][: -(-each // 2)]
-            around = points_near(room, at, each - len(new), rng)
+            around = points_near(limits, at, each - len(new), rng)
             plain[slots] = self.placed(np.concatenate([new, around]), number)
             moved.append(slots)
         self._lie_at(plain)
         return np.concatenate(moved)
 
-    def put(self, query: Arm | PointsQuery) -> int:
+    def move_to(self, query: Arm | PointsQuery) -> int:
         """Move a cell to the place of a query, of any size, and return its row.
 
         The row is the next one that is due to move, and stands for the query until it moves. Return
@@ -242,14 +244,10 @@ class FreeCells(ArmSet):
         self._lie_at(plain)
         return slot
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return where the cells lie, and which of them moves next."""
-        return {"plain": self.plain, "next": self._next}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Let the cells lie where they did."""
-        self._lie_at(rows_like(self.plain, snapshot["plain"], len(self.plain)))
-        self._next = snapshot["next"]
+    def _resume(self) -> None:
+        if len(self.plain) != len(self.rows):
+            raise ValueError(f"there are {len(self.rows)} cells, got rows of {len(self.plain)}")
+        self._lie_at(self.plain)
 
     # -- queries ----------------------------------------------------------------------------
 
@@ -260,15 +258,15 @@ class FreeCells(ArmSet):
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Return the cell farthest from ``known``, among n cells of ``first_sizes`` in turn.
 
-        They fill the room that the centres of their size have.
+        They fill the box in which centres of their size lie.
         """
         places = first_points(self.bounds, n, seed, len(failed))
         numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
         lower, side = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
         for number in self.first_sizes:
-            chosen, room = numbers == number, self.room(int(number))
-            share = (room[:, 1] - room[:, 0]) / np.where(side > 0.0, side, 1.0)
-            at = room[:, 0] + share * (places[chosen] - lower)
+            chosen, limits = numbers == number, self.center_bounds(int(number))
+            share = (limits[:, 1] - limits[:, 0]) / np.where(side > 0.0, side, 1.0)
+            at = limits[:, 0] + share * (places[chosen] - lower)
             places[chosen] = self._where_it_lies(at, int(number))
         i = self._next_place(places, n, known, failed)
         if i is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb.domains.arms import ArmSet
-from skgpb.domains.candidates import Room
+from skgpb.domains.candidates import Placements
 from skgpb.domains.cells import Cells
 from skgpb.domains.first_design import first_points, next_place
 from skgpb.domains.free_cells import FreeCells
@@ -355,13 +355,15 @@ class PointSet(ArmSet):
         """Return a point."""
         return PointsQuery(self.points[slot : slot + 1].copy()).named(self.space)
 
-    def room_of(self, slot: int) -> Room | None:
+    def placements_of(self, slot: int) -> Placements | None:
         """Return the box; None if the points are finitely many."""
         if self.finite:
             return None
-        return Room(np.arange(len(self)), self.points, self.bounds, self.kernel.rows_of_points)
+        return Placements(
+            np.arange(len(self)), self.points, self.bounds, self.kernel.rows_of_points
+        )
 
-    def arm_in(self, room: Room, place: np.ndarray) -> Any:
+    def arm_in(self, placements: Placements, place: np.ndarray) -> Any:
         """Return the point at a place (d,)."""
         return PointsQuery(place[np.newaxis]).named(self.space)
 

@@ -143,6 +143,8 @@ class Partition(ABC):
     # Sides of the boxes that descriptors are, where these are few.
     sizes: Any = None
 
+    _kept_fields = ("_growth",)
+
     def __init__(
         self, lower: np.ndarray, upper: np.ndarray, n_children: int, max_depth: int | None
     ) -> None:
@@ -159,27 +161,20 @@ class Partition(ABC):
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
 
-    def _snapshot(self) -> dict[str, np.ndarray]:
-        """Return which nodes were split, in their order, and the rewards told about each node."""
-        parent = self.tree.parent[1:]  # nodes are numbered as they are made
-        return {
-            "splits": parent[np.diff(parent, prepend=-1) != 0],
-            "n_evaluations": self.tree.n_evaluations,
-            "reward_sum": self.tree.reward_sum,
-        }
+    @property
+    def _growth(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which nodes were split, in this order, and the number and sum of rewards of each node."""
+        return self.expanded, self.tree.n_evaluations, self.tree.reward_sum
 
-    def _restore(self, snapshot: dict[str, np.ndarray], n_told: int) -> None:
-        """Split the same nodes and take the same rewards, at most n_told, right after the start."""
-        for node in snapshot["splits"].tolist():
+    @_growth.setter
+    def _growth(self, growth: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        splits, told, total = growth
+        for node in splits.tolist():
             self.split(node)
-        told, total = snapshot["n_evaluations"], snapshot["reward_sum"]
-        same = len(told) == len(total) == self.tree.n_nodes
-        if not (same and (told >= 0).all() and told.sum() <= n_told):
-            raise ValueError(f"these are no {n_told} rewards of {self.tree.n_nodes} nodes")
-        for node in np.flatnonzero(told).tolist():
-            self.tree.record(node, float(total[node]))
-            for _ in range(int(told[node]) - 1):
-                self.tree.record(node, 0.0)
+        if not (len(told) == len(total) == self.tree.n_nodes and (told >= 0).all()):
+            raise ValueError(f"these are no rewards of {self.tree.n_nodes} nodes")
+        rewards = {"n_evaluations": told, "reward_sum": total}
+        self.tree.__setstate__(self.tree.__getstate__() | rewards)
 
     @abstractmethod
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:

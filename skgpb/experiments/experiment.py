@@ -39,6 +39,7 @@ from skgpb.experiments.judgement import (
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
+from skgpb.experiments.reasons import reason
 from skgpb.experiments.records import LabRecord, today
 from skgpb.experiments.scores import Score, read_score
 from skgpb.experiments.sides import Ends, Side
@@ -99,7 +100,7 @@ class Experiment(KeptRun):
     >>> import tempfile, os
     >>> from skgpb.experiments import Experiment
     >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
-    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], goal="minimize")
+    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], direction="minimize")
     >>> query = oven.ask()[0]
     >>> query["query"], sorted(query["params"])
     (1, ['catalyst', 'temperature'])
@@ -122,7 +123,7 @@ class Experiment(KeptRun):
         block: str = "",
         answer_range: str | tuple[float | None, float | None] = "",
         score: str = "",
-        goal: str = "maximize",
+        direction: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
         title: str = "",
@@ -170,7 +171,7 @@ class Experiment(KeptRun):
             that are numbers, with ``desirability(yield, 60, 90)``, which is 0 up to the first
             number and 1 from the second on, min, max, sqrt, log, exp and abs. Names of several
             words stand between quotes. See :ref:`scores`.
-        goal : {"maximize", "minimize"}, default="maximize"
+        direction : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
             Standard deviation of the noise in an answer; None where it is not known, and learned.
@@ -194,8 +195,8 @@ class Experiment(KeptRun):
         experiment : Experiment
         """
         every = _sides_of(sides)
-        if goal not in ("maximize", "minimize"):
-            raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        if direction not in ("maximize", "minimize"):
+            raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
@@ -225,7 +226,7 @@ class Experiment(KeptRun):
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),
             "alpha": variance_of(noise),
-            "direction": goal,
+            "direction": direction,
             "random_state": seed,
         }
         if regions:
@@ -1044,6 +1045,34 @@ class Experiment(KeptRun):
             outcomes = outcomes_at(self._optimizer, limits, setting)
             return expected(self._optimizer, setting, self._range) | outcomes
 
+    def why(self, query: int) -> dict[str, Any]:
+        """Return why a pending query is asked, by what is known now.
+
+        Parameters
+        ----------
+        query : int
+            Its number.
+
+        Returns
+        -------
+        reason : dict
+            ``query``; ``mean`` and ``std``, the prediction of the answer without its noise;
+            ``nearest``, the answered query with the most similar setting, a dict with ``query``,
+            ``answer``, ``distance``, from 0 to 1, and ``differs``, the names of the sides that
+            differ; and ``why``, a sentence without capital and full stop. Before the first answer
+            ``mean``, ``std`` and ``nearest`` are None.
+        """
+        with self._reading():
+            entry = self._entry(query)
+            if entry.status != "pending":
+                raise ValueError(f"query {query} is not pending: it is {entry.status}")
+            answered = [each for each in self._entries if each.answer is not None]
+            best = self._best()
+            if best is None or not answered:
+                first = "nothing is known yet: the first settings are spread over all there are"
+                return {"query": query, "mean": None, "std": None, "nearest": None, "why": first}
+            return reason(self._optimizer, self._sides, entry, answered, best)
+
     def surprise(
         self,
         answer: float | str | Sequence[float],
@@ -1162,8 +1191,8 @@ class Experiment(KeptRun):
         Returns
         -------
         status : dict
-            ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
-            where that is known, else None, ``regions``, ``sides``, a list of
+            ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
+            deviation where that is known, else None, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``block``, what
             tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
             ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
@@ -1176,7 +1205,7 @@ class Experiment(KeptRun):
                 "file": str(self.path),
                 **self._labels,
                 **({} if self._score is None else {"answer": "score", "unit": ""}),
-                "goal": optimizer._own.direction,
+                "direction": optimizer._params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
@@ -1223,7 +1252,7 @@ class Experiment(KeptRun):
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
-        sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
+        sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
         # Those that were measured within all limits come first, then those of which that is open.

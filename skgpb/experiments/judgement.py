@@ -21,21 +21,21 @@ from skgpb.domains.query import Query
 from skgpb.experiments.answers import AnswerRange
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import written
-from skgpb.experiments.sides import shown
+from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._limits import checked_limits, probability_between
 from skgpb.surrogate.criticism import leave_one_out
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
 # With fewer answers intervals depend mostly on assumptions of the program.
-FEW = 10
+FEWEST_ANSWERS = 10
 # Number of answers from which on implausible answers are questioned: those that are outside of the
 # expected range by more than TIMES its width, and probable slips.
 ENOUGH, TIMES = 5, 2.0
 # By what to multiply what was typed for what was meant, and how often that happens. Where next to
 # nothing is known of the answer none of them is more probable than that it is right.
-# What was meant is at most FAR standard deviations from what was expected.
-FAR = 10.0
+# What was meant is at most MOST_DEVIATIONS standard deviations from what was expected.
+MOST_DEVIATIONS = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
 
 
@@ -84,6 +84,23 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     return {"outcomes": outcomes, "within_limits": within}
 
 
+def limits_hold_in_words(found: dict[str, Any]) -> list[str]:
+    """Return what is expected of all that has a limit, and how probable it is that limits hold."""
+    lines = []
+    for each in found["outcomes"]:
+        if each["probability"] is None:
+            lines.append(f"{each['limit']}: not known, it was not measured yet")
+            continue
+        mean, std = each["mean"], each["std"]
+        lines.append(
+            f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
+            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)})"
+        )
+    if len(lines) > 1 and found["within_limits"] is not None:
+        lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
+    return lines
+
+
 def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     """Return the prediction of an answer by the most probable model, without its noise.
 
@@ -95,7 +112,7 @@ def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     else:
         blocks = optimizer._blocks_of([asked])
     mean, std = (float(x[0]) for x in optimizer._gp.moments(blocks, std=True))
-    return (-mean if optimizer._own.direction == "minimize" else mean), std
+    return (-mean if optimizer._params.direction == "minimize" else mean), std
 
 
 def missing(answers: Sequence[float], knows_noise: bool) -> str:
@@ -183,7 +200,7 @@ def slip(mean: float, std: float, answer: float) -> float | None:
     slips = {
         c: log(p * abs(c)) + log_density(c * answer)
         for c, p in SLIPS.items()
-        if abs(c * answer - mean) <= FAR * std
+        if abs(c * answer - mean) <= MOST_DEVIATIONS * std
     }
     if not slips or max(slips.values()) <= log_density(answer):
         return None
@@ -210,7 +227,7 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     posterior = process.posterior
     means = posterior.targets() - errors
     of_f = np.maximum(variances - posterior.noises(), 0.0) * process.scale**2
-    sign = -1.0 if optimizer._own.direction == "minimize" else 1.0
+    sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
     found = []
     for place, (entry, i) in enumerate(zip(known, functional, strict=True)):
         noise = optimizer.alpha_ if entry.alpha is None else entry.alpha

@@ -194,7 +194,7 @@ class KeptRun:
             [*self._numbers, *more],
             self._last,
             optimizer._space,
-            optimizer._own.alpha,
+            optimizer._params.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
@@ -205,7 +205,7 @@ class KeptRun:
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = are_kept(entry.record.measured, limits)
-        bounds = optimizer._own.bounds
+        bounds = optimizer._params.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
@@ -286,4 +286,4 @@ class KeptRun:
 
 def outcome_limits(optimizer: Any) -> Limits:
     """Return the limits of an optimizer on what else is measured."""
-    return getattr(optimizer._own, "limits", None) or {}
+    return getattr(optimizer._params, "limits", None) or {}

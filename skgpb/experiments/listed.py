@@ -47,7 +47,7 @@ def experiment_in(path: Path) -> dict[str, Any] | None:
     Returns
     -------
     experiment : dict or None
-        None if it is none. Else ``file``, its name; ``title``, ``answer``, ``unit``, ``goal``;
+        None if it is none. Else ``file``, its name; ``title``, ``answer``, ``unit``, ``direction``;
         ``n_answers``, ``n_pending``; ``best_answer``, a number or None; and ``changed``, when the
         file was written, such as "2026-01-31 16:05".
     """
@@ -59,7 +59,7 @@ def experiment_in(path: Path) -> dict[str, Any] | None:
     best = status["best"]
     return {
         "file": path.name,
-        **{key: status[key] for key in ("title", "answer", "unit", "goal")},
+        **{key: status[key] for key in ("title", "answer", "unit", "direction")},
         "n_answers": status["n_answered"] + status["n_given"],
         "n_pending": len(status["pending"]),
         "best_answer": None if best is None else best["best_answer"]["answer"],

@@ -13,7 +13,7 @@ from math import sqrt
 from typing import Any
 
 from skgpb.experiments.answers import AnswerRange
-from skgpb.experiments.judgement import FEW
+from skgpb.experiments.judgement import FEWEST_ANSWERS
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.sides import shown
 from skgpb.optimizers._stop import first_where_learned
@@ -59,7 +59,7 @@ class Outlook:
         """Return what is known after some answers."""
         best, learned = optimizer.recommend(), optimizer._model.learns
         low, high = ends
-        downwards = optimizer._own.direction == "minimize"
+        downwards = optimizer._params.direction == "minimize"
         end, room = low if downwards else high, None
         if end is not None:
             mean = float(optimizer.predict_query([best])[0])
@@ -86,7 +86,7 @@ class Outlook:
             return True
         if self.gap is not None and least is not None:
             return self.gap <= within and n_answers >= least
-        return self.gain is not None and self.gain <= within and n_answers >= FEW
+        return self.gain is not None and self.gain <= within and n_answers >= FEWEST_ANSWERS
 
 
 def verdict(
@@ -152,7 +152,7 @@ def _said(
             f"{gain}{unit}."
         )
     known = gap is not None or outlook.gain is not None
-    if known and outlook.learned and n_answers < FEW:
+    if known and outlook.learned and n_answers < FEWEST_ANSWERS:
         yield f"With {results} this is mostly an assumption of the program."
     elif least is not None and n_answers < least:
         yield f"With {results} this is a rough guess."
@@ -176,7 +176,7 @@ def _advice(
         return "Whether to stop cannot be said."
     if outlook.gap is None and not (outlook.room is not None and outlook.room <= within):
         assert outlook.gain is not None
-        if n_answers < FEW:
+        if n_answers < FEWEST_ANSWERS:
             return "So go on."
         if enough:
             return f"Ten more are expected to bring less than {limit}: you may stop."

@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel, Sum, WhiteK
 from skgpb.kernels._gaussian_products import GAUSSIAN_LEAVES, expand, log_leaf
 
 #: Accuracy: coefficients below this share of the whole are left out.
-LEAST = 1e-18
+LEAST_COEFFICIENT = 1e-18
 #: Speed: series of more terms are left to quadrature.
 MAX_HARMONICS = 4096
 
@@ -107,7 +107,7 @@ def _harmonics_of(kernel: Kernel) -> Harmonics | None:
             heights = 0.5 * np.outer(weights, series[0]).ravel()
             ends = [np.add.outer(frequencies, sign * series[1]).ravel() for sign in (1.0, -1.0)]
             weights, frequencies = np.tile(heights, 2), np.abs(np.concatenate(ends))
-            large = np.abs(weights) > LEAST * np.abs(weights).sum()
+            large = np.abs(weights) > LEAST_COEFFICIENT * np.abs(weights).sum()
             frequencies, which = np.unique(frequencies[large], return_inverse=True)
             weights = np.bincount(which.ravel(), weights[large])
         if not white:
@@ -136,7 +136,7 @@ def fourier_series(leaf: ExpSineSquared, power: int = 1) -> tuple[np.ndarray, np
     # They fall as exp(-n^2 / (2 z)) does, and faster where n is above z.
     n = np.arange(int(10.0 * np.sqrt(z)) + 40)
     coefficients = np.where(n > 0, 2.0, 1.0) * ive(n, z)
-    kept = coefficients > LEAST
+    kept = coefficients > LEAST_COEFFICIENT
     return coefficients[kept], 2.0 * np.pi * n[kept] / leaf.periodicity
 
 

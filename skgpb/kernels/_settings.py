@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels.evaluator import ColumnsEvaluator, Evaluator
 
 
 class AxisMatern(Matern):
@@ -113,6 +114,10 @@ class OnSettings(WrapperKernel):
     def columns(self, points: np.ndarray) -> np.ndarray:
         """Return the columns of points (n, d)."""
         return self.space.columns(points)
+
+    def evaluator(self, n_columns: int) -> Evaluator:
+        """Return the two-step evaluation: the columns of points, and the base."""
+        return ColumnsEvaluator(self.base, self.columns)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances of the settings that points (n, d) stand for."""

@@ -29,7 +29,7 @@ from skgpb.kernels._radial_products import MATERN
 __all__ = ["AdditiveMatern"]
 
 # Speed: shorter rows than this are slow.
-FEW = 8
+SHORT_ROW = 8
 
 
 class AdditiveMatern(StationaryKernelMixin, Kernel):
@@ -182,10 +182,12 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     def _values(self, X: np.ndarray, Y: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return the covariances (n, m)."""
         d = len(starts)
-        scale = np.repeat(sqrt(d) / self._scales(d), np.diff(starts, append=X.shape[1]))
-        x, y = (np.ascontiguousarray((Z * scale).T) for Z in (X, Y))
+        scale = sqrt(d) / np.asarray(self.length_scale, dtype=np.float64).reshape(-1, 1)
+        if len(scale) > 1 and d < X.shape[1]:
+            scale = scale.repeat(np.diff(starts, append=X.shape[1]), axis=0)
+        x, y = (np.ascontiguousarray(Z.T * scale) for Z in (X, Y))
         kind, share = MATERN[self.nu], self.main_effects / d
-        if len(Y) < FEW < len(X):  # rows are computed one by one
+        if len(Y) < SHORT_ROW < len(X):  # rows are computed one by one
             return np.ascontiguousarray(additive_covariances(y, x, starts, kind, share).T)
         return additive_covariances(x, y, starts, kind, share)
 
@@ -210,9 +212,9 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
             return np.arange(n_columns)
         groups = np.asarray(self.groups)
         if groups.dtype.kind in "iu" and groups.shape == (n_columns,) and n_columns:
-            steps = np.diff(groups, prepend=-1)
-            if steps[0] == 1 and ((steps == 0) | (steps == 1)).all():
-                return np.flatnonzero(steps)
+            steps = groups[1:] - groups[:-1]
+            if groups[0] == 0 and ((steps == 0) | (steps == 1)).all():
+                return np.concatenate([[0], np.flatnonzero(steps) + 1])
         raise ValueError(
             f"groups must have an integer for each of {n_columns} columns, ascending from 0 in "
             f"steps of at most 1; got {self.groups!r}"

@@ -15,7 +15,7 @@ embedded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ from skgpb.utils import box_around
 
 #: Rounding: domains this many sides away from zero are far: coordinates lose digits when divided by
 #: length scales before they are subtracted from each other.
-FAR = 1e3
+FAR_FROM_ZERO = 1e3
 
 
 class Evaluator(Protocol):
@@ -88,7 +88,7 @@ def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
     the points of such a domain apart. Others, as DotProduct, depend on where zero is.
     """
     side = bounds[:, 1] - bounds[:, 0]
-    far = np.abs(bounds).max(axis=1) > FAR * side
+    far = np.abs(bounds).max(axis=1) > FAR_FROM_ZERO * side
     if not far.any() or not kernel.is_stationary():
         return None
     return np.where(far, bounds[:, 0] + 0.5 * side, 0.0)
@@ -155,6 +155,30 @@ class PlainEvaluator:
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return what k(x, x) has over k(x, copy of x), for each row (n,)."""
         return noise_of_points(self.kernel, relative(E, self.origin))
+
+
+class ColumnsEvaluator(PlainEvaluator):
+    """A kernel on what rows stand for: the embedding is these columns (n, n_columns).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Over columns.
+    columns : callable
+        Returns the columns of rows.
+    """
+
+    memory = "whole"
+    #: Columns are the same in every batch.
+    is_exact = True
+
+    def __init__(self, kernel: Kernel, columns: Callable[[np.ndarray], np.ndarray]) -> None:
+        super().__init__(kernel)
+        self._columns = columns
+
+    def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
+        """Return the columns."""
+        return self._columns(rows)
 
 
 class FeatureEvaluator:
@@ -254,24 +278,15 @@ class Functionals:
         return cls(rows.shape[1], rows)
 
     @classmethod
-    def of_snapshot(cls, snapshot: dict[str, Any], n_columns: int) -> Functionals:
-        """Return the functionals of a snapshot, to be read and not to grow; checked."""
-        rows, offsets = np.array(snapshot["rows"], dtype=np.float64), snapshot["offsets"]
-        strata = {int(i): int(stratum) for i, stratum in snapshot.get("strata", ())}
-        known = all(i >= 0 and stratum > 0 for i, stratum in strata.items())
-        fits = known and rows.shape == (len(rows), n_columns) and np.isfinite(rows).all()
-        if fits and offsets is None and max(strata, default=-1) < len(rows):
-            return cls(n_columns, rows, strata=strata)
-        if not (fits and len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))):
-            raise ValueError(f"these are no functionals over rows of {n_columns} numbers")
-        if not (np.diff(offsets) > 0).all():
+    def between(cls, rows: np.ndarray, offsets: np.ndarray | None, strata: Any = ()) -> Functionals:
+        """Return functionals by their rows, offsets and strata, to be read and not to grow."""
+        levels = {i: int(stratum) for i, stratum in enumerate(strata) if stratum}
+        if offsets is None:
+            return cls(rows.shape[1], rows, strata=levels)
+        ends = len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))
+        if not (ends and (np.diff(offsets) > 0).all()):
             raise ValueError(f"functionals must have rows, got offsets {offsets}")
-        return cls(n_columns, blocks=np.split(rows, offsets[1:-1]), strata=strata)
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return arrays for :meth:`of_snapshot`."""
-        strata = {"strata": list(self._strata.items())} if self._strata else {}
-        return {"rows": self.rows.copy(), "offsets": self.offsets, **strata}
+        return cls(rows.shape[1], blocks=np.split(rows, offsets[1:-1]), strata=levels)
 
     def __len__(self) -> int:
         return self._n
@@ -369,10 +384,13 @@ class Functionals:
 
     def put_all(self, slots: np.ndarray, other: Functionals, n: int) -> None:
         """Put another list into some slots, in turn, as :meth:`put` does; it is then n long."""
-        if self._memory is None and self._blocks is None and other._blocks is None:
+        single = self._blocks is None and other._blocks is None
+        if single and not isinstance(self._memory, _ByRow):
             self._reserve(n)
             self._buffer[slots] = other.rows
             self._n = n
+            if self._memory is not None and len(slots):
+                self._memory.forget(int(slots.min()))
             return
         for i, slot in enumerate(slots.tolist()):
             self.put(slot, other, i)
@@ -522,7 +540,7 @@ class _Whole:
 
     def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
-        self.one_by_one = one_by_one
+        self.one_by_one = one_by_one and not getattr(evaluator, "is_exact", False)
         self.n, self.known = 0, None
 
     def embedding(self, functionals: Functionals) -> Any:

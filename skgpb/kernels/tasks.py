@@ -330,6 +330,7 @@ class _WholeEvaluator:
 
     def __init__(self, kernel: Tasks, base: Any) -> None:
         self.kernel, self.base, self.B = kernel, base, kernel.B
+        self.is_exact = getattr(base, "is_exact", False)
 
     def embed(self, rows: np.ndarray, offsets: Any = None) -> tuple[np.ndarray, Any]:
         x, t = self.kernel.split(rows)

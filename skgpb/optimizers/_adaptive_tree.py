@@ -11,15 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import floor, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import Tree
+from skgpb._typing import Beta
 from skgpb._warnings import warn
 from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import RefinementWarning
-from skgpb.optimizers._horizon import HORIZON
+from skgpb.locks import locked
+from skgpb.optimizers._base import Q
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._horizon import HORIZON, Horizon
+from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._variation import claim_2, h_max, smoothness_exponent
 from skgpb.utils import MOST_LEAVES, Integral, Interval, StrOptions
 
@@ -38,6 +44,8 @@ class Constants:
 
     Attributes
     ----------
+    n : int
+        Number of evaluations.
     h_max : float
         As given, or equation 3.4 (decision D-B4); a real number.
     max_depth : int
@@ -49,6 +57,7 @@ class Constants:
     def __init__(
         self, n: int, n_children: int, d: int, exponent: float, given: int | None = None
     ) -> None:
+        self.n: int = n
         self._of = (n_children, d, exponent, given)
         K, limit = n_children, deepest_level(n_children)
         self.h_max: float = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
@@ -86,6 +95,8 @@ class RefinementGuard:
     the index is large, at a cost that is bounded by the number of evaluations.
     """
 
+    _kept_fields = ("warned",)
+
     def __init__(self, warned: bool = False) -> None:
         self.warned = warned
 
@@ -104,3 +115,49 @@ class RefinementGuard:
                 RefinementWarning,
             )
         return False
+
+
+class AdaptiveTree(GaussianProcessOptimizer[Q]):
+    """A tree whose constants hold for a horizon, see :class:`Constants`."""
+
+    beta: Beta
+    anytime: bool
+    max_active: int
+
+    _horizon: Horizon
+    _constants: Constants
+    _guard: RefinementGuard
+    _tree: Tree
+
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_horizon", "_guard", "_refined")
+
+    def _follow_horizon(self, t: int) -> None:
+        """Let the constants hold for evaluation t."""
+        if t > self._horizon.n:
+            self._horizon = self._horizon.at(t, self.anytime, type(self).__name__)
+            self._renew_constants()
+
+    def _renew_constants(self) -> None:
+        """Let the constants be those of the horizon."""
+        if self._horizon.n != self._constants.n:
+            self._constants = self._constants.renewed(self._horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+            self._renew()
+
+    def _resume(self) -> None:
+        self._renew_constants()
+
+    def _may_split(self, leaves: int) -> bool:
+        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
+
+    def _beta(self, t: int) -> float:
+        if self.beta != "theory":
+            return given_beta(self.beta, t, self._widths)
+        return self._constants.beta(self._guarantee.failure_probability)
+
+    @property
+    @locked
+    def horizon_(self) -> int:
+        """Number of evaluations that the constants are meant for at present."""
+        check_is_fitted(self, "bounds_")
+        return self._horizon.n

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
@@ -40,11 +41,12 @@ from skgpb.optimizers._gap import (
 )
 from skgpb.optimizers._inputs import Numbers, query_at, rows_told
 from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._record import Event, Record
+from skgpb.optimizers._record import OF_QUERIES, Event, Record
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, check_run
 from skgpb.optimizers._sides import checked_space, coordinates, joint_space
+from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
@@ -139,6 +141,11 @@ class BaseBanditOptimizer(
         "context_bounds": "no_validation",
     }
 
+    #: Fields that files keep, beside those that other classes declare.
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_record", "_filled")
+    # Answers have variances and no weights: a meta-estimator has none to route.
+    __metadata_request__score = {"sample_weight": UNUSED}
+
     #: Parameters that a run looks at when it starts, and not again.
     _at_start: ClassVar[frozenset[str]] = AT_START
 
@@ -195,17 +202,10 @@ class BaseBanditOptimizer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Points. They give the bounds where the parameters give no domain. Where sides have
-            names: a DataFrame with these columns, a list of dicts, or, if all sides are numbers,
-            rows of numbers in their order, all in the user's units.
+        X : array-like of shape (n_samples, n_features), or DataFrame
+            Points, in the user's units. They give the bounds where the parameters give no domain.
         y : array-like of shape (n_samples,), default=None
             Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
-
-        Returns
-        -------
-        self : BaseBanditOptimizer
-            Everything told before is forgotten.
         """
         with unchanged_by_errors(self):
             self._prepare()
@@ -228,10 +228,10 @@ class BaseBanditOptimizer(
 
     def _domain(self) -> np.ndarray | None:
         """Return bounds (d, 2) from the parameters, or None without a domain."""
-        return coordinates(self._own.bounds, self._space, "bounds")
+        return coordinates(self._params.bounds, self._space, "bounds")
 
     @property
-    def _own(self) -> Any:
+    def _params(self) -> Any:
         """Parameters as the run has them; before a run those that are set."""
         return vars(self).get("_given", self)
 
@@ -250,7 +250,7 @@ class BaseBanditOptimizer(
 
     def _checked_space(self, name: str) -> ParameterSpace | None:
         """Return the settings of a box, refusing sides that the algorithm cannot search."""
-        optimizer, bounds = type(self).__name__, getattr(self._own, name)
+        optimizer, bounds = type(self).__name__, getattr(self._params, name)
         return checked_space(bounds, name, optimizer, self._sides, self._keeps_settings)
 
     def _start(self, X: np.ndarray | None) -> None:
@@ -280,9 +280,9 @@ class BaseBanditOptimizer(
 
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
-        self._minimizes = self._own.direction == "minimize"
+        self._minimizes = self._params.direction == "minimize"
         self._dirty = None
-        self._record = Record({name: getattr(self._own, name) for name in self._seen})
+        self._record = Record({name: getattr(self._params, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
 
@@ -328,19 +328,7 @@ class BaseBanditOptimizer(
 
     @locked
     def start(self) -> Self:
-        """Begin without data, on the domain that the parameters give, unless it has begun.
-
-        ``ask`` and ``tell`` call it when needed. Call it to look at the prior expectations first.
-
-        Returns
-        -------
-        self : BaseBanditOptimizer
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Where the parameters give no domain.
-        """
+        """Begin without data, unless it has begun, to look at the prior before the first query."""
         self._ensure_started()
         return self
 
@@ -352,19 +340,11 @@ class BaseBanditOptimizer(
 
     @reading_log
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of a run that has begun, which then checks them at once.
+        """Set parameters, also during a run, which checks them at once.
 
-        Parameters
-        ----------
-        **params : dict
-            Names and values. A run goes on with those that say how queries are chosen and what is
-            learned. What it began with (the domain, ``kernel``, ``direction`` and so on) stays as
-            it was until the next ``fit``: then the next :meth:`ask`, :meth:`tell` or :meth:`run`
-            warns once.
-
-        Returns
-        -------
-        self : BaseBanditOptimizer
+        The run goes on with those that say how queries are chosen and what is learned. What it
+        began with, such as the domain and ``kernel``, stays as it was until the next ``fit``; a
+        warning says so.
         """
         with unchanged_by_errors(self):
             self._set_params(params)
@@ -418,7 +398,7 @@ class BaseBanditOptimizer(
                 self._given = SimpleNamespace(**(vars(self._given) | taking_part))
                 self._begin_checks(self.n_features_in_)
                 self._params_changed()
-            unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._own, n))]
+            unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._params, n))]
             self._record = self._record.with_parameters(changed, unlike)
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
@@ -479,29 +459,21 @@ class BaseBanditOptimizer(
     def ask(self, n: int | None = None, *, context: Any = None, another: bool = False) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
-        Asking again before a ``tell``, in the same context, returns the same queries. Until they
-        are told queries are pending (``pending_``): later ones differ from them and count on their
-        answers to reduce the uncertainty.
+        Until they are told queries are pending: later ones differ from them and count on their
+        answers.
 
         Parameters
         ----------
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
-        context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            The present context, where there are ``context_bounds``: in the user's units, a dict if
-            a side is no number. The query has it as ``query.context``.
+        context : array-like of shape (d_c,), number or dict, default=None
+            The present context, where there are ``context_bounds``; later ``query.context``.
         another : bool, default=False
-            Whether they are to differ from all that are pending, as for workers that take a query
-            each, whenever one is free.
-
-        Returns
-        -------
-        query : query or list of queries
+            Whether to choose others than those that are pending, for workers that take one each.
+            Otherwise asking again before a ``tell`` returns the same queries.
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            Where neither the parameters nor ``fit`` gave a domain.
         skgpb.exceptions.AllPendingError
             A ``ValueError``: there are not as many that are not pending.
         """
@@ -515,7 +487,7 @@ class BaseBanditOptimizer(
     @property
     def _in_contexts(self) -> bool:
         """Whether queries are chosen in contexts."""
-        return self._needs_contexts or self._own.context_bounds is not None
+        return self._needs_contexts or self._params.context_bounds is not None
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -586,36 +558,19 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The evaluated query: from :meth:`ask` (in any order, also after pickling), a region
-            from ``recommend(side=...)``, or points over which the reward is the average of f. Where
-            sides have names, a dict with a value for each, the ``params`` of a query, or numbers in
-            the user's units if all sides are numbers. With n rewards n of these: a list, the rows
-            of an array (n, d), or a table with a column for each side.
-        reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer. None says that the evaluation failed: it is listed in ``failed_``,
-            and the query counts as pending until 2 further answers or failures were told, 4 after
-            its second failure, 8 after its third.
+            The query, a dict of settings, or points of which the reward is the average. For n
+            rewards n of these: a list, the rows of an array, or a table with a column for each
+            side.
+        reward : float or None, or array-like of shape (n,)
+            The noisy answer. None says that the evaluation failed: the query is left out for a
+            while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
-
-        Returns
-        -------
-        self : BaseBanditOptimizer
-
-        Raises
-        ------
-        ValueError, TypeError
-            For rewards that are not finite real numbers, negative noise variances, queries of
-            another optimizer and points outside the bounds.
-        KeyboardInterrupt, or any other exception
-            Of several answers all are taken or none is. ``query in opt.pending_`` says that the
-            answer to a query that was asked is still to be told.
 
         Warns
         -----
         LearningWarning
-            If the answer was taken, but learning hyperparameters from it failed: those in use
-            are kept until learning is due again.
+            If hyperparameters could not be learned from the answer, which is taken all the same.
         """
         return self._tell(query, reward, alpha)
 
@@ -687,61 +642,45 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         objective : callable
-            Takes a query and returns its noisy reward, or None where the evaluation failed. A
-            function of x is given as :class:`of_x(function) <skgpb.of_x>`.
+            Takes a query and returns its noisy reward, None where the evaluation failed. See
+            :class:`~skgpb.of_x` for functions of x.
         budget : int, default=None
-            Number of evaluations, at least 1; failed ones count. None where ``max_cost`` or
-            ``contexts`` say how many there are.
-        contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
-            With ``context_bounds``, the contexts in the order in which they arrive, instead of
-            ``budget`` and ``max_cost``; also a DataFrame or a list of dicts if sides have names.
-            The recommendation is for the last one.
+            Number of evaluations, failed ones included; None where ``max_cost`` or ``contexts`` say
+            it.
+        contexts : array-like of shape (n, d_c), DataFrame or list of dicts, default=None
+            With ``context_bounds``, the contexts in the order in which they arrive.
         max_cost : float, default=None
-            Maximum cost of all queries, > 0, if queries have prices. The last query may overshoot
-            it. Failures cost nothing.
+            Maximum cost of all answers, which the last one may exceed.
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
-            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+            Whether to show a progress bar (``pip install skgpb[progress]``).
         n_jobs : int, default=None
-            Queries evaluated side by side: without an executor in batches, by the backend of
-            :func:`joblib.parallel_config`. None means 1 unless in such a context, -1 as many as the
-            backend has; with an executor both mean as many as it has workers.
+            Evaluations side by side, by joblib in batches, or by ``executor``; -1 for all it has.
         executor : concurrent.futures.Executor, default=None
-            Threads, processes or other machines that evaluate, see :ref:`many-machines`. The next
-            query is asked for whenever an answer arrives, so with several jobs a run depends on the
-            order of the answers. The executor is not shut down.
+            What evaluates them, whenever a worker is free, see :ref:`many-machines`.
         on_error : {"record", "raise"}, default="record"
-            What an exception of the objective does, or a value that :meth:`tell` refuses. "record"
-            tells the query as failed and goes on; RuntimeError if the first 10 evaluations of the
-            run have failed. "raise" ends the run with the exception, ValueError or TypeError; all
-            that was told is kept, and the next run begins with what this one left unevaluated.
+            What an exception of the objective does: the query has failed, or the run ends. The
+            first 10 evaluations must not all fail (RuntimeError).
         checkpoint : path, default=None
-            File to :meth:`save` the run to before the first evaluation and after each. If it
-            holds another run: ValueError.
+            File to :meth:`save` the run to after each evaluation.
         resume : bool, default=False
-            Whether to continue the run in the file ``checkpoint``, if there is one, so that a
-            script can be started again after its process was killed. The optimizer must have the
-            parameters of the file. ``budget``, ``max_cost``, ``contexts`` and the numbers of the
-            result then count from the first query on.
+            Whether to continue the run in ``checkpoint``, if there is one. All numbers then count
+            from the first query on.
         verbose : int, default=0
-            1 prints ten lines of progress, 2 a line for every answer. The logger ``skgpb`` of
-            :mod:`logging` gets every answer at level INFO, and failures as warnings.
+            1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
         stop : Stop or callable, default=None
-            Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
-            optimizer that returns True if the run is to end after an answer.
+            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
         Returns
         -------
         result : scipy.optimize.OptimizeResult
-            ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
-            ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``,
-            ``message``, ``model`` (what is known of the noise, and what is wrong with the model of
-            f, in words), ``gap`` (see :meth:`gap`; computed when it is first read) and, where
-            queries have prices, ``cost``. Where nothing is known ``success`` is False, ``x`` None
-            and ``fun`` NaN.
+            ``x`` (the recommended query), ``fun`` (its mean), ``nfev``, ``nfail``, ``history``,
+            ``success``, ``message``, ``model`` (what is known of the noise and of f, in words),
+            ``gap`` (:meth:`gap`) and ``cost``. Where nothing is known ``x`` is None and ``fun``
+            NaN.
         """
         # The run must have begun before the number of evaluations that a cost allows is known.
         check_run(objective, callback, on_error, verbose, timeout)
@@ -793,10 +732,6 @@ class BaseBanditOptimizer(
         context : None
             There are no contexts here.
 
-        Returns
-        -------
-        query : query
-
         Raises
         ------
         sklearn.exceptions.NotFittedError
@@ -812,28 +747,16 @@ class BaseBanditOptimizer(
 
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the coefficient of determination R^2 of the predictions, as every regressor.
+        """Return R^2 of the predictions of f at points, as every regressor.
 
-        It does not depend on parameters that only say how a search asks, such as ``beta``.
-        :func:`~skgpb.model_selection.bandit_scorer` compares these, by what is found.
+        It does not say how well a search asks: :func:`~skgpb.model_selection.bandit_scorer` does.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-        y : array-like of shape (n_samples,)
-            Values of f there.
+        X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+            Points, and values of f there.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the points.
-
-        Returns
-        -------
-        score : float
-
-        Warns
-        -----
-        UserWarning
-            If an optimizer with other parameters had exactly this score on the same data.
         """
         score = super().score(X, y, sample_weight)
         warn_of_tie(self, score, (X, y, sample_weight))
@@ -851,37 +774,20 @@ class BaseBanditOptimizer(
     ) -> None:
         """Write the run to a file from which :meth:`load` continues it identically.
 
-        The file holds the parameters and everything asked and told, exactly, see
-        :mod:`skgpb.persistence`. A crash, whenever it comes, leaves a whole file.
-
         Parameters
         ----------
         path : path
-            Path of the file.
+            Path of the file, which is whole after a crash as well.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
-            Further entries of the file, as JSON has them, such as a title;
-            :func:`skgpb.persistence.read_notes` reads them.
+            Further entries, as JSON has them, for :func:`skgpb.persistence.read_notes`.
 
         Raises
         ------
-        TypeError
-            For parameters that are no data: functions, and kernels of classes that
-            :func:`skgpb.persistence.register_kernel` does not know.
-        ValueError
-            For more than about 300,000 rounds, arrays of more than a gigabyte, which ``omit``
-            leaves out, or lists of more than about a million numbers, which may be arrays.
-
-        Examples
-        --------
-        >>> import tempfile, os
-        >>> from skgpb import GPOOOptimizer
-        >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
-        >>> opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
-        >>> opt.tell(opt.ask(), 0.3).save(path)
-        >>> GPOOOptimizer.load(path).ask() == opt.ask()
-        True
+        TypeError, ValueError
+            For parameters that are no data, such as functions, and for too large ones, see
+            :mod:`skgpb.persistence`.
         """
         self._ensure_started()
         self._notice()
@@ -889,10 +795,7 @@ class BaseBanditOptimizer(
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
-        """Read a run that was saved, ready to go on as if it had never stopped.
-
-        Nothing in the file is executed: it names classes of this library, parameters and
-        numbers. In another version of the library the run is repeated round by round.
+        """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
 
         Parameters
         ----------
@@ -901,23 +804,15 @@ class BaseBanditOptimizer(
         **parameters
             Parameters that were omitted from the file.
 
-        Returns
-        -------
-        optimizer : instance of the class that was saved
-
         Raises
         ------
         skgpb.exceptions.LoadError
-            A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
-            version of the format, or lacks parameters that are not given.
-        OSError
-            If it cannot be opened.
+            A ``ValueError``: the file is no saved run of this class, or lacks parameters.
 
         Warns
         -----
         ReplayWarning
-            If queries that are chosen again differ from the saved ones, as another version of the
-            library may choose them. What was told is exact all the same.
+            If this version of the library would ask other queries. What was told is exact.
         """
         return read_run(cls, BaseBanditOptimizer, path, parameters)
 
@@ -971,7 +866,7 @@ class BaseBanditOptimizer(
         return self._record if self._dirty is None else self._record.until(self._dirty)
 
     def _unwritten(self) -> list[Any]:
-        own = [] if self._own is self else list(vars(self._own).values())
+        own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
     def _look_at_round(self) -> bool:
@@ -982,12 +877,13 @@ class BaseBanditOptimizer(
 
     def _snapshot(self) -> dict[str, Any]:
         """Return the state that follows from the log, but not at little cost."""
-        return self._record.snapshot() | {"filled": self._filled}
+        return snapshot_of(self)
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the state over from a snapshot, right after the start; the log is there already."""
-        self._record.restore(snapshot, self._named)
-        self._filled = int(snapshot["filled"])
+        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
+            self._named(query)
+        restore(self, snapshot)
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):
@@ -1119,30 +1015,20 @@ class BaseBanditOptimizer(
 
     @locked
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
-        """Return how much better than the recommendation the best may be.
-
-        The best is at most this much better with probability 1 - delta. It is the best of all that
-        could have been recommended; for the regions or points of a box finitely many stand.
+        """Return how much better than the recommendation the best may be, in units of the reward.
 
         Parameters
         ----------
         delta : float, default=None
-            In (0, 1). None stands for 0.05, and for that of ``guarantee`` with intervals.
+            Probability, in (0, 1), that it is better by more; None for 0.05.
         bound : {"draws", "interval"}, default="draws"
-            "draws" takes joint draws of the posterior, as if hyperparameters were known, see
-            :ref:`stopping`. "interval" is the largest upper end of :meth:`interval` less the lower
-            end of the recommendation's; ``guarantee.failure_probability`` must be at most delta.
+            Joint draws of the posterior, see :ref:`stopping`; or :meth:`interval`, with
+            ``guarantee.failure_probability`` at most delta.
 
         Returns
         -------
         gap : float
-            In units of the reward, at least 0; NaN where the best depends on a context, and for
-            searches without a posterior.
-
-        Warns
-        -----
-        GuaranteeWarning
-            As :meth:`interval` does, where intervals are no guarantee.
+            At least 0; NaN in contexts and for searches without a posterior.
         """
         if bound not in ("draws", "interval"):
             raise ValueError(f"bound must be 'draws' or 'interval', got {bound!r}")
@@ -1150,7 +1036,7 @@ class BaseBanditOptimizer(
         if delta is not None:
             delta = check_share(delta, "delta")
             if by_interval and self._has_rivals:
-                check_failures(self._own.guarantee, delta, f"delta={delta:g}")
+                check_failures(self._params.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
         self._check_informed()
         best = self.recommend() if self._has_rivals else None
@@ -1159,13 +1045,13 @@ class BaseBanditOptimizer(
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
-            why = "" if self._own.context_bounds is None else ", which depends on the context"
+            why = "" if self._params.context_bounds is None else ", which depends on the context"
             raise ValueError(
                 f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
                 f": stop must be a function of the optimizer or None, got {stop!r}"
             )
         if is_by_intervals(stop):
-            check_failures(self._own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
+            check_failures(self._params.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
         if stop is not None and not isinstance(stop, Stop) and not callable(stop):
             raise TypeError(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"

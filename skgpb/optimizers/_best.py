@@ -15,7 +15,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
 
 #: Which rows of descriptors, or blocks of rows, may be recommended.
-Possible: TypeAlias = Callable[[Any], np.ndarray]
+IsFeasible: TypeAlias = Callable[[Any], np.ndarray]
 
 
 def best_known(means: np.ndarray, variances: np.ndarray) -> int:
@@ -29,8 +29,8 @@ def best_known(means: np.ndarray, variances: np.ndarray) -> int:
 
 
 def means_of_possible(
-    targets: ArmSet, means: np.ndarray, possible: Possible | None
-) -> tuple[np.ndarray, Possible | None]:
+    targets: ArmSet, means: np.ndarray, possible: IsFeasible | None
+) -> tuple[np.ndarray, IsFeasible | None]:
     """Return means, below all others where a target may not be recommended.
 
     Where none may, means are as they were, and so is what may be recommended: everything.
@@ -48,7 +48,7 @@ def polished(
     slot: int,
     means: np.ndarray,
     gp: GaussianProcess,
-    possible: Possible | None = None,
+    possible: IsFeasible | None = None,
 ) -> Arm:
     """Return the query of a row, or of its size the one of the largest mean, wherever it lies.
 
@@ -66,12 +66,12 @@ def polished(
     possible : callable or None, default=None
         Returns which rows may be recommended; None stands for all.
     """
-    room = targets.room_of(slot)
-    if room is None:
+    placements = targets.placements_of(slot)
+    if placements is None:
         return targets.arm(slot)
 
     def value(coordinates: np.ndarray) -> np.ndarray:
-        rows = room.rows_at(coordinates)
+        rows = placements.rows_at(coordinates)
         if targets.context is not None:
             rows = targets.layout.beside(targets.context, rows)
         found = (gp.moments(rows) - gp.offset) / gp.scale
@@ -79,11 +79,11 @@ def polished(
 
     # Ties are relative to the variation of f, where the prior is in other units than its answers.
     unit = size_of(means - means.min()) or 1.0
-    starts = best_apart(room.coordinates, means[room.alike], room.bounds)
-    best, top = maximise_in_box(value, room.coordinates[starts], room.bounds, unit)
+    starts = best_apart(placements.coordinates, means[placements.alike], placements.bounds)
+    best, top = maximise_in_box(value, placements.coordinates[starts], placements.bounds, unit)
     if not exceeds(top, means[slot], unit):
         return targets.arm(slot)
-    return targets.arm_in(room, best)
+    return targets.arm_in(placements, best)
 
 
 def best_target(
@@ -91,7 +91,7 @@ def best_target(
     means: np.ndarray,
     variances: np.ndarray,
     gp: GaussianProcess,
-    possible: Possible | None = None,
+    possible: IsFeasible | None = None,
 ) -> Arm:
     """Return the target of the largest mean, wherever it lies, of these moments of all rows.
 
@@ -101,23 +101,23 @@ def best_target(
     return polished(targets, best_known(means, variances), means, gp, possible)
 
 
-def best_observed(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
+def best_observed(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
     """Return the query of the best answer that is no outlier; None if there is none to name."""
     return _best_answered(arms, model, model.process.posterior.targets(), possible)
 
 
-def best_shrunken(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
+def best_shrunken(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
     """Return the query whose own answers are best; None if it cannot be recommended."""
     return _best_answered(arms, model, model.shrinkage_means(), possible)
 
 
-def best_expected(arms: ArmSet, model: Model, possible: Possible | None = None) -> Arm | None:
+def best_expected(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
     """Return the query of an answer whose posterior mean is largest; None if there is none."""
     return _best_answered(arms, model, model.process.means_of_f(), possible)
 
 
 def _best_answered(
-    arms: ArmSet, model: Model, values: np.ndarray, possible: Possible | None
+    arms: ArmSet, model: Model, values: np.ndarray, possible: IsFeasible | None
 ) -> Arm | None:
     """Return the query of the best value that may be recommended."""
     observed, outlying = model.process.observed, model.diagnosis.outlying

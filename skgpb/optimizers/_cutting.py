@@ -211,7 +211,7 @@ def leaf_to_ask(
     """
     node = -1
     if chances is not None:
-        for leaf in vain_leaves(partition, chances):
+        for leaf in leaves_that_always_failed(partition, chances):
             split(leaf)
         node = best_leaf(without_unlikely(partition, partition.asked(pending), chances))
     if node < 0:
@@ -228,10 +228,10 @@ def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
     return np.hstack([tree.lower[nodes], tree.upper[nodes]])
 
 
-def vain_leaves(partition: Partition, chances: Chances) -> list[int]:
+def leaves_that_always_failed(partition: Partition, chances: Chances) -> list[int]:
     """Return the leaves that have failed, were never answered, and can be split."""
     leaves = partition.tree.leaves
-    failed = leaves[chances.among(chances.vain, boxes_of(partition, leaves))]
+    failed = leaves[chances.among(chances.always_failed, boxes_of(partition, leaves))]
     return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
 
 

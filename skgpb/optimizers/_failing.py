@@ -15,7 +15,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
 
 # Rounding: no chance is taken for smaller: variances stay above 0.
-LEAST = 1e-3
+LEAST_PROBABILITY = 1e-3
 
 
 def stand_in(rewards: np.ndarray) -> float:
@@ -61,7 +61,7 @@ class Chances:
         never = np.unique(asked[succeeded == 0.0], axis=0)
         #: Rows that were answered, and rows that have failed and were never answered.
         self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
-        self.vain = {row.tobytes() for row in never + 0.0} - self.answered
+        self.always_failed = {row.tobytes() for row in never + 0.0} - self.answered
 
     @property
     def known(self) -> bool:
@@ -78,7 +78,9 @@ class Chances:
         """Return the chance of each row as a share of what is as good as certain, (n,)."""
         if self._model is None:
             return np.ones(len(rows))
-        return np.clip(self._model.chance(self._scaled(rows)) / self._likely, LEAST, 1.0)
+        return np.clip(
+            self._model.chance(self._scaled(rows)) / self._likely, LEAST_PROBABILITY, 1.0
+        )
 
     def hopeless(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows hardly ever have an answer, shape (n,)."""
@@ -103,13 +105,13 @@ class Chances:
         None of them has failed without ever being answered.
         """
         if self._model is None:
-            return ~self.among(self.vain, rows)
+            return ~self.among(self.always_failed, rows)
         sure = self._model.chance(self._scaled(rows)) >= defaults.SUREST
-        return (sure & ~self.among(self.vain, rows)) | self.among(self.answered, rows)
+        return (sure & ~self.among(self.always_failed, rows)) | self.among(self.answered, rows)
 
     @staticmethod
     def among(keys: set[bytes], rows: np.ndarray) -> np.ndarray:
-        """Return which rows are among ``vain`` or ``answered``, shape (n,)."""
+        """Return which rows are among ``always_failed`` or ``answered``, shape (n,)."""
         return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
 
 
@@ -143,11 +145,11 @@ class WeighedPosterior(QueryTargetPosterior):
         self._base, self.incumbent = base, incumbent
         super().__init__(
             (known.offset, known.scale),
-            (self._worth(known.query_mean, of_queries), known.query_var * of_queries**2),
-            (self._worth(known.target_mean, of_targets), known.target_var * of_targets**2),
+            (self._weighed(known.query_mean, of_queries), known.query_var * of_queries**2),
+            (self._weighed(known.target_mean, of_targets), known.target_var * of_targets**2),
         )
 
-    def _worth(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    def _weighed(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
         return self._base + chances * (values - self._base)
 
     def covariance(self) -> np.ndarray:
@@ -161,11 +163,11 @@ class WeighedPosterior(QueryTargetPosterior):
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of the targets."""
-        return self._worth(self._known.draws(n_draws, rng), self._of_targets)
+        return self._weighed(self._known.draws(n_draws, rng), self._of_targets)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of what the queries observe."""
-        return self._worth(self._known.query_draws(n_draws, rng), self._of_queries)
+        return self._weighed(self._known.query_draws(n_draws, rng), self._of_queries)
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
         """Weighted fall of the deviations of all targets by an answer to each row."""

@@ -18,13 +18,13 @@ from skgpb.optimizers._best import polished
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 
-class Worth(NamedTuple):
+class Utility(NamedTuple):
     """What means are worth where evaluations fail or limits may not hold.
 
     Attributes
     ----------
     of : callable
-        Takes rows of descriptors, means there, and whether they were answered; returns their worth.
+        Takes rows of descriptors, means there, and whether they were answered; returns utilities.
     n_probes : int
         Further points at which it is looked for: what is worth most may lie between candidates.
     """
@@ -48,7 +48,7 @@ class PosteriorIncumbents(Incumbents):
         Whether targets are to lie apart. After hyperparameters were learned, all tracked
         functionals are evaluated afresh in any case, and candidates have followed the best of
         other hyperparameters (D-H32).
-    worth : Worth or None
+    utility : Utility or None
         What means are worth where evaluations fail or limits may not hold, and candidates do not
         follow them.
     """
@@ -60,7 +60,7 @@ class PosteriorIncumbents(Incumbents):
         *,
         optimistic: bool,
         apart: bool,
-        worth: Worth | None,
+        utility: Utility | None,
     ) -> None:
         self._targets, self._gp, self._apart = targets, gp, apart
         self.most = max(
@@ -70,9 +70,9 @@ class PosteriorIncumbents(Incumbents):
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
         self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
-        self._worth = worth
-        if worth is not None:
-            self._means = worth.of(targets.rows, self._means, False)
+        self._utility = utility
+        if utility is not None:
+            self._means = utility.of(targets.rows, self._means, False)
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -86,15 +86,15 @@ class PosteriorIncumbents(Incumbents):
             single = np.diff(observed.offsets) == 1
             rows, told = rows[observed.offsets[:-1][single]], told[single]
         points, values = [rows, self._targets.rows], [told, self._means]
-        worth, gp = self._worth, self._gp
-        if worth is not None:
-            values[0] = worth.of(rows, told, True)
-        if worth is not None and worth.n_probes:
+        utility, gp = self._utility, self._gp
+        if utility is not None:
+            values[0] = utility.of(rows, told, True)
+        if utility is not None and utility.n_probes:
             shift = np.random.default_rng(len(observed)).random(d)
-            probes = self._targets.probes(worth.n_probes, shift)
+            probes = self._targets.probes(utility.n_probes, shift)
             means = (gp.moments(probes) - gp.offset) / gp.scale if len(probes) else told[:0]
             points.append(probes)
-            values.append(worth.of(probes, means, False))
+            values.append(utility.of(probes, means, False))
         return np.concatenate(points)[:, :d], np.concatenate(values)
 
     def places(self) -> np.ndarray:

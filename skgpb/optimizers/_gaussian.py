@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
@@ -136,7 +137,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     guarantee: Guarantee | None
     surrogate_: Any
 
+    # They say what is returned, and are no metadata of samples.
+    __metadata_request__predict = {"return_std": UNUSED, "return_cov": UNUSED}
+
     _compares = True
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_model",)
 
     _model: Model
     _gp: GaussianProcess
@@ -178,12 +183,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     @property
     def _known_noise(self) -> float | None:
         """Noise variance of an answer where it is given, a typical one if they differ."""
-        return None if self._own.alpha is None else float(self._own.alpha)
+        return None if self._params.alpha is None else float(self._params.alpha)
 
     @property
     def _guarantee(self) -> Guarantee:
         """Assumptions of confidence bounds: as given, or the usual ones."""
-        return self._own.guarantee or DEFAULT_GUARANTEE
+        return self._params.guarantee or DEFAULT_GUARANTEE
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -225,8 +230,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             bounds = self._space.column_bounds
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
-        chosen = self._own.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
-        prior = getattr(self._own.kernel, "prior", None) if chosen else self._default_prior()
+        chosen = self._params.kernel is not None or isinstance(
+            getattr(self, "feedback", None), Kernel
+        )
+        prior = getattr(self._params.kernel, "prior", None) if chosen else self._default_prior()
         return Model(
             kernel,
             n_columns,
@@ -348,31 +355,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def criticism(self) -> Criticism:
-        """Compare every answer with the model's prediction from all the others.
-
-        Returns
-        -------
-        criticism : Criticism
-            Standardised leave-one-out ``residuals``, and whether the answers contradict the model,
-            see :ref:`model-criticism`. It is for looking; a run looks by itself, and warns.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before anything is known.
-        """
+        """Compare answers with the predictions from all others, see :ref:`model-criticism`."""
         self._check_informed()
         return self._model.criticism()
 
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"model": self._model.snapshot()}
-
     def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
         learned = [
             Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
         ]
-        self._take_model(self._model.restored(snapshot["model"], learned))
+        in_blocks = any(len(event) > 4 for event in self._record.events if event[0] == "tell")
+        model = self._model.with_effects() if in_blocks else self._model
+        self._take_model(model.after(learned))
+        super()._restore(snapshot)
 
     # -- choosing ---------------------------------------------------------------------------
 
@@ -422,17 +416,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of f at points.
+        """Posterior of f at points, in the user's units.
 
-        Where the kernel is learned it is the average over models of several smoothnesses, length
-        scales and variances, weighted by how well they fit the answers
-        (:mod:`skgpb.surrogate.models`); ``surrogate_`` has the most probable one.
+        If the kernel is learned it is an average over models; ``surrogate_`` has the likeliest one.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, d)
-            Points. Where sides have names a DataFrame with these columns, dicts, or, if all sides
-            are numbers, rows of numbers in their order, in the user's units.
+        X : array-like of shape (n_samples, d), DataFrame, or list of dicts
+            Points.
         return_std, return_cov : bool, default=False
             At most one of them.
 
@@ -455,7 +446,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw samples of f from the posterior at points.
+        """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
         Parameters
         ----------
@@ -465,10 +456,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Number of draws.
         random_state : int, RandomState instance or None, default=0
             Seeds the draws.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_samples_X, n_samples)
         """
         check_is_fitted(self, "bounds_")
         rows = self._rows_of(self._checked_points_of(X))
@@ -500,13 +487,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
-        As that of :meth:`predict` it is an average over models where the kernel is learned.
-
         Parameters
         ----------
         queries : query or list of queries
-            Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
-            which stand for their average.
+            Asked or not; in a list also points, of shape (d,) or (S, d), for their average.
         return_std, interval : bool, default=False
             At most one of them.
 
@@ -514,8 +498,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         -------
         mean : ndarray of shape (n_queries,)
         std : ndarray of shape (n_queries,), only if ``return_std``
-        lower, upper : ndarray of shape (n_queries,), only if ``interval``
-            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
+        lower, upper : ndarray of shape (n_queries,), only if ``interval``, as for :meth:`interval`
         """
         if return_std and interval:
             raise ValueError("at most one of return_std and interval can be asked for")
@@ -538,7 +521,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return Widths(
             model.process,
             self._guarantee,
-            self._own.alpha,
+            self._params.alpha,
             lambda: self.alpha_,
             model.standardizes,
             self.optimizer is not None and not several,
@@ -554,25 +537,20 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Interval in which f lies at points, for all points and all rounds at once.
+        """Return ends (lower, upper) between which f lies, at all points and in all rounds at once.
 
-        It holds with probability 1 - ``guarantee.failure_probability``, however queries were
-        chosen, if f and the noise are as ``guarantee`` says, see :doc:`/user_guide/guarantees`.
+        They hold with probability 1 - ``guarantee.failure_probability``, see
+        :doc:`/user_guide/guarantees`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
             Points, as for :meth:`predict`.
 
-        Returns
-        -------
-        lower, upper : ndarray of shape (n_samples,)
-
         Warns
         -----
         GuaranteeWarning
-            If hyperparameters, the noise or the scale are learned from the answers, by which the
-            guarantee is lost, or where no f of this norm fits the answers.
+            If hyperparameters or the noise are learned, or no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")
         X = self._checked_points_of(X)
@@ -593,8 +571,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        alpha = self._own.alpha
-        if self._own.kernel is None or alpha is None or self.normalize_y:
+        alpha = self._params.alpha
+        if self._params.kernel is None or alpha is None or self.normalize_y:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
@@ -614,7 +592,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
         """Return the best cell of a size, of actions in a context if there are contexts."""
-        if any(getattr(self._own, name, None) is not None for name in ("arms", "pool")):
+        if any(getattr(self._params, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
         n, space = len(there), self._space if context is None else self._actions

@@ -24,7 +24,7 @@ class Horizon:
     ----------
     n : int
         Number of evaluations.
-    overdrawn : bool
+    past_horizon : bool
         Whether the user was warned that more are made.
     """
 

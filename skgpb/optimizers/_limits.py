@@ -16,7 +16,7 @@ from skgpb.utils import Real, check_reward
 #: Descriptor rows, or blocks of them, as a process takes them.
 Blocks = np.ndarray | list[np.ndarray]
 # Rounding: no probability is taken for smaller: variances stay above 0.
-LEAST = 1e-9
+LEAST_PROBABILITY = 1e-9
 
 
 def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
@@ -121,7 +121,7 @@ class OutcomeConstraints:
 
     def of(self, rows: Blocks) -> np.ndarray:
         """Return the weight of each row, shape (n,)."""
-        return np.maximum(self.hold(rows), LEAST)
+        return np.maximum(self.hold(rows), LEAST_PROBABILITY)
 
     def hopeless(self, rows: np.ndarray) -> np.ndarray:
         """Return which rows hardly keep all limits while others may, shape (n,)."""

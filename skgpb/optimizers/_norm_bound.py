@@ -11,7 +11,11 @@ from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 # As ``optimizer``: length scales are dropped that contradict the answers.
 CONSISTENT = "consistent"
 #: Constraints of ``beta`` where the norm may say how large it is.
-BETA = [StrOptions({"theory", "rkhs"}), Interval(Real, 0, None, closed="left"), callable]
+BETA_CONSTRAINTS = [
+    StrOptions({"theory", "rkhs"}),
+    Interval(Real, 0, None, closed="left"),
+    callable,
+]
 
 
 def given_beta(beta: Any, t: int, widths: Callable[[], Widths]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._following import PosteriorIncumbents, Worth, followed
+from skgpb.optimizers._following import PosteriorIncumbents, Utility, followed
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -46,6 +46,8 @@ class PosteriorCache:
     refreshed_at : int
         The last round, from 0, in which candidates have moved.
     """
+
+    _kept_fields = ("_place", "queries", "targets", "refreshed_at")
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class PosteriorCache:
         slot = self.queries.slot_of(query)
         if slot < 0:
             # A tracked query is followed at a fraction of the cost.
-            slot = self.queries.put(query)
+            slot = self.queries.move_to(query)
             if slot >= 0:
                 self._retrack(np.array([slot]))
         return slot
@@ -203,7 +205,7 @@ class PosteriorCache:
         theta: float,
         make_rng: Callable[[], np.random.Generator],
         learned: bool,
-        worth: Callable[[], Worth | None],
+        utility: Callable[[], Utility | None],
     ) -> None:
         """Let candidates follow the posterior, once in a round; not in contexts.
 
@@ -217,8 +219,8 @@ class PosteriorCache:
             Makes the generator that scatters candidates of this round around the best.
         learned : bool
             Whether hyperparameters were learned since the last round.
-        worth : callable
-            Returns what says the worth of means where evaluations fail or limits may not hold.
+        utility : callable
+            Returns what means are worth where evaluations fail or limits may not hold.
         """
         if self.refreshed_at == round or self.queries.layout.n_context:
             return
@@ -230,7 +232,7 @@ class PosteriorCache:
             return
         apart, rng = learned and self._over_tasks, make_rng()
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, apart=apart, worth=worth()
+            self.targets, self.gp, optimistic=self._optimistic, apart=apart, utility=utility()
         )
         for each in moving:
             if apart:
@@ -282,31 +284,23 @@ class PosteriorCache:
         queries = self.sets[0].at_context(context)
         return queries, queries if self.are_one else self.sets[1].at_context(context)
 
-    # -- what was told before the first round, and snapshots ----------------------------------
+    # -- what was told before the first round, and files --------------------------------------
 
     def begin_again(self) -> None:
         """Let candidates move in this round once more, for answers that came without a query."""
         self.refreshed_at, self._entered = -1, None
         self._renew_covariances()
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what has changed since the start."""
-        out: dict[str, Any] = {
-            "sets": [each._snapshot() for each in (self.queries, self.targets)],
-            "candidates_at": self.refreshed_at,
-        }
-        if self._entered is not None:
-            out |= {"context": self.queries.context, "entered_at": self._entered[1]}
-        return out
+    @property
+    def _place(self) -> tuple[np.ndarray, int | None] | None:
+        """The context that was entered, and when."""
+        if self._entered is None or self.queries.context is None:
+            return None
+        return self.queries.context, self._entered[1]
 
-    def restore(self, snapshot: dict[str, Any], gp: GaussianProcess) -> None:
-        """Be where it was, see :meth:`snapshot`, with a process that has observed the answers."""
-        if "context" in snapshot:
-            context = np.array(snapshot["context"], dtype=np.float64)
+    @_place.setter
+    def _place(self, place: tuple[np.ndarray, int | None] | None) -> None:
+        if place is not None:
+            context = np.array(place[0], dtype=np.float64)
             self.queries, self.targets = self._sets_at_context(context)
-            self._entered = context.tobytes(), snapshot["entered_at"]
-        for each, kept in zip((self.queries, self.targets), snapshot["sets"], strict=True):
-            each._restore(kept)
-        self.refreshed_at = int(snapshot["candidates_at"])
-        self.invalidate(gp)
-        self.track()
+            self._entered = context.tobytes(), place[1]

@@ -13,7 +13,6 @@ import numpy as np
 
 from skgpb.domains.query import PointsQuery
 from skgpb.optimizers._failing import Chances
-from skgpb.optimizers._snapshots import columns_of, rows_of
 
 #: What failures have taught.
 Taught = TypeVar("Taught")
@@ -23,6 +22,8 @@ Event = tuple[Any, ...]
 
 # Kinds of events that answer a query.
 ANSWERED = ("tell", "fail", "rows")
+# Kinds of events that are about a query.
+OF_QUERIES = ("ask", "outcomes", *ANSWERED)
 # Format: in the place of when a pending query may be asked again, for one that is not pending.
 NOT_PENDING = -1
 
@@ -92,6 +93,8 @@ class Record:
     evaluations : Evaluations
         What calls of ``run`` are evaluating.
     """
+
+    _kept_fields = ("times", "history", "failures", "pending", "asked", "rows", "n_fitted")
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.parameters = self.newest = parameters
@@ -279,28 +282,12 @@ class Record:
         out.times = self.times[: len(out.history) + len(out.failures)]
         return out
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what does not follow from the events at little cost."""
-        return {
-            "times": np.array(self.times),
-            "history": columns_of(self.history),
-            "failed_at": [n_told for n_told, _, _ in self.failures],
-            "pending": [[query, until] for query, until in self.pending.items()],
-            "asked": self.asked,
-            "n_fitted": self.n_fitted,
-        }
-
-    def restore(self, snapshot: dict[str, Any], named: Callable[[Any], Any]) -> None:
-        """Take a snapshot over; the events are there already, and ``named`` names queries."""
-        self.history = rows_of(snapshot["history"])
-        self.times = np.asarray(snapshot["times"]).tolist()
-        self.n_told, self.n_fitted = len(self.history), int(snapshot["n_fitted"])
-        failures = [event[1:] for event in self.events if event[0] == "fail"]
-        pairs = zip(snapshot["failed_at"], failures, strict=True)
-        self.failures = [(int(n_told), *failure) for n_told, failure in pairs]
-        self.pending = {named(query): until for query, until in snapshot["pending"]}
-        self.asked = [named(query) for query in snapshot["asked"]]
-        self.rows = {event[1]: event[2] for event in self.events if event[0] == "rows"}
+    def _resume(self) -> None:
+        """Count the answers, which have to be those of the events."""
+        kinds = [event[0] for event in self.events]
+        self.n_told = len(self.history)
+        if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
+            raise ValueError("answers and failures are not those of the events")
         told = [event for event in self.events if event[0] == "tell"]
         names = dict.fromkeys(event[4] for event in told if len(event) > 4)
         self.blocks = {name: number for number, name in enumerate(names, 1)}

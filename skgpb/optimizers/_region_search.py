@@ -24,7 +24,7 @@ from skgpb.optimizers._base import Q
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._placement import SideLengths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel
@@ -39,7 +39,7 @@ NODES_OF_SETTINGS = 8
 
 #: Constraints of the parameters that say what a region answers, and how optimistic a search is.
 REGIONS: dict[str, Any] = {
-    "beta": BETA,
+    "beta": BETA_CONSTRAINTS,
     "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
     "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
 }
@@ -146,33 +146,23 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         depth: int | None = None,
         caution: float = 0.0,
     ) -> Q | Region:
-        """Return the best region found so far.
+        """Return the best region found so far, or the best cell of a size.
 
         Parameters
         ----------
         method : {"posterior", "paper"}, default=None
-            "posterior", which None stands for, is the best rule known: any region, however fine,
-            that the posterior supports, one that the search has made or a finer one inside, with
-            the largest posterior mean minus ``caution`` standard deviations. "paper" is the
-            algorithm's own rule, which looks at the finest regions of the search alone.
+            "posterior", the default: of all regions that the posterior supports, finer ones than
+            the search has made too, that of the largest mean - ``caution`` std. "paper" is the
+            algorithm's own rule, for the finest regions of the search.
         context : None
             There are no contexts here.
         side : float, array-like of shape (d,) or dict, default=None
-            Sides of the cell wanted, one for all or one for each: the cell of this size with the
-            best average anywhere in the box, not tied to the grid of a partition. Of separate
-            values it is their number, one where a dict or a single number does not say. None for
-            one of the regions above.
+            In a box, sides of a cell: the one of this size with the best average, wherever it lies.
+            Of separate values it is their number. None for a region of the search.
         depth : int, default=None
-            Depth of the finest regions that "posterior" may return, also where the search is
-            finer; None for no other limit than that of the search.
+            Depth of the finest regions that "posterior" may return.
         caution : float, default=0.0
             Number of standard deviations; 0 ranks by the mean.
-
-        Returns
-        -------
-        query : query
-            A region: the query that asks for it. With ``side`` a
-            :class:`~skgpb.domains.Region`, whose ``points`` are the representatives.
         """
         method = self._checked_method(method)
         self._without_context(context)

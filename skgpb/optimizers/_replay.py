@@ -15,9 +15,6 @@ from skgpb.locks import StateLock
 from skgpb.optimizers._limits import Measured, checked_outcomes
 from skgpb.optimizers._record import Event, Record
 
-# Kinds of events that are about a query.
-OF_QUERIES = ("ask", "tell", "fail", "rows", "outcomes")
-
 
 class Replayable(Protocol):
     """What a replay needs of the optimizer that it rebuilds."""
@@ -186,9 +183,6 @@ class Replay:
         for event in self._events:
             if event[0] == "set":
                 optimizer.set_params(**event[1])
-        queries = [event[1] for event in self._events if event[0] in OF_QUERIES]
-        for query in {id(each): each for each in queries}.values():
-            optimizer._named(query)
         optimizer._record.events = list(self._events)
         optimizer._restore(snapshot)
 

@@ -73,7 +73,7 @@ class Player(Protocol):
     _dirty: int | None
 
     @property
-    def _own(self) -> Any: ...
+    def _params(self) -> Any: ...
     @property
     def _record(self) -> Record: ...
     @property
@@ -211,7 +211,7 @@ class EvaluationLoop:
     def show(self, bar: bool, verbose: int) -> None:
         """Say how the progress of the run is shown."""
         name = type(self._optimizer).__name__
-        minimize = self._optimizer._own.direction == "minimize"
+        minimize = self._optimizer._params.direction == "minimize"
         shown: dict[str, Any] = {"bar": bar, "verbose": verbose, "minimize": minimize}
         if self._max_cost is None:
             self._progress = Progress(name, max(0, self._most - self._done), **shown)

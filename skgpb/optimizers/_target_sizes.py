@@ -38,6 +38,8 @@ class TargetSizes:
     numbers: np.ndarray
     spent: float = 0.0
 
+    _kept_fields = ("spent",)
+
     @classmethod
     def of(
         cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, cost_model: CostModel | None

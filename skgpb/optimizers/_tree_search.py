@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from math import log, pi
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -41,6 +41,7 @@ from skgpb.optimizers._region_search import (
     kernel_of_regions,
 )
 from skgpb.optimizers._variation import answer_deviations
+from skgpb.surrogate.gaussian_process import Moments
 from skgpb.utils import Integral, StrOptions
 
 __all__ = ["PartitionSearch"]
@@ -135,6 +136,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     _query_type = Cell
     _sides = "any"
+    _kept_fields: ClassVar[tuple[str, ...]] = ("domain_", "_moments")
 
     _parameter_constraints = CUTTING | {
         "variation": [StrOptions({"kernel"}), tuple, list, callable]
@@ -220,7 +222,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
         outcomes = self._record.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
+        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))
@@ -229,7 +231,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         best = super()._best_supported(finest, caution)
         domain, on_grid = (
             self.domain_,
-            self._own.max_depth is not None and best.depth == self._finest,
+            self._params.max_depth is not None and best.depth == self._finest,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
             self._warn_of_grid(domain, best)
@@ -250,9 +252,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
         if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
-                f"max_depth={self._own.max_depth} limits recommendations to a grid of cells, and a "
-                "cell shifted by half a side from the best one is better: recommend(side=...) "
-                "returns a cell of any size at any place",
+                f"max_depth={self._params.max_depth} limits recommendations to a grid of "
+                "cells, and a cell shifted by half a side from the best one is better: "
+                "recommend(side=...) returns a cell of any size at any place",
                 RefinementWarning,
             )
 
@@ -260,14 +262,14 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting.of(self._own, self._space)
+        return Cutting.of(self._params, self._space)
 
     def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self._own.bounds)
+        return self._cutting().box(self._params.bounds)
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_variation(self._own.variation)
+        check_variation(self._params.variation)
 
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
@@ -281,17 +283,19 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         self._renew()
         self._track()
 
-    def _snapshot(self) -> dict[str, Any]:
-        known = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_._snapshot(), "known": known}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self.domain_._restore(snapshot["partition"], self._record.n_told)
-        self._track(snapshot["known"])
+    def _resume(self) -> None:
         self._renew()
 
-    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+    @property
+    def _moments(self) -> Moments:
+        """What is known of tracked cells."""
+        return self._gp.posterior.known_moments()
+
+    @_moments.setter
+    def _moments(self, moments: Moments) -> None:
+        self._track(moments)
+
+    def _track(self, moments: Moments | None = None) -> None:
         """Follow every leaf, by its slot; ``moments`` as the process takes them."""
         blocks = self.domain_.blocks(0, self._tree.n_nodes)
         self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)
@@ -303,18 +307,18 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         box, space = self._box_of(d), self._space
-        if self._own.pool is None or isinstance(self._own.feedback, Kernel):
+        if self._params.pool is None or isinstance(self._params.feedback, Kernel):
             counts = self._cutting().counts(d)
-            return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, space)
-        base = kernel_of_points(self._own.kernel, box, space, smooth=False)
+            return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, space)
+        base = kernel_of_points(self._params.kernel, box, space, smooth=False)
         # By features if cells average too many rows for a sum over pairs.
-        given = self._own.n_representatives
+        given = self._params.n_representatives
         many = isinstance(given, Integral) and int(given) > MANY_ROWS
-        if not (many or self._own.feedback == "integral"):
+        if not (many or self._params.feedback == "integral"):
             return base
-        if len(self._own.pool) <= MANY_ROWS or contains_white_noise(base):
+        if len(self._params.pool) <= MANY_ROWS or contains_white_noise(base):
             return base
-        return base if isinstance(base, LowRank) else LowRank(base, self._own.pool)
+        return base if isinstance(base, LowRank) else LowRank(base, self._params.pool)
 
     # -- the variation within cells ---------------------------------------------------------
 
@@ -325,8 +329,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _variation_bound(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
-        if self._own.variation != "kernel":
-            return given_variation(self._own.variation, n) / self._gp.scale
+        if self._params.variation != "kernel":
+            return given_variation(self._params.variation, n) / self._gp.scale
         factor = deviations_within(self.beta, self._guarantee, self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 

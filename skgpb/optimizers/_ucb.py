@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
@@ -81,6 +81,8 @@ class GainUCBOptimizer(BaseUCBOptimizer):
 
     information_gain: Literal["greedy", "order"] | PerRound
 
+    _kept_fields = ("_gain",)
+
     _parameter_constraints = {
         "information_gain": [
             StrOptions({"greedy", "order"}),
@@ -92,11 +94,3 @@ class GainUCBOptimizer(BaseUCBOptimizer):
     def _renew(self) -> None:
         super()._renew()
         self._gain = information_gain_function(self)
-
-    def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"gain": self._gain.snapshot()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._gain = information_gain_function(self)
-        self._gain.restore(snapshot["gain"])

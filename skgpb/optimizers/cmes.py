@@ -72,7 +72,7 @@ class MaxValueSearch:
     # Attributes of the search.
     targets_: Any
     _gp: GaussianProcess
-    _own: Any
+    _params: Any
     _record: Record
 
     _parameter_constraints = {
@@ -83,17 +83,9 @@ class MaxValueSearch:
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the information of an answer to each query about the largest value of f.
+        """Return the information of an answer to each query about the largest value of f, in nats.
 
-        Parameters
-        ----------
-        posterior : Round
-            Posterior of all queries and points, see :meth:`posterior`.
-
-        Returns
-        -------
-        information : ndarray of shape (n_queries,)
-            In nats, whatever it costs: eq. 7 or Appendix A, or from the joint posterior.
+        It is that of eq. 7 or Appendix A, or from the joint posterior.
         """
         targets, unit = self.targets_, posterior.once("unit", lambda: self._unit)
         std, noise = posterior.std / unit, posterior.query_noise / unit**2
@@ -123,7 +115,7 @@ class MaxValueSearch:
     @property
     def _counts_noise(self) -> bool:
         """Whether the noise of the answers is taken into account."""
-        known = self._own.alpha is not None and not callable(self._own.alpha)
+        known = self._params.alpha is not None and not callable(self._params.alpha)
         return self.information != "noiseless" and not (self.information == "auto" and known)
 
     @property
@@ -209,10 +201,10 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
 
     @property
     def _seeks_cells(self) -> bool:
-        return isinstance(self._own.targets, Cells)
+        return isinstance(self._params.targets, Cells)
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        given = self._own.targets
+        given = self._params.targets
         if not self._seeks_cells:
             return super()._make_targets(kernel)
         if self._box is None and isinstance(kernel, PolicyMean):
@@ -222,7 +214,7 @@ class CMESOptimizer(MaxValueSearch, IndirectSearch):
                 "information must be 'auto' or 'joint' if targets are Cells; got "
                 f"{self.information!r}"
             )
-        return CellSet(given, kernel, self.bounds_, self._space, self._own.n_points)
+        return CellSet(given, kernel, self.bounds_, self._space, self._params.n_points)
 
     @property
     def _has_rivals(self) -> bool:

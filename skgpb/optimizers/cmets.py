@@ -173,6 +173,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     n_max_values: int = 100
 
     _query_type = IndirectCell
+    _kept_fields = ("_leaves", "_next", "_asked_cells")
 
     _parameter_constraints = {
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
@@ -237,15 +238,6 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         self._next = set(self.domain_.children((0, 0)))
         self._asked_cells: set[tuple[int, int]] = set()
 
-    def _snapshot(self) -> dict[str, Any]:
-        sets = {"leaves": self._leaves, "next": self._next, "asked_cells": self._asked_cells}
-        return super()._snapshot() | {name: sorted(nodes) for name, nodes in sets.items()}
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._leaves, self._next = set(snapshot["leaves"]), set(snapshot["next"])
-        self._asked_cells = set(snapshot["asked_cells"])
-
     def _observe(self, query: IndirectCell, reward: float, alpha: float) -> None:
         """Take an answer, and update the tree at the queried cell."""
         super()._observe(query, reward, alpha)
@@ -293,7 +285,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of cells: as given, learned from pairs, or of a known window."""
         self._last_column = None
-        if self._own.conditional is not None:
+        if self._params.conditional is not None:
             kernel = super()._query_kernel(X, A)
             if isinstance(kernel, ConditionalMean) and kernel.A is not None:
                 self._find_last_column(np.shape(kernel.A)[1])
@@ -302,21 +294,23 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         elif X is not None and A is not None:
             self._find_last_column(A.shape[1])
             scaled = self._last_column == "scale"
-            kernel = learned_conditional(X, A, self._own.operator, self._own.query_kernel, scaled)
-        elif self._own.window == "gaussian":
+            kernel = learned_conditional(
+                X, A, self._params.operator, self._params.query_kernel, scaled
+            )
+        elif self._params.window == "gaussian":
             self._last_column = "scale"
-            kernel = WindowMean(location=self._own.location)
+            kernel = WindowMean(location=self._params.location)
         else:
             self._last_column = "width"
             kernel = WindowMean(window="uniform")  # completed when the root cell is known
-        if self._last_column == "scale" and self._own.scale is None:
+        if self._last_column == "scale" and self._params.scale is None:
             raise ValueError("scale must say how wide the window of each depth is")
         return kernel
 
     def _find_last_column(self, q: int) -> None:
         root = None if self._query_box is None else len(self._query_box)
         if root is None:
-            root = q - (self._own.scale is not None)
+            root = q - (self._params.scale is not None)
         if q == root + 1:
             self._last_column = "scale"
         elif q != root:
@@ -325,7 +319,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
             )
 
     def _domain(self) -> np.ndarray:
-        own, root = self._own, self._query_box
+        own, root = self._params, self._query_box
         by_root = own.bounds is None and own.location is None and own.conditional is None
         if not by_root or root is None or self._pairs[0] is not None:
             return super()._domain()
@@ -342,17 +336,17 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
             root = self.bounds_
         column = None
         if self._last_column == "width":
-            window = CellWindow(root[:, 1] - root[:, 0], self._own.location)
+            window = CellWindow(root[:, 1] - root[:, 0], self._params.location)
             kernel.set_params(location=window.location, scale=window.scale)
 
             def column(depth: int) -> float:
-                return 1.0 / self._own.n_children**depth
+                return 1.0 / self._params.n_children**depth
 
         elif self._last_column == "scale":
 
             def column(depth: int) -> float:
-                return check_callable_value(self._own.scale, depth, "scale")
+                return check_callable_value(self._params.scale, depth, "scale")
 
-        own = self._own
+        own = self._params
         cost, space = own.cost or default_cost, self._space_of(root)
         return QueryTree(root, kernel, own.n_children, own.max_depth, cost, column, space)

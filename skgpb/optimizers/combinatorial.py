@@ -209,8 +209,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
-        costs = costs_of_arms(self._own.costs, [each.rows for each in arms])
-        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._own.costs is None)
+        costs = costs_of_arms(self._params.costs, [each.rows for each in arms])
+        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._params.costs is None)
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]

@@ -38,20 +38,24 @@ from skgpb._typing import (
     Representatives,
     Variation,
 )
-from skgpb.domains import ContextCell
-from skgpb.domains.contexts import ContextPartition
+from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, RefinementGuard
+from skgpb.optimizers._adaptive_tree import (
+    ADAPTIVE,
+    ROUNDING,
+    AdaptiveTree,
+    Constants,
+    RefinementGuard,
+)
 from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
+from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
@@ -79,7 +83,7 @@ class Score(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     >>> import numpy as np
@@ -194,6 +198,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     beta: Beta = "theory"
 
     _query_type = ContextCell
+    _kept_fields = ("domain_", "_bars")
     _needs_contexts = True
     _sides = "any"
     # The paper plays and does not recommend.
@@ -227,23 +232,17 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         context: Any = None,
         side: SideLengths | None = None,
     ) -> ContextCell | Region:
-        """Return the best relevant cell in a context, or the best of a size.
+        """Return the best relevant cell in a context, or the best cell of a size.
 
         Parameters
         ----------
         method : {"posterior"}, default=None
-            The one with the highest posterior mean, which None stands for too. There is no
-            "paper" here: the paper plays and does not recommend.
-        context : array-like of shape (d_c,), a number where d_c = 1, or dict
+            The one with the highest posterior mean: the paper plays and does not recommend.
+        context : array-like of shape (d_c,), number or dict
             Context for which the recommendation is to be best.
         side : float, array-like of shape (d_a,) or dict, default=None
-            Sides of a cell of actions, one for all or one for each: the cell of this size with the
-            best average in this context, wherever it lies. None for a cell of the partition.
-
-        Returns
-        -------
-        query : ContextCell
-            With ``side`` a :class:`~skgpb.domains.Region` in the context.
+            Sides of a cell of actions: the one of this size with the best average in this context,
+            wherever it lies. None for a cell of the partition.
         """
         self._checked_method(method)
         self._check_informed()
@@ -286,7 +285,7 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
             known = width * pool[node].std <= self._variation[depth] + width * self._g[depth]
             refine = depth < self._constants.h_max - ROUNDING and (early or known)
             refine = refine and self.domain_.joint.splittable(node)
-            if refine and not early and not self._has_room(leaves):
+            if refine and not early and not self._may_split(leaves):
                 # It ought to be smaller, not better known, once there is room: until then the
                 # best candidate, as if the candidates were all there is.
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
@@ -360,25 +359,25 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
     # -- state ------------------------------------------------------------------------------
 
     def _domain(self) -> np.ndarray | None:
-        if (self._own.bounds is None) != (self._own.context_bounds is None):
+        if (self._params.bounds is None) != (self._params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
         if self._space is not None:
             return self._space.bounds
-        if self._own.bounds is None:
+        if self._params.bounds is None:
             return None
-        contexts = check_bounds(self._own.context_bounds, "context_bounds")
-        return np.concatenate([contexts, check_bounds(self._own.bounds)])
+        contexts = check_bounds(self._params.context_bounds, "context_bounds")
+        return np.concatenate([contexts, check_bounds(self._params.bounds)])
 
     def _resolved_n_context(self) -> int:
         if self._context_space is not None:
             return self._context_space.n_axes
         return (
-            self._own.n_context
-            if self._own.context_bounds is None
-            else len(self._own.context_bounds)
+            self._params.n_context
+            if self._params.context_bounds is None
+            else len(self._params.context_bounds)
         )
 
     def _begin_checks(self, d: int) -> None:
@@ -387,8 +386,8 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
                 f"action; got n_context={self._resolved_n_context()}"
             )
-        checked_depth(self._own.max_depth, self._own.n_children)
-        check_variation(self._own.variation)
+        checked_depth(self._params.max_depth, self._params.n_children)
+        check_variation(self._params.variation)
         self._query_kernel(d)
 
     def _begin(self) -> None:
@@ -405,15 +404,15 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         # Parent of every node.
         self._parent_of: list[int] = [-1]
         prior, counts = self._query_kernel(d), self._counts(d)
-        given = checked_depth(self._own.max_depth, self._own.n_children)
+        given = checked_depth(self._params.max_depth, self._params.n_children)
         of_points = PriorOfPoints(prior, self._space)
         self._constants = Constants.of_prior(
-            self._horizon.n, self._own.n_children, self.bounds_, of_points, given
+            self._horizon.n, self._params.n_children, self.bounds_, of_points, given
         )
-        at_center = self._own.feedback != "integral" and max(counts) == 1
+        at_center = self._params.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
             self.bounds_,
-            self._own.n_children,
+            self._params.n_children,
             counts,
             at_center,
             self._constants.max_depth,
@@ -424,68 +423,37 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._renew()
 
-    def _snapshot(self) -> dict[str, Any]:
-        horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
-        more = {"horizon": horizon, "guard": guard, "refined": self._refined, "bars": bars}
-        more["known"] = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_.joint._snapshot()} | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        self._take_horizon(Horizon(**snapshot["horizon"]))
-        super()._restore(snapshot)
-        partition = snapshot["partition"]
-        self.domain_.joint._restore(partition, self._record.n_told)
+    def _resume(self) -> None:
         self._parent_of = self._tree.parent.tolist()
-        self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
-        bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
-        self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
-        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
+        self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
         self._renew()
+
+    @property
+    def _bars(self) -> tuple[Any, ...]:
+        """Tracked candidates, and what is known of them."""
+        tracked = self._gp.tracked
+        return tracked.rows, tracked.offsets, *self._gp.posterior.known_moments()
+
+    @_bars.setter
+    def _bars(self, bars: tuple[Any, ...]) -> None:
+        rows, offsets, mean, var, upto = bars
+        tracked = Functionals.between(rows, offsets)
+        blocks = [tracked[i] for i in range(len(tracked))]
+        self._gp.track(blocks, moments=(mean, var, upto))
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
         return kernel_of_regions(
-            self._own.feedback, self._own.kernel, self._counts(d), box, self._space
+            self._params.feedback, self._params.kernel, self._counts(d), box, self._space
         )
-
-    def _follow_horizon(self, t: int) -> None:
-        """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
-            self._renew()
-
-    def _take_horizon(self, horizon: Horizon) -> None:
-        """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
-            self._constants = self._constants.renewed(horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
-
-    def _has_room(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
-
-    def _beta(self, t: int) -> float:
-        if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._guarantee.failure_probability)
-
-    @property
-    @locked
-    def horizon_(self) -> int:
-        """Number of evaluations that the constants are meant for at present."""
-        check_is_fitted(self, "bounds_")
-        return self._horizon.n
 
     def _counts(self, d: int) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""
         n = self._resolved_n_context()
-        if self._own.feedback == "center":
+        if self._params.feedback == "center":
             return (1,) * d
-        return (1,) * n + points_per_axis(self._own.n_representatives, d - n, self._actions)
+        return (1,) * n + points_per_axis(self._params.n_representatives, d - n, self._actions)
 
     def _cells_at(self, depth: int, everywhere: bool) -> list[tuple[np.ndarray, np.ndarray]]:
         """Corners of some cells of a depth."""
@@ -510,12 +478,12 @@ class ContextualGPTreeOptimizer(ModelParameters, GaussianProcessOptimizer[Contex
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
-        if self._own.variation == "kernel":
+        if self._params.variation == "kernel":
             cells = self._constants.log_cells
             self._variation = deviations_within(self.beta, self._guarantee, cells) * self._g
-        elif self._own.variation == "theory":
+        elif self._params.variation == "theory":
             self._variation = self._constants.variation(
                 self._g, self._guarantee.failure_probability
             )
         else:
-            self._variation = given_variation(self._own.variation, n) / self._gp.scale
+            self._variation = given_variation(self._params.variation, n) / self._gp.scale

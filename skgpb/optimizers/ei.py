@@ -55,7 +55,7 @@ class EIOptimizer(Search):
 
     xi: float = 0.0
 
-    _finds_best = True
+    _seeks_maximum = True
     _is_log_acquisition = True
 
     _parameter_constraints = {

@@ -53,7 +53,7 @@ class ESTOptimizer(Search):
 
     optimum: float | None = None
 
-    _finds_best = True
+    _seeks_maximum = True
 
     _parameter_constraints = {
         "optimum": [Real, None],

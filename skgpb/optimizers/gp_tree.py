@@ -19,32 +19,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, RefinementGuard
-from skgpb.optimizers._cutting import Cutting, best_divisible, vain_leaves, without_unlikely
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants, RefinementGuard
+from skgpb.optimizers._cutting import (
+    Cutting,
+    best_divisible,
+    leaves_that_always_failed,
+    without_unlikely,
+)
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 
 __all__ = ["GPTreeOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GPTreeOptimizer(PartitionSearch):
+class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     r"""Find the best point of a box of ten or more dimensions by a tree of cells (Algorithm 1).
 
     >>> from skgpb import GPTreeOptimizer
@@ -143,7 +144,7 @@ class GPTreeOptimizer(PartitionSearch):
         excluded: set[int] = set()
         chances = self._record.chances_of_regions(self.bounds_)
         if chances is not None:
-            for leaf in vain_leaves(self.domain_, chances):
+            for leaf in leaves_that_always_failed(self.domain_, chances):
                 self._refine(leaf, expected)
             excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
         while True:
@@ -155,7 +156,7 @@ class GPTreeOptimizer(PartitionSearch):
                 continue
             depth = self._tree.node(node)[0]
             known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._variation[depth]
-            if known and self.domain_.splittable(node) and self._has_room(leaves):
+            if known and self.domain_.splittable(node) and self._may_split(leaves):
                 self._refine(node, expected)
             elif node in pending:
                 excluded.add(node)
@@ -184,9 +185,6 @@ class GPTreeOptimizer(PartitionSearch):
         mask = np.zeros(self._tree.n_nodes, dtype=np.uint8)
         mask[list(nodes)] = 1
         return mask
-
-    def _has_room(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
@@ -222,53 +220,17 @@ class GPTreeOptimizer(PartitionSearch):
         )
         super()._begin()
 
-    def _snapshot(self) -> dict[str, Any]:
-        horizon, guard = vars(self._horizon), vars(self._guard)
-        more = {"horizon": horizon, "guard": guard, "refined": self._refined}
-        return super()._snapshot() | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        self._take_horizon(Horizon(**snapshot["horizon"]))
-        super()._restore(snapshot)
-        self._guard, self._refined = RefinementGuard(**snapshot["guard"]), snapshot["refined"]
-
-    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+    def _track(self, moments: Moments | None = None) -> None:
         """Follow every cell, by its number."""
         self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 
-    @property
-    @locked
-    def horizon_(self) -> int:
-        """Number of evaluations that the constants are meant for at present."""
-        check_is_fitted(self, "bounds_")
-        return self._horizon.n
-
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        of = Constants.of_prior(self._horizon.n, self._own.n_children, self.bounds_, prior, given)
+        of = Constants.of_prior(
+            self._horizon.n, self._params.n_children, self.bounds_, prior, given
+        )
         self._constants = of
         return of.max_depth
-
-    def _follow_horizon(self, t: int) -> None:
-        """Let the constants hold for evaluation t."""
-        before = self._horizon
-        if t <= before.n:
-            return
-        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
-        if self._horizon.n != before.n:
-            self._renew()
-
-    def _take_horizon(self, horizon: Horizon) -> None:
-        """Let the constants be those of a horizon."""
-        if horizon.n != self._horizon.n:
-            self._constants = self._constants.renewed(horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
-        self._horizon = horizon
-
-    def _beta(self, t: int) -> float:
-        if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._guarantee.failure_probability)
 
     @property
     def _log_regions(self) -> float:
@@ -276,13 +238,13 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Prior covariance of f between points, from that of the answers to queries."""
-        if self._own.pool is not None:
+        if self._params.pool is not None:
             return kernel
         return PriorOfPoints(kernel, self._space)
 
     def _variation_bound(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""
-        if self._own.variation != "theory":
+        if self._params.variation != "theory":
             return super()._variation_bound()
         return self._constants.variation(self._deviations(), self._guarantee.failure_probability)
 

@@ -19,9 +19,9 @@ from skgpb import defaults
 from skgpb._typing import Beta
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.locks import locked
-from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._ucb import BaseUCBOptimizer
-from skgpb.optimizers.round import FULL_BY_DEFAULT, Round
+from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
 from skgpb.utils import Integral, Interval, StrOptions
 
 __all__ = ["GPUCBOptimizer"]
@@ -42,8 +42,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
 
-    In the terms of Algorithm 1 of the DAGP-UCB paper: w_t(x, x') is 1 at x' = x and 0
-    elsewhere, S_t(x, x) = std(x). A round costs O(n_arms t).
+    A round costs O(n_arms t).
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -64,26 +63,10 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    *Exploration.* Without a horizon beta is 2 for a small cumulative regret, and 4 for a small
-    simple regret. With a horizon of n answers sqrt(beta_t) decreases linearly, from 3 or 4 in the
-    first round to 3 / n or 4 / n in round n; later rounds have the beta without a horizon. If sides
-    are lists or integers beta is three times as large (decision D-H49). For a
-    small simple regret the last fifth of the rounds asks the queries of the largest knowledge
-    gradient instead, as :class:`~skgpb.KGOptimizer` does, in O(n_arms^2 (t + log n_arms)) a round;
-    not if there are more than 5,000 arms. :ref:`which-regret` says what each gains and costs.
-
-    In a box, for a small simple regret and with a learned kernel, beta is doubled while the
-    largest bound is at a setting that was asked and whose value is known exactly. Another answer
-    there would say nothing, and without noise all remaining rounds might ask for one. Of lists and
-    integers any setting is asked again only if that may change the recommendation. For a small
-    cumulative regret the best known setting is asked again and again, as it should be.
-
-    In a box of one or two sides, for a small simple regret, with a learned kernel and answers that
-    have noise, every third or fifth query is the one farthest from all others. A peak that is much
-    narrower than the hills by which the kernel is learned is then missed less often.
-
-    Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.Search`.
+    *Exploration.* Unless beta is given, or that of the theory, it is 2 for the cumulative regret
+    and 4 for the simple one, and falls in a ``horizon``. For the simple one some queries are far
+    from all others, and the last fifth of a horizon takes the largest knowledge gradient.
+    :ref:`which-regret` has the rules and what they gain.
     """
 
     beta: Beta | None = None
@@ -91,7 +74,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     horizon: int | None = None
 
     _parameter_constraints = {
-        "beta": [*BETA, None],
+        "beta": [*BETA_CONSTRAINTS, None],
         "regret": [StrOptions({"cumulative", "simple"})],
         "horizon": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -104,9 +87,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         before the horizon, and in some rounds that of the distance from all other queries, see
         Notes.
         """
-        if self._is_last(posterior):
-            return posterior.log_rise()
-        distances = self._distances(posterior)
+        if self._uses_knowledge_gradient(posterior):
+            return posterior.log_knowledge_gradient()
+        distances = self._distances_from_asked(posterior)
         if distances is not None:
             return np.log(np.maximum(distances, defaults.SAME_SETTING))
         beta = self.exploration(posterior)
@@ -119,28 +102,28 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None:
             return super().exploration(posterior)
         default = self.regret == "cumulative" and self.horizon is None
-        if default and self._own.kernel is not None:
+        if default and self._params.kernel is not None:
             return self._theory_beta(posterior.t, posterior.n_arms)
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
-        learned = self._own.kernel is None
+        learned = self._params.kernel is None
         if learned and self._space is not None and self._space.discrete:
             beta *= defaults.SETTINGS_BETA_FACTOR
         if learned and self.regret == "simple" and self.domain_.is_discretization:
-            return self._beyond_known(beta, posterior)
+            return self._beta_past_known(beta, posterior)
         return beta
 
     @property
-    def _finds_best(self) -> bool:
+    def _seeks_maximum(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
-    def _beyond_known(self, beta: float, posterior: Round) -> float:
+    def _beta_past_known(self, beta: float, posterior: Round) -> float:
         """Return beta, doubled until the arm of the largest bound repeats no known answer.
 
         Where answers are exact, the arm with the best one would be pulled in all remaining rounds.
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
+        arms, asked = self.domain_.rows, self._answered_rows_and(self._record.pending)
         known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
         near = defaults.SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
@@ -149,9 +132,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
                 return float(wider)
         return beta
 
-    def _distances(self, round: Round) -> np.ndarray | None:
+    def _distances_from_asked(self, round: Round) -> np.ndarray | None:
         """Return how far arms are from all that was asked, in sides; None if it does not matter."""
-        if self.beta is not None or self.regret != "simple" or self._own.kernel is not None:
+        if self.beta is not None or self.regret != "simple" or self._params.kernel is not None:
             return None
         every = defaults.EXPLORATION_PERIOD.get(len(self.bounds_))
         if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
@@ -159,21 +142,21 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         noisy = self._model.diagnosis.noise == "some"
         if not (self._targets_are_queries and self.domain_.is_discretization and noisy):
             return None
-        arms, asked = self.domain_.rows, self._rows_with(self._record.pending)
+        arms, asked = self.domain_.rows, self._answered_rows_and(self._record.pending)
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
         return distances if distances.max() > defaults.EXPLORATION_DISTANCE else None
 
     def _is_log_in_round(self, round: Round) -> bool:
-        return self._is_last(round) or self._distances(round) is not None
+        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
 
-    def _is_last(self, round: Round) -> bool:
+    def _uses_knowledge_gradient(self, round: Round) -> bool:
         """Return whether the knowledge gradient chooses."""
         if self.beta is not None or self.regret != "simple" or self.horizon is None:
             return False
-        last = self.horizon * (1.0 - defaults.GAIN_SHARE) < round.t <= self.horizon
-        return last and round.n_targets <= FULL_BY_DEFAULT
+        last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
+        return last and round.n_targets <= MOST_ARMS_IN_FULL
 
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:

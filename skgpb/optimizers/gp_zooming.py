@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log, sqrt
+from math import log, nan, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -186,6 +186,15 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     }
 
     _query_type = Ball
+    _kept_fields = (
+        "domain_",
+        "_horizon",
+        "_guarded",
+        "_exhausted",
+        "_refined",
+        "_settled",
+        "_following",
+    )
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
@@ -193,6 +202,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         d = self.n_features_in_
         self._horizon = Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
+        self._following = nan  # beta of the round that comes next, from the first answer on
         self.domain_: Balls = self._make_balls(d)
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
@@ -233,7 +243,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         chances = self._record.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
-        failed = chances.among(chances.vain, self._boxes())
+        failed = chances.among(chances.always_failed, self._boxes())
         for ball in np.flatnonzero(failed & (self.domain_.depth < self.max_depth_)).tolist():
             self._shrink(ball)
         return set(np.flatnonzero(chances.unlikely(self._boxes())).tolist())
@@ -247,7 +257,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         posterior = self._gp.posterior
         while True:
             ball = self._best_ball(posterior, beta, self._variation)
-            if not self._should_shrink(ball, posterior, beta) or not self._room(t):
+            if not self._should_shrink(ball, posterior, beta) or not self._may_shrink(t):
                 return
             self._shrink(ball)
 
@@ -280,7 +290,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         added = self.domain_.shrink(ball)
         self._refined = True
         # The answer to a ball changes with its radius, but not f at its centre.
-        changed = [ball] if self._own.feedback != "center" else []
+        changed = [ball] if self._params.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
             self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
@@ -292,7 +302,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = isinstance(query, Ball) and (
-            self._own.feedback == "center" or query.depth == self.domain_.depth[ball]
+            self._params.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
         what = ball if same and ball >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
@@ -346,12 +356,12 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _find_constants(self) -> None:
         """r_min and all that depends on it."""
         diameter, a = self.domain_.covering.diameter, self._exponent
-        if self._own.r_min is None:
+        if self._params.r_min is None:
             self.r_min_: float = (
                 0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
             )
         else:
-            self.r_min_ = float(self._own.r_min)
+            self.r_min_ = float(self._params.r_min)
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
@@ -360,21 +370,21 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _renew(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
-        if isinstance(self._own.variation, str):
+        if isinstance(self._params.variation, str):
             self._variation = self._variation_bound(radii)
             return
-        if callable(self._own.variation):
+        if callable(self._params.variation):
             given = np.array(
-                [check_callable_value(self._own.variation, r, "variation") for r in radii]
+                [check_callable_value(self._params.variation, r, "variation") for r in radii]
             )
         else:
-            c, exponent = self._own.variation
+            c, exponent = self._params.variation
             given = c * radii**exponent
         self._variation = given / self._gp.scale
 
     def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
         """W(r) from the kernel, or by Claim 7."""
-        if self._own.variation == "theory":
+        if self._params.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
@@ -417,7 +427,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             )
         return ball
 
-    def _room(self, t: int) -> bool:
+    def _may_shrink(self, t: int) -> bool:
         """Return whether another ball may be needed before evaluation t.
 
         Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
@@ -481,45 +491,34 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self, d: int) -> None:
-        if self._own.metric == "euclidean" and self._own.feedback != "center":
+        if self._params.metric == "euclidean" and self._params.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "
-                f"boxes; got {self._own.feedback!r}"
+                f"boxes; got {self._params.feedback!r}"
             )
-        if isinstance(self._own.variation, (tuple, list)):
-            numbers = [isinstance(x, Real) and 0 < float(x) < np.inf for x in self._own.variation]
+        if isinstance(self._params.variation, (tuple, list)):
+            numbers = [
+                isinstance(x, Real) and 0 < float(x) < np.inf for x in self._params.variation
+            ]
             if len(numbers) != 2 or not all(numbers):
                 raise ValueError(
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
-                    f"numbers > 0, got {self._own.variation!r}"
+                    f"numbers > 0, got {self._params.variation!r}"
                 )
         self._query_kernel(d)
 
     def _counts(self, d: int) -> tuple[int, ...]:
         """Representatives along each side of a ball."""
-        if isinstance(self._own.feedback, str) and self._own.feedback == "center":
+        if isinstance(self._params.feedback, str) and self._params.feedback == "center":
             return (1,) * d
-        return points_per_axis(self._own.n_representatives, d)
+        return points_per_axis(self._params.n_representatives, d)
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         counts, box = self._counts(d), self._box_of(d)
-        return kernel_of_regions(self._own.feedback, self._own.kernel, counts, box, None)
+        return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, None)
 
-    def _snapshot(self) -> dict[str, Any]:
-        names = ("guarded", "exhausted", "refined", "settled", "following")
-        return (
-            super()._snapshot()
-            | {"balls": self.domain_._snapshot(), "horizon": vars(self._horizon)}
-            | {name: getattr(self, f"_{name}", None) for name in names}
-        )
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self.domain_._restore(snapshot["balls"])
-        self._guarded, self._exhausted = snapshot["guarded"], snapshot["exhausted"]
-        self._refined, self._settled = snapshot["refined"], np.array(snapshot["settled"])
-        self._following, self._horizon = snapshot["following"], Horizon(**snapshot["horizon"])
+    def _resume(self) -> None:
         self._find_constants()
         self._track()
 
@@ -529,7 +528,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._gp.track([self.domain_.block_of(ball) for ball in balls])
 
     def _make_balls(self, d: int) -> Balls:
-        counts, at_center = self._counts(d), self._own.feedback == "center"
-        euclidean = self._own.metric == "euclidean"
+        counts, at_center = self._counts(d), self._params.feedback == "center"
+        euclidean = self._params.metric == "euclidean"
         covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
         return Balls(self.bounds_, covering, None if at_center else counts, self._space)

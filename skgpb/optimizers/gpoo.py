@@ -95,28 +95,11 @@ class GPOOOptimizer(PartitionSearch):
 
         Parameters
         ----------
-        query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The evaluated query, see :meth:`GPUCBOptimizer.tell`.
-        reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer; None if the evaluation failed.
-        alpha : float, or array-like of shape (n,), default=None
-            Noise variance of this answer; None for the parameter ``alpha``.
+        query, reward, alpha
+            As for :meth:`GPUCBOptimizer.tell`.
         count : int, or array-like of shape (n,) of int, default=None
-            Number of rows of a table that each answer averages. Zero rows are an answer too,
-            whatever ``reward`` is then: nothing is learned from it but that the cell is empty. A
-            cell with fewer rows than ``min_members`` is not cut, asked again or recommended, and
-            once a count was told only cells that have enough rows are recommended. None where
-            rows are not counted. An objective of :meth:`run` returns a
-            :class:`~skgpb.feedback.RowAverage`.
-
-        Returns
-        -------
-        self : GPOOOptimizer
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for other optimizers, and for counts that are not whole numbers from 0.
+            Number of rows of a table that the answer averages, see Notes. Zero says that the cell
+            is empty. An objective of :meth:`run` returns a :class:`~skgpb.feedback.RowAverage`.
         """
         if count is not None:
             if isinstance(query, list) and is_sequence(count):
@@ -131,7 +114,7 @@ class GPOOOptimizer(PartitionSearch):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
             return super()._checked(query, reward, alpha)
-        if self._own.pool is not None:
+        if self._params.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
@@ -139,21 +122,17 @@ class GPOOOptimizer(PartitionSearch):
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._gp.lazy = self._room <= 0
-
-    def _is_scarce(self, node: int) -> bool:
+    def _is_below_min_members(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
-        rows, enough = self._record.rows, self._own.min_members
+        rows, enough = self._record.rows, self._params.min_members
         return bool(rows) and rows.get(self.domain_.cell(node), enough) < enough
 
-    def _without_scarce(self, excluded: np.ndarray | None) -> np.ndarray | None:
+    def _excluding_below_min_members(self, excluded: np.ndarray | None) -> np.ndarray | None:
         """Exclude cells that are known to have too few rows as well."""
         below_min_members = [
             self.domain_.node_of(query)
             for query, n in self._record.rows.items()
-            if n < self._own.min_members
+            if n < self._params.min_members
         ]
         if not below_min_members:
             return excluded
@@ -162,12 +141,14 @@ class GPOOOptimizer(PartitionSearch):
         return marked
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
-        told = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
-        if not told:
+        counted = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
+        if not counted:
             return super()._best_supported(finest, caution)
         # A cell whose rows were not counted may have none.
         enough = [
-            cell for cell, n in told.items() if n >= self._own.min_members and cell.depth <= finest
+            cell
+            for cell, n in counted.items()
+            if n >= self._params.min_members and cell.depth <= finest
         ]
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
@@ -182,7 +163,7 @@ class GPOOOptimizer(PartitionSearch):
         """Line 3: the leaf of the largest b-value."""
         pending, gp = self._record.pending, self._gp
         beta = self._beta(self._record.n_told + 1 + len(pending))
-        excluded = self._without_scarce(excluded)
+        excluded = self._excluding_below_min_members(excluded)
         if pending:
             gp = self._model.expected(map(self.domain_.block_of, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
@@ -192,18 +173,20 @@ class GPOOOptimizer(PartitionSearch):
         beta = self._beta(self._record.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
-        what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
-        known = self._widths().beta() if self.beta == "rkhs" else beta
-        expand = slot >= 0 and self.domain_.splittable(node) and not self._is_scarce(node)
+        functional = slot if slot >= 0 else self.domain_.block_of(query)
+        mean, var = self._model.observe(functional, reward, alpha, renew=self._after_fit)
+        beta_after = self._widths().beta() if self.beta == "rkhs" else beta
+        expand = (
+            slot >= 0 and self.domain_.splittable(node) and not self._is_below_min_members(node)
+        )
         if expand:
             before = self.expansion == "before"  # decision D-A2
-            width2 = beta * var if before else known * self._gp.posterior.tracked_at(slot)[1]
+            width2 = beta * var if before else beta_after * self._gp.posterior.tracked_at(slot)[1]
             expand = sqrt(width2) <= self._variation[depth]
         if expand:
             self._expand_all([node])
         if self.expansion == "posterior":
-            self._expand_known(known)
+            self._expand_known(beta_after)
         if node >= 0:
             self._tree.record(node, reward)
         self._close_round(query, reward, *self._model.in_units(mean, var), expand)
@@ -211,17 +194,17 @@ class GPOOOptimizer(PartitionSearch):
     def _expand_known(self, beta: float) -> None:
         """Apply line 6 to every leaf: split what the posterior knows well enough by now."""
         posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
-        room = self._room
-        splits = min(defaults.SPLITS_PER_ROUND, room)
+        splits_left = self._splits_left
+        splits = min(defaults.SPLITS_PER_ROUND, splits_left)
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
-            known = [leaf for leaf in known if not self._is_scarce(leaf)][:splits]
+            known = [leaf for leaf in known if not self._is_below_min_members(leaf)][:splits]
             if not known:
                 return
             self._expand_all(known)
             splits -= len(known)
-        if room > 0 >= self._room:
+        if splits_left > 0 >= self._splits_left:
             warn(
                 f"the tree has {tree.n_leaves} candidate cells: from now on a cell is split only "
                 "after it was asked, and no longer because answers about other cells made its "
@@ -232,10 +215,10 @@ class GPOOOptimizer(PartitionSearch):
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Line 7: the children take the place of their parents among the leaves."""
         firsts = super()._expand_all(nodes)
-        self._gp.lazy = self._room <= 0
+        self._gp.lazy = self._splits_left <= 0
         return firsts
 
     @property
-    def _room(self) -> int:
+    def _splits_left(self) -> int:
         """Number of cells that may be split before they are asked."""
         return (defaults.MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

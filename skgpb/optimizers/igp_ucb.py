@@ -16,7 +16,7 @@ import numpy as np
 
 from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
-from skgpb.optimizers._norm_bound import BETA
+from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._ucb import GainUCBOptimizer
 from skgpb.optimizers.round import Round
 
@@ -61,7 +61,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
     beta: Beta = "theory"
 
     _parameter_constraints = {
-        "beta": BETA,
+        "beta": BETA_CONSTRAINTS,
     }
 
     @locked

@@ -60,6 +60,7 @@ class IndirectBaseline(IndirectSearch):
 
     answer_kernel: Kernel | None
 
+    _kept_fields = ("_theta_of_answers", "_of_answers")
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
     @property
@@ -112,7 +113,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _begin(self) -> None:
         super()._begin()
-        given = self._own.answer_kernel
+        given = self._params.answer_kernel
         kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
@@ -123,7 +124,7 @@ class IndirectBaseline(IndirectSearch):
         """Return how the kernel of g is learned: one that is given is known."""
         if self._is_consistent:
             return None
-        return self.optimizer or ("fmin_l_bfgs_b" if self._own.answer_kernel is None else None)
+        return self.optimizer or ("fmin_l_bfgs_b" if self._params.answer_kernel is None else None)
 
     @property
     def _of_answers(self) -> GaussianProcess:
@@ -145,7 +146,7 @@ class IndirectBaseline(IndirectSearch):
             return copy(self.answers_)
         noises = np.where(np.isnan(alphas), self._model.alpha, alphas)
         answers = self._make_answers(clone(self.answers_.kernel_))
-        answers.process_.observe_all(self._rows_with([]), z, noises)
+        answers.process_.observe_all(self._answered_rows_and([]), z, noises)
         return answers
 
     def _observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
@@ -165,27 +166,26 @@ class IndirectBaseline(IndirectSearch):
         answers.optimizer = self._answer_optimizer if enough else None
         answers.n_restarts_optimizer = self.n_restarts_optimizer
         center, scale = 0.0, 1.0
-        if self._own.alpha is None and self._model.standardizes:
+        if self._params.alpha is None and self._model.standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
             center, scale = self._gp.offset, self._gp.scale
-        elif self.normalize_y or self._own.answer_kernel is None:
+        elif self.normalize_y or self._params.answer_kernel is None:
             rewards = np.array([row[1] for row in self._record.history])
             center, scale = units_of(rewards)
         answers.relearn(center, scale)
         self.answers_ = answers
 
-    def _snapshot(self) -> dict[str, Any]:
-        answers = {"theta": self._of_answers.kernel.theta, "process": self._of_answers.snapshot()}
-        return super()._snapshot() | {"of_answers": answers}
+    @property
+    def _theta_of_answers(self) -> np.ndarray:
+        return self._of_answers.kernel.theta
 
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        answers, kernel = snapshot["of_answers"], self._of_answers.kernel
-        if not np.array_equal(answers["theta"], kernel.theta):
-            kernel = kernel.clone_with_theta(answers["theta"])
+    @_theta_of_answers.setter
+    def _theta_of_answers(self, theta: np.ndarray) -> None:
+        """Begin with learned hyperparameters, without answers."""
+        kernel = self._of_answers.kernel
+        if not np.array_equal(theta, kernel.theta):
+            kernel = kernel.clone_with_theta(theta)
         self.answers_ = self._make_answers(kernel)
-        self.answers_.process_ = self._of_answers.after(answers["process"])
-        self._of_answers.track(self.domain_.A)
 
 
 @dataclass(eq=False, repr=False)

@@ -216,16 +216,16 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     @property
     def _box(self) -> np.ndarray | None:
         """Return ``bounds`` as an array (d, 2), or None."""
-        return coordinates(self._own.bounds, self._space, "bounds")
+        return coordinates(self._params.bounds, self._space, "bounds")
 
     @property
     def _query_box(self) -> Any:
         """Return ``query_bounds`` as an array (q, 2), or None."""
-        return coordinates(self._own.query_bounds, self._query_space, "query_bounds")
+        return coordinates(self._params.query_bounds, self._query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
-        same = self._own.query_bounds is None and box is self.bounds_
+        same = self._params.query_bounds is None and box is self.bounds_
         return self._space if same else self._query_space
 
     def _rows_asked(self, A: Any) -> Any:
@@ -245,16 +245,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         X : array-like of shape (n_samples, d)
             Points. They give the domain where the parameters give none.
         y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X, which the posterior is conditioned on; with
-            ``queries``, NaN marks points without one. None for none.
+            Noisy evaluations of f at X; with ``queries``, NaN marks points without one.
         queries : array-like of shape (n_samples, q), default=None
-            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says
-            what a query averages.
-
-        Returns
-        -------
-        self : BaseIndirectSearch
-            Everything told before is forgotten.
+            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says what
+            a query averages.
         """
         with unchanged_by_errors(self):
             self._prepare()
@@ -323,7 +317,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
         return conditional_of(
-            self._own.conditional, X, A, self._own.operator, self._own.query_kernel
+            self._params.conditional, X, A, self._params.operator, self._params.query_kernel
         )
 
     @abstractmethod
@@ -335,13 +329,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         bounds, space = self.bounds_, self._space
         if self._box is None and isinstance(kernel, PolicyMean):
             return PointSet(kernel.arms_, kernel, bounds, space, finite=True)
-        points, shape = points_in(bounds, self._own.n_points)
+        points, shape = points_in(bounds, self._params.n_points)
         return PointSet(points, kernel, bounds, space, shape)
 
     def _begin(self) -> None:
         kernel = self._answered
-        if self._own.kernel is not None:
-            kernel.base = clone(self._own.kernel)
+        if self._params.kernel is not None:
+            kernel.base = clone(self._params.kernel)
         # A kernel that the user did not choose is ours, to be learned under our prior.
         ours = kernel.base is None
         if ours:
@@ -395,19 +389,19 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
-        self._cost_model: Any = QueryPrices(queries, self._own.alpha)
+        self._cost_model: Any = QueryPrices(queries, self._params.alpha)
 
     @property
     def _known_noise(self) -> float | None:
-        if callable(self._own.alpha):
+        if callable(self._params.alpha):
             return self._cost_model.least_noise
-        return None if self._own.alpha is None else float(self._own.alpha)
+        return None if self._params.alpha is None else float(self._params.alpha)
 
     @property
     @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        if callable(self._own.alpha):
+        if callable(self._params.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return super().alpha_
 
@@ -428,7 +422,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         """Return the size of an initial design, if none is given and one is needed."""
         return defaults.N_INITIAL
 
-    def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
         return self._rows_tried([*self._record.told_queries(), *queries])
 
     def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
@@ -587,9 +581,9 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
         """Candidates (m, q), and the box around them where queries are all of it."""
         box = None
-        if self._own.queries is not None:
-            rows = check_numbers(self._own.queries, "queries")
-        elif self._own.query_bounds is not None:
+        if self._params.queries is not None:
+            rows = check_numbers(self._params.queries, "queries")
+        elif self._params.query_bounds is not None:
             box = self._query_box
         elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
             rows = np.arange(len(np.asarray(kernel.policies)), dtype=np.float64)[:, None]
@@ -609,10 +603,10 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if box is not None:
             check_resolution(box, "the box of queries")
             rows, _ = points_in(box, self.n_candidates)
-        return QuerySet(rows, kernel, self._own.cost, box, self._space_of(box))
+        return QuerySet(rows, kernel, self._params.cost, box, self._space_of(box))
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        given, bounds = self._own.targets, self.bounds_
+        given, bounds = self._params.targets, self.bounds_
         if given is None:
             return super()._make_targets(kernel)
         rows = check_numbers(self._points_of(given), "targets")
@@ -636,7 +630,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if not self.continuous or box is None or gp is None:
             return queries.arm(slot)
 
-        usual, differ = self._noises_of([queries.arm(slot)]), callable(self._own.alpha)
+        usual, differ = self._noises_of([queries.arm(slot)]), callable(self._params.alpha)
         lowest = values[np.isfinite(values)].min()
 
         def value(A: np.ndarray) -> np.ndarray:

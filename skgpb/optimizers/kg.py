@@ -82,4 +82,4 @@ class KGOptimizer(Search):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the expected rise of the largest target mean."""
-        return posterior.log_rise()
+        return posterior.log_knowledge_gradient()

@@ -25,7 +25,7 @@ from skgpb.utils import check_draws
 __all__ = ["Round"]
 
 # Memory: covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
-FULL_BY_DEFAULT = 5_000
+MOST_ARMS_IN_FULL = 5_000
 # Memory: covariance="full" is refused beyond (3.2 GB).
 FULL_AT_MOST = 20_000
 # Rounding: arms that could add no more than this share to a weighted sum, all together, are left
@@ -164,7 +164,7 @@ def _keeps_covariance(covariance: str, n_arms: int) -> bool:
             f"covariance='full' would keep {n_arms} x {n_arms} covariances, "
             f"{8e-9 * n_arms**2:.0f} GB; pass covariance='lean', which forms no such matrix"
         )
-    return covariance == "full" or (covariance == "auto" and n_arms <= FULL_BY_DEFAULT)
+    return covariance == "full" or (covariance == "auto" and n_arms <= MOST_ARMS_IN_FULL)
 
 
 class CrossPosterior(QueryTargetPosterior):
@@ -490,7 +490,7 @@ class Round:
         """
         return self._known.reduction(self.query_noise, weights, covariance)
 
-    def log_rise(self) -> np.ndarray:
+    def log_knowledge_gradient(self) -> np.ndarray:
         """Logarithms of the expected rises of the largest target mean, shape (n_queries,)."""
         return log_knowledge_gradient(
             self.target_mean, self.covariance, self.query_var, self.query_noise

@@ -49,7 +49,7 @@ from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._best import (
-    Possible,
+    IsFeasible,
     best_expected,
     best_known,
     best_observed,
@@ -67,7 +67,7 @@ from skgpb.optimizers._feedback import (
     box_of_sets,
     given_sets,
 )
-from skgpb.optimizers._following import Worth
+from skgpb.optimizers._following import Utility
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Numbers
@@ -116,6 +116,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """
 
     _query_type: ClassVar[type[Query]] = Arm
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
         "posterior",
@@ -199,10 +200,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ----------
         pending : sequence of queries, default=None
             Queries under evaluation. None stands for all that were asked and not told.
-
-        Returns
-        -------
-        posterior : Round
         """
         self._ensure_started()
         self._refresh()
@@ -290,15 +287,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """The worst answer so far, in units of the process."""
         return float(self._gp.posterior.targets().min())
 
-    def _worth(self, n_failures: int) -> Worth | None:
-        """Return what says the worth of means to candidates, after some first failures."""
+    def _utility(self, n_failures: int) -> Utility | None:
+        """Return what means are worth to candidates, after some first failures."""
         chances, limits = self._chances(n_failures), self._limits()
         if chances is None and limits is None:
             return None
         low = self._worst()
         best = None if limits is None else limits.base(self._gp)
 
-        def worth(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
+        def utility(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
                 hold = limits.of(rows)
                 above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
@@ -310,7 +307,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
                 means = low + chances.of(rows) * (means - low)
             return means
 
-        return Worth(worth, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
+        return Utility(utility, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
 
     def _limits(self) -> OutcomeConstraints | None:
         """Return what is known of limits on other outcomes; None without any, or answers."""
@@ -359,7 +356,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return best_of(values, free)
 
     @property
-    def _finds_best(self) -> bool:
+    def _seeks_maximum(self) -> bool:
         """Whether only the recommendation matters, and not the answers on the way to it."""
         return False
 
@@ -372,13 +369,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         space = self._space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
-        learned = self._own.kernel is None
-        return separate and learned and self._finds_best and self._is_observable
+        learned = self._params.kernel is None
+        return separate and learned and self._seeks_maximum and self._is_observable
 
     @property
     def _knows_all(self) -> bool:
         """True if the best is to be found and every query has an exact answer, or can have none."""
-        if not (self._finds_best and self._is_observable and not self._cache.queries.follows):
+        if not (self._seeks_maximum and self._is_observable and not self._cache.queries.follows):
             return False
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
@@ -405,7 +402,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         query by itself. Of the queries that were asked the one that teaches most is compared with
         the new one of the best score.
         """
-        asked, rows = self._rows_with(self._record.pending), self.domain_.rows
+        asked, rows = self._answered_rows_and(self._record.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
         known = rows_among(rows, asked)
@@ -425,7 +422,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         free = np.ones(n_queries, dtype=bool)
         if self._asks_once:
-            tried = self._rows_with(query for _, query, _ in self._record.failures)
+            tried = self._answered_rows_and(query for _, query, _ in self._record.failures)
             free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
@@ -468,7 +465,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # Looking at candidates does not change them: later failures do not move them.
         before = sum(when < n_told for when, _, _ in self._record.failures)
         self._cache.refresh(
-            n_told, theta, self._rng_of_candidates, learned, lambda: self._worth(before)
+            n_told, theta, self._rng_of_candidates, learned, lambda: self._utility(before)
         )
 
     def _first_arm(self) -> Any:
@@ -477,7 +474,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if n_initial <= self._filled:
             return None
         evaluated = self._record.awaited
-        known = self._rows_with(evaluated)
+        known = self._answered_rows_and(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
         failed = self._rows_tried([query for _, query, _ in self._record.failures])
         if not (self._record.n_told or self._record.pending or len(failed)):
@@ -492,7 +489,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return one of n queries that fill the space, far from rows tried; None if it is full."""
         return self.domain_.first_arm(n, known, failed, self._seed)
 
-    def _rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows that were observed, and those of queries."""
         return np.concatenate([self._gp.observed.rows, self._rows_tried(queries)])
 
@@ -507,7 +504,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return defaults.N_INITIAL if self._own.kernel is None else 0
+        return defaults.N_INITIAL if self._params.kernel is None else 0
 
     def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -530,7 +527,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._target_sizes.pay(query, price)
 
     def _look_at_round(self) -> bool:
-        if self._own.context_bounds is not None:
+        if self._params.context_bounds is not None:
             return False
         # Candidates also move when an answer arrives; a rule does not move them.
         self._first_arm()
@@ -565,13 +562,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return self.targets_.arm(argmax_first(limits.hold(rows)))
         return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
 
-    def _kept(self) -> Possible | None:
+    def _kept(self) -> IsFeasible | None:
         """Which blocks of rows keep all limits, as far as is known; None without limits."""
         limits = self._limits()
         return None if limits is None else limits.possible
 
     @property
-    def _possible(self) -> Possible | None:
+    def _possible(self) -> IsFeasible | None:
         """Which rows of targets may be recommended; None stands for all."""
         outcomes, limits = self._outcomes(), self._limits()
         every = [each.possible for each in (outcomes, limits) if each is not None]
@@ -628,23 +625,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Parameters
         ----------
         method : {"posterior", "best_observed", "shrinkage", "paper"}, default=None
-            How it is chosen: "posterior" and "paper" by the posterior mean, "best_observed" by
-            the best answer, "shrinkage" by the mean of each query's own answers, shrunk to the
-            mean of all. None takes "posterior", but if the queries are the targets "best_observed"
-            where answers are exact, and "shrinkage" where a learned model predicts no answer from
-            the others, see :doc:`/user_guide/nothing_known`.
-        context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            Context for which the recommendation is to be best, if there are ``context_bounds``.
+            By the posterior mean ("posterior", "paper"), the best answer, or the means of a query's
+            own answers, shrunk to that of all. None takes the one that suits the answers, see
+            :doc:`/user_guide/nothing_known`.
+        context : array-like of shape (d_c,), number or dict, default=None
+            Context for which it is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of a cell, one for all or one for each: the cell of this size with the
-            best average, wherever it lies. Of separate values it is their number, by default one.
-            None for a target.
-
-        Returns
-        -------
-        query : Arm, Region, or ndarray of shape (d,)
-            By indirect queries an x of the highest posterior mean of f, wherever it lies in the
-            box; a :class:`~skgpb.domains.PointsQuery` if the sides of ``bounds`` have names.
+            In a box, sides of a cell: the one of this size with the best average, wherever it lies.
+            Of separate values it is their number. None for a target.
 
         Raises
         ------
@@ -707,21 +695,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
         self._renew()
 
-    def _snapshot(self) -> dict[str, Any]:
-        spent_on_target_sizes = 0.0 if self._target_sizes is None else self._target_sizes.spent
-        spent = {"spent": self._spent, "spent_on_target_sizes": spent_on_target_sizes}
-        return super()._snapshot() | self._cache.snapshot() | spent
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self._cache.restore(snapshot, self._gp)
-        self._spent = float(snapshot["spent"])
-        if self._target_sizes is not None:
-            self._target_sizes.spent = float(snapshot["spent_on_target_sizes"])
+    def _resume(self) -> None:
+        self._cache.invalidate(self._gp)
+        self._cache.track()
+        self._renew()
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        cost_model = CostModel(queries, self._own.cost, self._own.alpha)
+        cost_model = CostModel(queries, self._params.cost, self._params.alpha)
         self._cost_model = None if cost_model.is_default else cost_model
 
     def _params_changed(self) -> None:
@@ -800,7 +781,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _known_noise(self) -> float | None:
-        if self._cost_model is not None and differs(self._own.alpha):
+        if self._cost_model is not None and differs(self._params.alpha):
             return self._cost_model.typical_noise
         return super()._known_noise
 
@@ -1008,16 +989,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @property
     def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
-        if self._own.arms is not None:
+        if self._params.arms is not None:
             return True
         return (
             self._targets_are_queries_in_box
-            and self._own.queries is None
-            and self._own.targets is None
+            and self._params.queries is None
+            and self._params.targets is None
         )
 
     def _domain(self) -> np.ndarray | None:
-        own = self._own
+        own = self._params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
         bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
@@ -1031,7 +1012,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
         self._n_context = 0
-        if self._own.context_bounds is None:
+        if self._params.context_bounds is None:
             return actions
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
@@ -1039,26 +1020,26 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             assert self._context_space is not None
             self._n_context = self._context_space.n_axes
             return actions
-        contexts = check_bounds(self._own.context_bounds, "context_bounds")
+        contexts = check_bounds(self._params.context_bounds, "context_bounds")
         self._n_context = len(contexts)
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
         if self._actions is not None and not self._targets_are_queries:
-            check_settings(self._actions, self._own.bounds, "bounds", type(self).__name__)
-        if differs(self._own.alpha) and self._targets_are_queries and self._own.arms is None:
+            check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
+        if differs(self._params.alpha) and self._targets_are_queries and self._params.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
-                f"{self._own.alpha!r}"
+                f"{self._params.alpha!r}"
             )
 
     def _begin(self) -> None:
         self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
-            self._own.kernel,
-            self._own.arms,
-            self._own.queries,
-            self._own.targets,
+            self._params.kernel,
+            self._params.arms,
+            self._params.queries,
+            self._params.targets,
             self._targets_are_queries,
             self.bounds_,
             self._n_context,
@@ -1104,42 +1085,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The evaluated query: from :meth:`ask` (in any order, also after pickling), a region
-            from ``recommend(side=...)``, or points over which the reward is the average of f. Where
-            sides have names, a dict with a value for each, the ``params`` of a query, or numbers in
-            the user's units if all sides are numbers. With n rewards n of these: a list, the rows
-            of an array (n, d), or a table with a column for each side.
-        reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer. None says that the evaluation failed: it is listed in ``failed_``,
-            and the query counts as pending until 2 further answers or failures were told, 4 after
-            its second failure, 8 after its third.
+            The query, a dict of settings, or points of which the reward is the average. For n
+            rewards n of these: a list, the rows of an array, or a table with a column for each
+            side.
+        reward : float or None, or array-like of shape (n,)
+            The noisy answer. None says that the evaluation failed: the query is left out for a
+            while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, default=None
-            What else was measured, for ``limits``: numbers by their names, None for what was not.
-            An objective of :meth:`run` returns a pair, the reward and this dict.
+            What else was measured, for ``limits``, by its name; None for what was not. An objective
+            of :meth:`run` returns a pair, the reward and this dict.
         block : str, or list of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, whose variance is
             learned, and so it is no noise. There may be a new block at any time. Predictions and
             recommendations are for an average block. Only if ``kernel`` is None.
 
-        Returns
-        -------
-        self : Search
-
-        Raises
-        ------
-        ValueError, TypeError
-            For rewards and outcomes that are not finite real numbers, negative noise variances,
-            queries of another optimizer and points outside the bounds, and for outcomes of an
-            evaluation that failed.
-
         Warns
         -----
         LearningWarning
-            If the answer was taken, but learning hyperparameters from it failed: those in use
-            are kept until learning is due again.
+            If hyperparameters could not be learned from the answer, which is taken all the same.
         """
         if outcomes is None and block is None:
             return self._tell(query, reward, alpha)
@@ -1166,7 +1132,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
-                    f"block={reward.block!r} and kernel={self._own.kernel!r}"
+                    f"block={reward.block!r} and kernel={self._params.kernel!r}"
                 )
             value = Measured(value, reward.outcomes, reward.block)
         return query, value, noise
@@ -1200,12 +1166,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return self._limits_with(list(self._record.awaited))
 
     def _limits_with(self, pending: list[Any]) -> OutcomeConstraints | None:
-        if not self._own.limits or not self._record.n_known:
+        if not self._params.limits or not self._record.n_known:
             return None
         blocks = [self.domain_.block_of(query) for query in pending]
         known = [
             (*ends, model.expected(blocks))
-            for name, ends in checked_limits(self._own.limits).items()
+            for name, ends in checked_limits(self._params.limits).items()
             if (model := self._model_of(name)).n_answers
         ]
         return OutcomeConstraints(known) if known else None
@@ -1235,19 +1201,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def predict_within_limits(self, X: Any) -> np.ndarray:
-        """Probability that all limits hold at points.
+        """Probability, shape (n_samples,), that all ``limits`` hold at points; 1 without any.
+
+        The outcomes are without the noise of a measurement, and independent of each other.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
             Points, as for :meth:`predict`.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_samples,)
-            The outcomes themselves are within their limits, without the noise of a measurement, if
-            they are independent of each other; 1 without limits. Those of which nothing was
-            measured do not count.
         """
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._checked_points_of(X)), self._limits()
@@ -1264,7 +1225,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.
         sets = ("arms", "queries", "targets")
-        same = all(are_equal(getattr(self, s), getattr(self._own, s)) for s in sets)
+        same = all(are_equal(getattr(self, s), getattr(self._params, s)) for s in sets)
         of_sets = () if same else ("cost", "alpha")
         return super()._waiting(names) | set(of_sets).intersection(names)
 

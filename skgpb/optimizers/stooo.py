@@ -49,7 +49,6 @@ from skgpb.optimizers._cutting import (
 )
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
-from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 __all__ = ["StoOOOptimizer"]
@@ -143,6 +142,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     random_state: Seed = None
 
     _query_type = Cell
+    _kept_fields = ("domain_", "_outside")
     _sides = "any"
     _methods = ("paper",)
     # The width is a worst case over bounded rewards: it knows no variance.
@@ -191,7 +191,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         outcomes = self._record.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.vain if outcomes else frozenset())
+        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
         means = [self._mean_of_node(node) for node in nodes.tolist()]
         return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
 
@@ -213,30 +213,24 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         context: Any = None,
         side: SideLengths | None = None,
     ) -> Cell | Region:
-        """Return the best cell found so far.
+        """Return the best cell found so far, or the best cell of a size.
 
         Parameters
         ----------
         method : {"paper"}, default=None
-            The paper's, which None stands for too: there is no posterior.
+            The paper's: there is no posterior.
         context : None
             There are no contexts here.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of the cell wanted, one for all or one for each: the cell of this size,
-            anywhere in the box, over which :meth:`predict` is largest on average. That is the mean
-            of the answers to the finest cells that it overlaps, by how much it does. None for a
-            cell of the partition.
-
-        Returns
-        -------
-        query : Cell or Region
+            In a box, sides of a cell: the one of this size over which :meth:`predict` is largest on
+            average, wherever it lies. None for a cell of the partition.
         """
         if side is None:
             return super().recommend(method, context=context)
         self._checked_method(method)
         self._without_context(context)
         self._check_informed()
-        if self._own.pool is not None:
+        if self._params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +245,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
-        low, high = self._own.reward_range
+        low, high = self._params.reward_range
         if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
@@ -262,17 +256,17 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _cutting(self) -> Cutting:
         """Return how the domain is cut into cells."""
-        return Cutting.of(self._own, self._space)
+        return Cutting.of(self._params, self._space)
 
     def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self._own.bounds)
+        return self._cutting().box(self._params.bounds)
 
     def _begin_checks(self, d: int) -> None:
         self._cutting().check(d)
-        check_variation(self._own.variation)
+        check_variation(self._params.variation)
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
-        ends = self._own.reward_range
+        ends = self._params.reward_range
         if (
             len(ends) != 2
             or not all(isinstance(x, Real) for x in ends)
@@ -282,7 +276,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _params_changed(self) -> None:
         super()._params_changed()
-        self._variation = given_variation(self._own.variation, self.max_depth_ + 2)
+        self._variation = given_variation(self._params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
         cutting = self._cutting()
@@ -292,15 +286,6 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         self._tree = self.domain_.tree
         self._params_changed()
         self._outside: list[tuple[np.ndarray, float]] = []
-
-    def _snapshot(self) -> dict[str, Any]:
-        more = {"partition": self.domain_._snapshot(), "outside": columns_of(self._outside)}
-        return super()._snapshot() | more
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        super()._restore(snapshot)
-        self.domain_._restore(snapshot["partition"], self._record.n_told)
-        self._outside = rows_of(snapshot["outside"])
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""
@@ -364,7 +349,9 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         X = self._checked_points_of(X)
         boxes, means = self._observed()
         if not boxes:
-            return np.full(len(X), 0.5 * (self._own.reward_range[0] + self._own.reward_range[1]))
+            return np.full(
+                len(X), 0.5 * (self._params.reward_range[0] + self._params.reward_range[1])
+            )
         return self._signed(nearest_means(X, boxes, means, self.bounds_, self._space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:

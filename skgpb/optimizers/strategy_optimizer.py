@@ -101,7 +101,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _begin(self) -> None:
         self._seed = self._draw_seed()
-        self.strategy_: Strategy = clone(self._own.strategy)
+        self.strategy_: Strategy = clone(self._params.strategy)
         self.strategy_.start(self.bounds_.copy(), np.random.default_rng(self._seed))
 
     def _propose(self, context: np.ndarray | None) -> PointsQuery:

@@ -11,7 +11,7 @@ from skgpb.plotting._axes import ink_of
 from skgpb.plotting.regret import RegretDisplay
 
 
-def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], goal: str, outcome: str) -> None:
+def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], direction: str, outcome: str) -> None:
     """Draw each result at the number of its experiment, and the best so far within all limits.
 
     Parameters
@@ -20,7 +20,7 @@ def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], goal: str, outcome
         Axes to draw on.
     entries : sequence of dicts
         Of :meth:`~skgpb.experiments.Experiment.history`, with at least one answer.
-    goal : {"minimize", "maximize"}
+    direction : {"minimize", "maximize"}
         Which answer is the best.
     outcome : str
         What is measured.
@@ -38,6 +38,6 @@ def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], goal: str, outcome
     if np.isfinite(beyond).any():
         style = {"color": ink_of(ax), "linewidths": 1.0, "label": "beyond a limit"}
         ax.scatter(np.arange(1, len(beyond) + 1), beyond, s=18, marker="x", **style)
-    best = (np.fmin if goal == "minimize" else np.fmax).accumulate(within)
+    best = (np.fmin if direction == "minimize" else np.fmax).accumulate(within)
     RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)
     ax.set(xlabel="number of the experiment", ylabel=outcome)

@@ -16,7 +16,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 #: Speed: largest number of rows of a small matrix.
-SMALL = 300
+MOST_ROWS_OF_SMALL = 300
 
 # The number of threads is one of the whole process: one block at a time changes it, and gives it
 # back itself, since threadpoolctl may let no other thread do so.
@@ -33,7 +33,7 @@ def _libraries() -> list[Any]:
 
 @contextmanager
 def one_thread_if_small(n: int) -> Iterator[None]:
-    """Limit BLAS to one thread in the block if matrices have at most SMALL rows.
+    """Limit BLAS to one thread in the block if matrices have at most MOST_ROWS_OF_SMALL rows.
 
     So it is for other threads of the process meanwhile. A block that begins within another one, be
     it in another thread, leaves the number of threads to that.
@@ -45,7 +45,7 @@ def one_thread_if_small(n: int) -> Iterator[None]:
     ...     pass
     """
     holder = _holder
-    if n > SMALL or not holder.acquire(blocking=False):
+    if n > MOST_ROWS_OF_SMALL or not holder.acquire(blocking=False):
         yield
         return
     try:

@@ -93,6 +93,7 @@ def exact_model(
     of_noise: Prior,
     limits: np.ndarray,
     optimizer: Callable | str | None,
+    known: np.ndarray,
     agree: bool = False,
 ) -> ExactModel | None:
     """Return the model of exact answers, or None if there is evidence of noise.
@@ -112,6 +113,8 @@ def exact_model(
         Limits of the latter.
     optimizer : "fmin_l_bfgs_b" or callable
         Finds the most probable hyperparameters.
+    known : ndarray of shape (n_theta + 1,)
+        Hyperparameters and log noise variance of a probable model with noise.
     agree : bool, default=False
         Whether repeated answers say that there is none, see :func:`repeats_agree`.
     """
@@ -122,7 +125,7 @@ def exact_model(
     best, found = -inf, None
     for nu, each in kernels.items():
         density = objective(each, without, None)
-        theta, _ = density.maximum([(prior.center, 0.0)], each.bounds, None, optimizer, False)
+        theta, _ = density.maximum([(known[:-1], 0.0)], each.bounds, None, optimizer, False)
         value = density(theta)[0]
         if value > best:
             best, found = value, ExactModel(nu, theta, defaults.NOISE_LIMITS[0])
@@ -130,10 +133,12 @@ def exact_model(
         return found
     # The density of the prior itself: one parameter more has its price.
     least = best - log(defaults.ODDS_OF_EXACT) + log(of_noise.spread[0] * sqrt(2.0 * pi))
-    start = prior.center, float(of_noise.center[0])
-    for each in kernels.values():
-        density = objective(each, samples, of_noise)
-        theta, noise = density.maximum([start], each.bounds, limits, optimizer, False)
+    start = known[:-1], float(known[-1])
+    noisy = [(each.bounds, objective(each, samples, of_noise)) for each in kernels.values()]
+    if any(density(known)[0] >= least for _, density in noisy):
+        return None
+    for bounds, density in noisy:
+        theta, noise = density.maximum([start], bounds, limits, optimizer, False)
         if density(np.append(theta, log(noise or 1.0)))[0] >= least:
             return None
     return found

@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import cached_property, partial
 from math import log, pi
 from typing import Any, Self
@@ -31,7 +32,7 @@ from skgpb.kernels._random_effect import variance_of_effect
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
 from skgpb.roots import nonnegative, warn_of_clipping
-from skgpb.surrogate.kernel_parts import AT_ONCE
+from skgpb.surrogate.kernel_parts import PAIRS_AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils import unchanged_by_errors
 
@@ -40,6 +41,10 @@ __all__ = ["GaussianProcess"]
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
 # Measured at condition 1e12, 1e-10 moves predictions by 8e-7 and 1e-6 by 6e-4.
 JITTERS = tuple(10.0**e for e in range(-10, -3))
+
+
+#: Of tracked functionals: means, variances, and how many observations these take into account.
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class GaussianProcess:
@@ -104,7 +109,9 @@ class GaussianProcess:
     offset: float
     scale: float
     # Whether tracked functionals may follow an observation of one of them when they are needed.
-    lazy: bool = False
+    lazy: bool
+
+    _kept_fields = ("offset", "scale", "lazy", "_answers")
 
     def __init__(
         self,
@@ -117,7 +124,7 @@ class GaussianProcess:
         self.n_columns = n_columns
         self.origin = origin
         self.sizes = sizes
-        self.offset, self.scale = 0.0, 1.0
+        self.offset, self.scale, self.lazy = 0.0, 1.0, False
         self.observed: Functionals = Functionals(n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(n_columns)
         self.posterior: Posterior = Posterior()
@@ -318,7 +325,7 @@ class GaussianProcess:
         self,
         blocks: np.ndarray | list[np.ndarray],
         slots: Any = None,
-        moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+        moments: Moments | None = None,
     ) -> None:
         """Follow functionals from now on, O(t^2) each, then O(t) for every observation.
 
@@ -447,49 +454,32 @@ class GaussianProcess:
         for i in range(len(functionals)):
             self._position.setdefault(key_of(functionals[i], strata[i]), i)
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what was observed, and the units, as arrays and numbers, for :meth:`after`."""
-        merged = self.merged()
-        return {
-            "observed": self.observed.snapshot(),
-            "units": (self.offset, self.scale),
-            **{name: getattr(merged, name) for name in ("y", "noise", "counts", "square", "log")},
-        }
+    def without_answers(self, kernel: Kernel) -> Self:
+        """Return a process with another kernel over the same rows, which tracks nothing."""
+        return type(self)(kernel, self.n_columns, self.origin, self.sizes)
 
-    def after(self, snapshot: dict[str, Any], kernel: Kernel | None = None) -> Self:
-        """Return a process that has observed what another one had, in one factorisation.
+    @property
+    def _answers(self) -> tuple[Any, ...]:
+        """What was observed, and the merged answers, which are observed in one factorisation."""
+        observed = self.observed
+        strata = [observed.strata] if observed.has_strata else []
+        return observed.rows, observed.offsets, *vars(self.merged()).values(), *strata
 
-        It tracks nothing.
-
-        Parameters
-        ----------
-        snapshot : dict
-            Value returned by :meth:`snapshot` of a process over the same rows.
-        kernel : Kernel, default=None
-            Its kernel; None for that of this process.
-
-        Raises
-        ------
-        ValueError
-            If these are not observations of such a process.
-        """
-        observed = Functionals.of_snapshot(snapshot["observed"], self.n_columns)
-        out = type(self)(kernel or self.kernel, self.n_columns, self.origin, self.sizes)
-        out.offset, out.scale = map(float, snapshot["units"])
-        y, noise = (np.array(snapshot[name], dtype=np.float64) for name in ("y", "noise"))
-        counts, n = np.array(snapshot["counts"], dtype=np.intp), len(observed)
-        fits = (
-            y.shape == noise.shape == counts.shape == (n,)
-            and np.isfinite([*y, *noise, out.offset, out.scale]).all()
-            and (noise >= 0.0).all()
-            and (counts > 0).all()
-            and out.scale > 0.0
-        )
-        if not fits:
-            raise ValueError(f"these are no answers about {n} functionals")
-        square, log_terms = float(snapshot["square"]), float(snapshot["log"])
-        out.restore(observed, Merged(y, noise, counts, square, log_terms))
-        return out
+    @_answers.setter
+    def _answers(self, answers: tuple[Any, ...]) -> None:
+        rows, offsets, *columns = answers
+        n = len(fields(Merged))
+        observed = Functionals.between(rows, offsets, *columns[n:])
+        merged = Merged(*columns[:n])
+        if not (
+            len(merged.y) == len(merged.noise) == len(merged.counts) == len(observed)
+            and (merged.noise >= 0.0).all()
+            and (merged.counts > 0).all()
+            and np.isfinite([self.offset, self.scale]).all()
+            and self.scale > 0.0
+        ):
+            raise ValueError(f"these are no answers about {len(observed)} functionals")
+        self.restore(observed, merged)
 
     def merged(self) -> Merged:
         """One merged observation for each distinct functional, in units of the process."""
@@ -551,7 +541,7 @@ class GaussianProcess:
         def append(jitter: float) -> bool:
             # Written where they are factorised: the matrix exists once.
             room, t = self.posterior.room_for(len(new)), len(self.observed)
-            for start, some in new.parts(AT_ONCE):
+            for start, some in new.parts(PAIRS_AT_ONCE):
                 stop = start + len(some)
                 room[start:stop, :t] = self.covariance(some, self.observed)
                 room[start:stop, t : t + stop] = self.covariance(some, new.first(stop))

@@ -23,7 +23,7 @@ def covariance_of(kernel: Kernel, rows: np.ndarray, offsets: np.ndarray | None =
     """Function of theta that returns covariances of functionals, as ``covariances`` does of points.
 
     Functionals are rows of descriptors (n, c), or means over the runs of rows that begin at
-    ``offsets``; of these K is whole, and all of the matrix that it contracts is read.
+    ``offsets``.
     """
     if offsets is None:
         return covariances(kernel, rows)
@@ -36,9 +36,9 @@ def covariance_of(kernel: Kernel, rows: np.ndarray, offsets: np.ndarray | None =
         K, contract = of_points(theta, slopes)
         fill_above(K)
 
-        def spread(inner: np.ndarray) -> np.ndarray:
-            each = inner / np.outer(sizes, sizes)
-            return contract(each.repeat(sizes, 0).repeat(sizes, 1))
+        def spread(A: np.ndarray) -> np.ndarray:
+            each = A / np.outer(sizes, sizes)
+            return contract(fold(each.repeat(sizes, 0).repeat(sizes, 1)))
 
         return block_means(block_means(K, offsets, 0), offsets, 1), spread
 
@@ -54,7 +54,7 @@ def _covariance_by_features(
         phi = features.means(rows, starts)
         return phi @ phi.T, np.empty
     K, gradient = features.gram_gradient(rows, starts)
-    return K, lambda inner: np.tensordot(inner, gradient, 2)
+    return K, lambda A: np.tensordot(A, gradient, 2)
 
 
 def covariance_of_functionals(
@@ -71,7 +71,7 @@ def covariance_of_functionals(
     if free:
         return covariance_of(kernel, rows, offsets)
     fixed = block_means(block_means(kernel(rows), offsets, 0), offsets, 1)
-    return lambda theta: (fixed.copy(), lambda inner: np.empty(0))
+    return lambda theta: (fixed.copy(), lambda A: np.empty(0))
 
 
 def _with_effect(
@@ -79,8 +79,6 @@ def _with_effect(
 ) -> Callable:
     """Return the covariance of functionals of which some have a random effect in addition to f."""
     shared = functionals.share_strata(functionals) * np.ones((len(functionals),) * 2)
-    pairs = 2.0 * np.tril(shared, -1)  # what is above the diagonal is not read
-    pairs[np.diag_indices_from(pairs)] = shared.diagonal()
 
     def covariance(theta: np.ndarray, slopes: bool = True) -> tuple[np.ndarray, Callable]:
         if not free:
@@ -89,9 +87,8 @@ def _with_effect(
         K, contract = of_f(theta[:-1], slopes)
         variance = float(np.exp(theta[-1]))
 
-        def of_all(inner: np.ndarray) -> np.ndarray:
-            of_effect = variance * float(np.einsum("ij,ij->", pairs, inner))
-            return np.append(contract(inner), of_effect)
+        def of_all(A: np.ndarray) -> np.ndarray:
+            return np.append(contract(A), variance * float(np.einsum("ij,ij->", shared, A)))
 
         return K + variance * shared, of_all
 
@@ -105,3 +102,8 @@ def fill_above(K: np.ndarray) -> None:
         K[:start, rows] = K[rows, :start].T
         square = np.tril(K[rows, rows])
         K[rows, rows] = square + np.tril(square, -1).T
+
+
+def fold(derivatives: np.ndarray) -> np.ndarray:
+    """Derivatives by elements of a symmetric matrix (n, n), those above the diagonal put below."""
+    return np.tril(derivatives) + np.triu(derivatives, 1).T

@@ -248,6 +248,9 @@ class GainOfRound:
         Its kernel, arms and noise are those of the moment.
     """
 
+    # What it was made of may have changed since.
+    _kept_fields = ("_arms", "_alpha")
+
     def __init__(self, optimizer: Any) -> None:
         self._spec = optimizer.information_gain
         self._kernel = clone(optimizer.surrogate_.kernel_)
@@ -257,14 +260,6 @@ class GainOfRound:
         self._alpha = optimizer.alpha_ / optimizer.surrogate_.process_.scale**2
         if isinstance(self._spec, str) and self._spec == "order":
             _stationary_parts(self._kernel)
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return what it was made of, which may have changed since."""
-        return {"arms": self._arms, "alpha": self._alpha}
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Be made of what another one of the same kernel was made of."""
-        self._arms, self._alpha = snapshot["arms"], float(snapshot["alpha"])
 
     def __call__(self, t: int) -> float:
         """Return gamma_t."""

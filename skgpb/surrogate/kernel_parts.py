@@ -4,16 +4,12 @@ A kernel expression is a tree of sums, products and powers. Every part of it eva
 its covariances K, and returns with each a function, the *pull*, that takes the derivatives A (b, m)
 of some number by the elements of that block to its derivatives by the hyperparameters of the part.
 A pull of a product passes A times one factor to the other, and so on down to the leaves, so that no
-derivative of a covariance matrix is ever formed, [RW2006]_ equation 5.9.
+derivative of a covariance matrix is ever formed, [RW2006]_ equation 5.9. Radial leaves are
+evaluated in ``skgpb._core._additive``.
 
-====== ======== ====================================================================
-symbol shape    meaning
-====== ======== ====================================================================
-rows   slice    which rows a block has; its columns are the points before ``stop``
-s      (b, m)   squared distances, in units of the length scales
-slope  (b, m)   -2 dk/ds of a kernel that depends on s alone, whose derivative by the
-                log of a length scale is slope times the share of that axis in s
-====== ======== ====================================================================
+A block has some ``rows``, a slice of the points, and as columns the points before ``stop``, its
+last row. Above the diagonal A is zero, since an element below it counts for the one above as well,
+and K need not be right there.
 
 References
 ----------
@@ -25,11 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import log
+from math import sqrt
 from typing import Any, Protocol, cast
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -43,18 +38,17 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from skgpb._core._additive import RadialKernel
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels._settings import AxisMatern, OnSettings, starts_of
+from skgpb.kernels._radial_products import GAUSSIAN, GENERAL_MATERN, MATERN, RATIONAL_QUADRATIC
+from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings, starts_of
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.tasks import Tasks
 
 # Memory: covariances that are evaluated at once (half a MB, which caches hold with what they are
-# made of), and squared distances along all axes that are kept.
-AT_ONCE = 2**16
-# Rounding: squares of differences lose at most six of sixteen digits where coordinates are below
-# this.
-WIDE = 1e3
+# made of).
+PAIRS_AT_ONCE = 2**16
 # Memory: largest number of derivatives computed at once, of a kernel without a closed form here
 # (512 MB).
 MANY = 2**26
@@ -93,12 +87,12 @@ def part_of(kernel: Kernel, X: np.ndarray) -> Part:
         return _Constant(kernel.constant_value, kernel.hyperparameter_constant_value.fixed)
     if kind is WhiteKernel:
         return _White(kernel.noise_level, kernel.hyperparameter_noise_level.fixed)
-    if kind in SHAPES or (kind is Matern and kernel.nu in MATERN):
-        return _Radial(kernel, X)
-    if kind is AxisMatern and kernel.nu in MATERN:
+    if kind in (RBF, Matern, RationalQuadratic):
+        return _Radial(kernel, X, np.arange(X.shape[1]))
+    if kind in (AxisRBF, AxisMatern):
         return _Radial(kernel, X, starts_of(np.asarray(kernel.groups)))
     if kind is AdditiveMatern:
-        return _Additive(kernel, X)
+        return _Radial(kernel, X, kernel.first_columns(X.shape[1]))
     if kind is OnSettings:
         return part_of(kernel.base, kernel.columns(X))
     if kind is Tasks:
@@ -116,11 +110,12 @@ def covariances(kernel: Kernel, X: np.ndarray) -> Callable:
     """Return the function of theta with the values of a kernel for X (n, c), see :class:`Part`.
 
     It takes theta, and whether derivatives are wanted. It returns K (n, n), a new array, and a
-    function that contracts a symmetric matrix (n, n) with the derivatives of K to (n_theta,). Above
-    the diagonal neither of the matrices is read, and K need not be known.
+    function that contracts derivatives of some number by K (n, n) with those of K, to (n_theta,).
+    Above the diagonal K is not known, and those derivatives must be zero: each below it counts for
+    the one above as well.
     """
     part, n = part_of(kernel, X), len(X)
-    size = n if n * n <= AT_ONCE else max(1, AT_ONCE // n)
+    size = n if n * n <= PAIRS_AT_ONCE else max(1, PAIRS_AT_ONCE // n)
     blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
     def covariance(theta: np.ndarray, slopes: bool = True) -> tuple[np.ndarray, Pull]:
@@ -131,14 +126,10 @@ def covariances(kernel: Kernel, X: np.ndarray) -> Callable:
         if len(blocks) == 1:
             return K, pull
 
-        def contract(inner: np.ndarray) -> np.ndarray:
+        def contract(A: np.ndarray) -> np.ndarray:
             total = np.zeros(part.size)
             for rows in blocks:
-                # Pairs below the diagonal stand for those above.
-                A = 2.0 * inner[rows, : rows.stop]
-                square = np.tril(A[:, rows])
-                A[:, rows] = square - np.diag(0.5 * square.diagonal())
-                total += block(rows, rows.stop)[1](A)
+                total += block(rows, rows.stop)[1](A[rows, : rows.stop])
             return total
 
         return K, contract
@@ -247,135 +238,61 @@ class _Mixture:
 
 
 class _Radial:
-    """A kernel of distances in units of length scales, for which there is a formula.
+    """A kernel of distances in units of length scales, and of those along single axes.
 
-    An axis, which has a length scale, begins at each of the columns ``starts``; None for every one.
+    An axis, which has a length scale, begins at each of the columns ``starts``.
     """
 
-    def __init__(self, kernel: Any, X: np.ndarray, starts: np.ndarray | None = None) -> None:
-        # Only differences matter, and squares of coordinates far from zero would cancel.
-        self.X = X - X.mean(axis=0)
-        self.starts = np.arange(X.shape[1]) if starts is None else starts
-        self.widths = np.diff(self.starts, append=X.shape[1])
-        self.mixture, self.learns_mixture = None, False
+    def __init__(self, kernel: Any, X: np.ndarray, starts: np.ndarray) -> None:
+        # Only differences matter, and those of coordinates far from zero would cancel.
+        self.columns = np.ascontiguousarray((X - X.mean(axis=0)).T)
+        self.starts = starts
+        self.widths = np.diff(starts, append=X.shape[1])
+        self.kind, self.shape = GAUSSIAN, 0.0
+        self.learns_shape = False
         if type(kernel) is RationalQuadratic:
-            self.mixture = kernel.alpha
-            self.learns_mixture = not kernel.hyperparameter_alpha.fixed
-        nu = getattr(kernel, "nu", None)
-        self.shape = SHAPES[type(kernel)] if nu is None else MATERN[nu]
+            self.kind, self.shape = RATIONAL_QUADRATIC, kernel.alpha
+            self.learns_shape = not kernel.hyperparameter_alpha.fixed
+        elif (nu := getattr(kernel, "nu", None)) is not None:
+            self.kind, self.shape = MATERN.get(nu, GENERAL_MATERN), float(nu)
         self.scale = np.asarray(kernel.length_scale, dtype=np.float64)
         self.learns_scale = not kernel.hyperparameter_length_scale.fixed
-        self.size = int(self.learns_mixture) + int(self.learns_scale) * self.scale.size
-        if self.scale.size not in (1, len(self.starts)):
+        self.effects, self.learns_effects = 0.0, False
+        if type(kernel) is AdditiveMatern:
+            self.effects = kernel.main_effects
+            self.learns_effects = not kernel.hyperparameter_main_effects.fixed
+        scales = self.scale.size if self.learns_scale else 0
+        self.size = int(self.learns_shape) + scales + int(self.learns_effects)
+        if self.scale.size not in (1, len(starts)):
             kernel(X[:1])  # raises an error that says what is wrong
-        self.gaps = None
-        if X.size * len(X) <= AT_ONCE:
-            columns = self.X.T
-            gaps = ((columns[:, :, None] - columns[:, None]) ** 2).reshape(X.shape[1], -1)
-            self.gaps = self._by_axes(gaps)
-
-    def _by_axes(self, by_columns: np.ndarray) -> np.ndarray:
-        """Return sums over the columns of every axis, along the first axis of an array."""
-        if len(self.starts) == len(by_columns):
-            return by_columns
-        return np.add.reduceat(by_columns, self.starts, axis=0)
 
     def at(self, theta: np.ndarray, slopes: bool) -> Block:
-        mixture, scale = self.mixture, self.scale
-        if self.learns_mixture:
-            mixture, theta = float(np.exp(theta[0])), theta[1:]
+        shape, scale, effects, d = self.shape, self.scale, self.effects, len(self.starts)
+        if self.learns_shape:
+            shape, theta = float(np.exp(theta[0])), theta[1:]
+        if self.learns_effects:
+            effects, theta = float(np.exp(theta[-1])), theta[:-1]
         if self.learns_scale:
             scale = np.exp(theta)
-        of_axes = self._of_axes(scale)
+        # Single axes, if they have effects, have shorter length scales than all together.
+        unit = (sqrt(d) if effects else 1.0) / scale
+        x = self.columns * (unit if unit.size == 1 else unit.repeat(self.widths)[:, np.newaxis])
+        kernel = RadialKernel(x, x, self.starts, self.kind, shape, effects / d)
+        one = self.scale.size == 1
 
         def block(rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
-            s, shares = of_axes(rows, stop)
-            K, slope, by_mixture = self.shape(s, mixture)
-
             def pull(A: np.ndarray) -> np.ndarray:
-                parts = []
-                if self.learns_mixture:
-                    parts.append([np.einsum("ij,ij->", A, by_mixture)])
-                if self.learns_scale:
-                    M, one = A * slope, self.scale.size == 1
-                    parts.append([np.einsum("ij,ij->", M, s)] if one else shares(M))
-                return np.concatenate(parts) if parts else np.empty(0)
+                by = kernel.contracted(rows.start, np.ascontiguousarray(A))
+                parts = (
+                    (self.learns_shape, by[d + 1 :]),
+                    (self.learns_scale, by[:d].sum(keepdims=True) if one else by[:d]),
+                    (self.learns_effects, by[d : d + 1]),
+                )
+                return np.concatenate([by[:0], *(each for free, each in parts if free)])
 
-            return K, pull
-
-        return block
-
-    def _of_axes(self, scale: np.ndarray) -> Callable:
-        """Return s of a block, and what contracts M (b, stop) with the shares of all axes in it."""
-        gaps = self.gaps
-        if gaps is not None:
-            n, weights = len(self.X), np.broadcast_to(scale**-2.0, len(gaps))
-            s = (weights @ gaps).reshape(n, n)
-            return lambda rows, stop: (s, lambda M: weights * (gaps @ M.ravel()))
-        Z = self.X / (scale if scale.size == 1 else np.repeat(scale, self.widths))
-        shares = _shares if np.abs(Z).max(initial=0.0) < WIDE else _shares_one_by_one
-
-        def of_block(rows: slice, stop: int) -> tuple[np.ndarray, Callable]:
-            x, y = Z[rows], Z[:stop]
-            return cdist(x, y, "sqeuclidean"), lambda M: self._by_axes(shares(M, x, y))
-
-        return of_block
-
-
-class _Additive:
-    """A Matérn kernel of all axes, and of every axis by itself."""
-
-    def __init__(self, kernel: AdditiveMatern, X: np.ndarray) -> None:
-        starts = kernel.first_columns(X.shape[1])
-        whole, axes = kernel.parts(len(starts))
-        self.whole = _Radial(whole, X, starts)
-        columns = np.split(X, starts[1:], axis=1)
-        self.axes = [_Radial(each, x, starts[:1]) for each, x in zip(axes, columns, strict=True)]
-        self.effects, fixed = kernel.main_effects, kernel.hyperparameter_main_effects.fixed
-        self.learns_effects = not fixed
-        self.size = self.whole.size + int(self.learns_effects)
-
-    def at(self, theta: np.ndarray, slopes: bool) -> Block:
-        d, n_scales = len(self.axes), self.whole.size
-        effects = float(np.exp(theta[-1])) if self.learns_effects else self.effects
-        share, scales = effects / d, theta[:n_scales]
-        whole = self.whole.at(scales, slopes)
-        shorter = np.broadcast_to(scales - 0.5 * log(d), (d if n_scales else 0,))
-        axes = [each.at(shorter[i : i + 1], slopes) for i, each in enumerate(self.axes)]
-
-        def block(rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
-            K, pull = whole(rows, stop)
-            several = [each(rows, stop) for each in axes]
-            main = share * np.sum([effect for effect, _ in several], axis=0)
-
-            def both(A: np.ndarray) -> np.ndarray:
-                out = np.empty(self.size)
-                if n_scales:
-                    by_axes = np.concatenate([pull_axis(share * A) for _, pull_axis in several])
-                    out[:n_scales] = pull(A) + (by_axes if n_scales == d else by_axes.sum())
-                if self.learns_effects:
-                    out[-1] = np.einsum("ij,ij->", A, main)
-                return out
-
-            return K + main, both
+            return kernel.below(rows.start, stop), pull
 
         return block
-
-
-def _shares(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """sum_ij M_ij (x_ik - y_jk)^2 for every axis k, as products of matrices."""
-    squares = M.sum(axis=1) @ (x * x) + M.sum(axis=0) @ (y * y)
-    return squares - 2.0 * np.einsum("ik,ik->k", x, M @ y)
-
-
-def _shares_one_by_one(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Squared distances for coordinates whose squares are so large that differences cancel."""
-    found = np.empty(x.shape[1])
-    for k in range(len(found)):
-        gap = np.subtract.outer(x[:, k], y[:, k])
-        gap *= gap
-        found[k] = np.einsum("ij,ij->", M, gap)
-    return found
 
 
 class _Own:
@@ -416,55 +333,4 @@ class _Own:
         return K, pull
 
 
-def _gaussian(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
-    K = np.exp(-0.5 * s)
-    return K, K, None
-
-
-def _exponential(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
-    r = np.sqrt(s)
-    K = np.exp(-r)
-    return K, np.divide(K, r, out=np.zeros_like(r), where=r > 0.0), None
-
-
-def _matern_3(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
-    r = 3.0 * s
-    np.sqrt(r, out=r)
-    slope = np.exp(-r)
-    r += 1.0
-    r *= slope
-    slope *= 3.0
-    return r, slope, None
-
-
-def _matern_5(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
-    r = 5.0 * s
-    np.sqrt(r, out=r)
-    decay = np.exp(-r)
-    slope = r + 1.0
-    slope *= decay
-    # K is the slope so far, and r^2 / 3 times the decay.
-    r *= r
-    r *= decay
-    r /= 3.0
-    r += slope
-    slope *= 5.0 / 3.0
-    return r, slope, None
-
-
-def _rational(s: np.ndarray, mixture: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    base = 1.0 + s / (2.0 * mixture)
-    K = base**-mixture
-    slope = K / base
-    return K, slope, 0.5 * s * slope - mixture * K * np.log(base)
-
-
 PAIRS: dict[type, type] = {Sum: _Sum, Product: _Product}
-#: Value, slope and derivative by the log of the mixture of a shape, given s.
-SHAPES: dict[type, Callable[..., Any]] = {RBF: _gaussian, RationalQuadratic: _rational}
-MATERN: dict[float, Callable[..., Any]] = {
-    0.5: _exponential,
-    1.5: _matern_3,
-    2.5: _matern_5,
-    np.inf: _gaussian,
-}

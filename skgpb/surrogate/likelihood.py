@@ -27,24 +27,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil, inf, log, pi, sqrt
+from math import ceil, inf, isfinite, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
 from skgpb import defaults
+from skgpb._core._likelihood import condition, derivative
 from skgpb._warnings import warn as warn_user
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.blas import one_thread_if_small
-from skgpb.surrogate.gram import covariance_of, fill_above
-from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.gram import covariance_of
+from skgpb.surrogate.samples import Merged, ScaledSamples
 
 # Rounding: known noise variances are taken to be at least so large, in units of the variance of the
 # answers.
@@ -214,7 +213,8 @@ class Likelihood:
     ----------
     covariance : callable
         Takes theta; returns K (n, n) of the distinct functionals, and a function that contracts
-        a symmetric matrix with the derivatives of K, (n, n) -> (n_theta,).
+        derivatives by K with those of K by theta, as
+        :func:`~skgpb.surrogate.kernel_parts.covariances` does.
     samples : ScaledSamples
         The observations.
     prior : Prior or None
@@ -242,6 +242,10 @@ class Likelihood:
         self._samples = replace(samples, alpha=known)
         if noise_prior is not None:
             self._samples.alpha[unknown] = np.nan
+        # If all noise is known, or all is unknown, merging once is enough.
+        self._merged: Merged | None = None
+        if further is None and (noise_prior is None or unknown.all()):
+            self._merged = self._samples.merged(1.0)
 
     def maximum(
         self,
@@ -261,6 +265,7 @@ class Likelihood:
         if noise_limits is not None:
             several = [np.append(theta, noise) for theta, noise in starts]
             limits = np.vstack([bounds, noise_limits])
+        several = several[:1] + [x for x in several[1:] if not np.allclose(x, several[0])]
         with one_thread_if_small(int(self._samples.functional.max(initial=-1)) + 1):
             if share is not None and len(several) > 1:
                 several = promising(share, several, limits, optimizer)
@@ -273,18 +278,23 @@ class Likelihood:
         theta = x[:-1] if learned else x
         noise = float(np.exp(x[-1])) if learned else np.nan
         further, slopes = (0.0, None) if self._further is None else self._further(theta)
-        merged = samples.merged(noise, further)
+        if self._merged is None:
+            merged = samples.merged(noise, further)
+        else:
+            merged = self._merged.times(noise) if learned else self._merged
         K, contract = self._covariance(theta)
-        conditioned = _conditioned(K, merged.noise, merged.y[:, np.newaxis])
-        if conditioned is None:
+        value, several = condition(K, merged.noise, merged.y[np.newaxis])
+        if value is None:
             return -np.inf, np.zeros_like(x)
-        value, weights, factor = conditioned
         value -= 0.5 * (merged.square + merged.log)
-        diagonal, inner = _by_covariance(weights, factor)
+        weights, diagonal = several[0], derivative(K, several)
         gradient = np.empty_like(x)
-        gradient[: len(theta)] = 0.5 * contract(inner)
-        if learned or slopes is not None:
-            mean = merged.y - merged.noise * weights[:, 0]
+        gradient[: len(theta)] = 0.5 * contract(K)
+        if self._merged is not None and learned:
+            by_noise = merged.noise @ (weights * weights - diagonal)
+            gradient[-1] = 0.5 * (by_noise + merged.square - merged.n_merged_away)
+        elif learned or slopes is not None:
+            mean = merged.y - merged.noise * weights
             var = merged.noise - merged.noise**2 * diagonal
             of, unknown = samples.functional, samples.unknown
             error = (samples.y - mean[of]) ** 2 + var[of]
@@ -292,8 +302,9 @@ class Likelihood:
             by_variance = 0.5 * (error / variance - 1.0) / variance
             if slopes is not None:
                 gradient[: len(theta)] += by_variance @ slopes
+            if learned:
+                gradient[-1] = noise * (by_variance * samples.share)[unknown].sum()
         if self._noise_prior is not None:
-            gradient[-1] = noise * (by_variance * samples.share)[unknown].sum()
             density, slope = self._noise_prior(x[-1:])
             value += density
             gradient[-1] += slope[0]
@@ -301,7 +312,7 @@ class Likelihood:
             density, slope = self._prior(theta)
             value += density
             gradient[: len(theta)] += slope
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        if not isfinite(value + float(gradient.sum())):
             # Squares overflowed: a search would follow NaN to hyperparameters that are NaN.
             return -np.inf, np.zeros_like(x)
         return value, gradient
@@ -315,39 +326,6 @@ def center_and_scale(y: np.ndarray) -> tuple[Any, Any]:
     scale = np.std(y, axis=0)
     tiny = scale < 10 * np.finfo(float).eps * np.maximum(1.0, np.abs(y).max(axis=0))
     return np.mean(y, axis=0), np.where(tiny, 1.0, scale)[()]
-
-
-def _conditioned(
-    K: np.ndarray, noise: np.ndarray, Y: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Log density of Y (n, q), its dual coefficients, and the factor of K and noise.
-
-    None where that is not positive definite. It is factorised in place; only what K (n, n) has on
-    and below the diagonal is read. The factor is LAPACK's.
-    """
-    n, q = Y.shape
-    K[np.diag_indices(n)] += noise
-    factor, info = dpotrf(K.T, lower=False, clean=False, overwrite_a=True)
-    if info:
-        return None
-    weights, _ = dpotrs(factor, Y, lower=False)
-    value = -0.5 * float(np.einsum("ik,ik->", Y, weights))
-    value -= q * (float(np.log(factor.diagonal()).sum()) + 0.5 * n * log(2.0 * pi))
-    return value, weights, factor
-
-
-def _by_covariance(weights: np.ndarray, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonal of the inverse of what was factorised, and twice the derivative of the log density.
-
-    The derivative is that by every covariance (n, n), [RW2006]_ equation 5.9, weights being
-    (n, q). It takes the place of the factor.
-    """
-    inverse, _ = dpotri(factor, lower=False, overwrite_c=True)
-    diagonal = inverse.diagonal().copy()
-    q = weights.shape[1]
-    inner = dsyrk(1.0, weights, beta=-float(q), c=inverse, lower=False, overwrite_c=True).T
-    fill_above(inner)
-    return diagonal, inner
 
 
 def log_likelihood(
@@ -373,14 +351,14 @@ def _log_density(
     eval_gradient: bool,
 ) -> Any:
     K, contract = covariance(theta, eval_gradient)
-    conditioned = _conditioned(K, noise, Y if Y.ndim == 2 else Y[:, np.newaxis])
-    if conditioned is None:
-        value = np.float64(-np.inf)
-        return (value, np.zeros_like(theta)) if eval_gradient else value
-    value = np.float64(conditioned[0])
+    value, weights = condition(K, noise, np.ascontiguousarray(np.atleast_2d(Y.T)))
+    value = np.float64(-np.inf if value is None else value)
     if not eval_gradient:
         return value
-    return value, 0.5 * contract(_by_covariance(*conditioned[1:])[1])
+    if np.isinf(value):
+        return value, np.zeros_like(theta)
+    derivative(K, weights)
+    return value, 0.5 * contract(K)
 
 
 def maximise_likelihood(

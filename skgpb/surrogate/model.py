@@ -202,6 +202,8 @@ class Model:
     (2, True)
     """
 
+    _kept_fields = ("process", "samples", "noise", "schedule", "contradicted")
+
     def __init__(
         self,
         kernel: Kernel,
@@ -623,8 +625,10 @@ class Model:
             return Likelihood(covariance, samples, prior, noise)
 
         optimizer = self.options.optimizer
-        agree = repeats_agree(scaled)
-        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer, agree)
+        known, agree = np.append(found.theta, log(found.noise)), repeats_agree(scaled)
+        exact = exact_model(
+            density, kernel, few, prior, *learning.noise_prior, optimizer, known, agree
+        )
         if exact is None:
             return replace(found, smoothness=defaults.SMOOTHNESS[-1])
         return replace(found, **vars(exact))
@@ -812,43 +816,28 @@ class Model:
             return said
         return f"the answer at {self.process.observed[number].mean(axis=0).tolist()}"
 
-    # -- snapshots ----------------------------------------------------------------------------
+    # -- files --------------------------------------------------------------------------------
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return everything but what was learned, as arrays and numbers, for :meth:`restored`."""
-        return {
-            "process": self.process.snapshot(),
-            "samples": self.samples.snapshot(),
-            "noise": self.noise,
-            "schedule": self.schedule.snapshot(),
-            "contradicted": self.contradicted,
-        }
-
-    def restored(self, snapshot: dict[str, Any], learned: list[Hyperparameters]) -> Model:
-        """Return what the model of a snapshot was, in one factorisation.
-
-        Parameters
-        ----------
-        snapshot : dict
-            Value returned by :meth:`snapshot` of a model that began as this one does.
-        learned : list of Learned
-            What that one has learned, in its order.
-        """
-        out = copy(self)
-        if "strata" in snapshot["process"]["observed"]:
-            out = self.with_effects()
-        kernel = out.process.kernel
+    def after(self, learned: list[Hyperparameters]) -> Model:
+        """Return the model without answers, once hyperparameters were learned in this order."""
+        out, kernel = copy(self), self.process.kernel
         for each in learned:
             if each.smoothness is not None:
                 kernel = of_smoothness(kernel, each.smoothness)
             # What was learned before the first block has no variance of its effect.
             kernel = kernel.clone_with_theta(np.append(each.theta, kernel.theta[len(each.theta) :]))
-        out.process = out.process.after(snapshot["process"], kernel)
-        out.found, out.n_learned = (learned[-1] if learned else None), len(learned)
-        outliers = dict(out.found.outliers) if out.found is not None else {}
-        out.samples = Samples.of(snapshot["samples"], len(out.process.observed), outliers)
-        out.noise = float(snapshot["noise"])
-        out.schedule = self.schedule.at(snapshot["schedule"])
+        out.process, out.samples = self.process.without_answers(kernel), Samples()
+        if learned:
+            out.found, out.n_learned = learned[-1], len(learned)
+            out.samples = out.samples.with_factors(learned[-1].outliers)
         out._own_share = out._error_of(kernel)
-        out.contradicted, out._begun = snapshot["contradicted"], bool(out.samples.reward)
         return out
+
+    def _resume(self) -> None:
+        """Check that the samples are of what was observed."""
+        samples, n = self.samples, len(self.process.observed)
+        columns: tuple[list[Any], ...] = samples.functional, samples.alpha, samples.share
+        fits = {*map(len, columns)} == {len(samples)} and set(samples.functional) == {*range(n)}
+        if not (fits and samples.factors.keys() | samples.values <= {*range(len(samples))}):
+            raise ValueError(f"samples are not of {n} functionals")
+        self._begun = bool(samples.reward)

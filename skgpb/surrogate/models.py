@@ -26,7 +26,7 @@ left out: with any variance they explain answers that hardly vary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log
@@ -36,12 +36,12 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
 from skgpb import defaults
-from skgpb.kernels._random_effect import RandomEffect, variance_of_effect
+from skgpb.kernels._random_effect import RandomEffect, of_f, variance_of_effect
 from skgpb.kernels._settings import AxisRBF
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import evaluator_of
 from skgpb.surrogate.exactness import is_of_matern, of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
 from skgpb.surrogate.samples import ScaledSamples
@@ -115,13 +115,18 @@ class Models:
         repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
         nodes: list[Kernel] = []
         densities = []
-        for known, kernel in _kernels(gp.kernel, prior, epsilon == 0.0):
-            evaluator = evaluator_of(kernel, gp.n_columns, gp.origin, gp.sizes)
-            K = functionals.covariance(functionals, evaluator)
-            K += variance_of_effect(kernel) * functionals.share_strata(functionals)
-            nodes.append(kernel)
-            density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
-            densities.append(known + density + of_variances + repeats)
+        rows = functionals.rows if gp.origin is None else functionals.rows - gp.origin
+        shared = functionals.share_strata(functionals)
+        for weight, change in _shapes(gp.kernel, epsilon == 0.0):
+            covariance = covariance_of(of_f(change(gp.kernel)), rows, functionals.offsets)
+            for theta in _thetas(gp.kernel, prior):
+                nodes.append(change(gp.kernel.clone_with_theta(theta)))
+                K, _ = covariance(of_f(nodes[-1]).theta, False)
+                K = K + variance_of_effect(nodes[-1]) * shared
+                gap = ((theta - prior.center) / prior.spread)[1:]
+                known = log(weight) - 0.5 * float(gap @ gap)
+                density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
+                densities.append(known + density + of_variances + repeats)
         density = np.array(densities)
         every = np.exp(density - density.max())
         every /= every.sum()
@@ -188,7 +193,8 @@ def _of_answers(
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Covariances of what was observed, for a prior variance of one.
+        Covariances of what was observed, for a prior variance of one; above the diagonal they are
+        not read.
     noise : ndarray of shape (n,)
         Noise variances, in units of those of ``levels``.
     y : ndarray of shape (n,)
@@ -266,8 +272,8 @@ def _roughened(kernel: Any) -> Kernel:
     return kernel.k1 * total
 
 
-def _kernels(kernel: Any, prior: Prior, smooth: bool) -> Iterator[tuple[float, Kernel]]:
-    """Kernels of all smoothnesses and length scales, of variance one, and their log priors."""
+def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
+    """Hyperparameters (n, n_theta) with all length scales on the grid, and a variance of one."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # As long along all sides as the prior expects, and in the proportions that were learned.
     shapes, apart = [center.copy()], learned - center
@@ -276,13 +282,11 @@ def _kernels(kernel: Any, prior: Prior, smooth: bool) -> Iterator[tuple[float, K
     if np.ptp(apart[lengths]) > 0.0:
         shapes.append(np.where(lengths, center + apart - apart[lengths].mean(), learned))
     thetas = [shape + longer * lengths for shape in shapes for longer in LENGTHS]
-    for weight, change in _shapes(kernel, smooth):
-        for theta in np.clip(thetas, *kernel.bounds.T):
-            gap = ((theta - center) / prior.spread)[1:]
-            theta[0] = 0.0
-            if isinstance(kernel, RandomEffect):  # in units of the variance of f
-                theta[-1] -= learned[0]
-            yield log(weight) - 0.5 * float(gap @ gap), change(kernel.clone_with_theta(theta))
+    thetas = np.clip(thetas, *kernel.bounds.T)
+    thetas[:, 0] = 0.0
+    if isinstance(kernel, RandomEffect):  # in units of the variance of f
+        thetas[:, -1] -= learned[0]
+    return thetas
 
 
 def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:

@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from math import log, pi
-from typing import Any
 
 import numpy as np
-
-# Fields of each answer.
-SAMPLE = ("functional", "reward", "alpha", "share")
 
 
 @dataclass
@@ -34,16 +30,25 @@ class Merged:
     square: float
     log: float
 
+    @property
+    def n_merged_away(self) -> int:
+        """Number of samples that have no observation of their own."""
+        return int(self.counts.sum()) - len(self.counts)
+
+    def times(self, factor: float) -> Merged:
+        """Return what all samples are merged into if their noise variances are so much larger."""
+        log_terms = self.log + log(factor) * self.n_merged_away
+        return Merged(self.y, self.noise * factor, self.counts, self.square / factor, log_terms)
+
     def in_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
         """Return the same, changed from units (offset, scale) to (center, unit)."""
         ratio = scale / unit
-        merged_away = int(self.counts.sum()) - len(self.counts)
         return Merged(
             (self.y * scale + offset - center) / unit,
             self.noise * ratio**2,
             self.counts,
             self.square,  # sum of gaps in units of their noise, which changes with them
-            self.log + 2.0 * log(ratio) * merged_away,
+            self.log + 2.0 * log(ratio) * self.n_merged_away,
         )
 
 
@@ -121,6 +126,8 @@ class Samples:
         Numbers of those that are values of f, about which no kernel has an error of its own.
     """
 
+    _kept_fields = ("functional", "reward", "alpha", "share", "values")
+
     def __init__(self) -> None:
         self.functional: list[int] = []
         self.reward: list[float] = []
@@ -128,28 +135,6 @@ class Samples:
         self.share: list[float] = []
         self.factors: dict[int, float] = {}
         self.values: set[int] = set()
-
-    @classmethod
-    def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
-        """Return the samples of a snapshot, of functionals that are as many."""
-        out = cls()
-        columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
-        out.functional, out.reward, out.alpha, out.share = columns
-        values = np.asarray(snapshot.get("values", ()), dtype=np.intp)
-        out.factors, out.values = factors, set(values.tolist())
-        known = set(out.functional) == {*range(n_functionals)}
-        if not (
-            known
-            and {*map(len, columns)} == {len(out)}
-            and factors.keys() | out.values <= {*range(len(out))}
-        ):
-            raise ValueError(f"samples are not of {n_functionals} functionals")
-        return out
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return all of them as arrays."""
-        out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
-        return out | ({"values": np.array(sorted(self.values))} if self.values else {})
 
     def __len__(self) -> int:
         return len(self.reward)

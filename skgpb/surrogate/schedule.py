@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 from skgpb.surrogate.likelihood import next_learning
 
@@ -33,6 +32,8 @@ class Schedule:
     learning_due: float = inf
     check_due: float = inf
     n_checks: int = 0
+
+    _kept_fields = ("learned_at", "learning_due", "check_due", "n_checks")
 
     @classmethod
     def of(cls, relearn: str | int | None, first: int, check_due: float = inf) -> Schedule:
@@ -63,15 +64,6 @@ class Schedule:
         if self.learning_due < inf:
             self.check_due = max(self.check_due, self.learning_due)
         return True
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the times, for :meth:`at`."""
-        names = ("learned_at", "learning_due", "check_due", "n_checks")
-        return {name: getattr(self, name) for name in names}
-
-    def at(self, snapshot: dict[str, Any]) -> Schedule:
-        """Return the same at the times of a snapshot."""
-        return replace(self, **snapshot)
 
 
 #: Of an optimizer that has no model.

@@ -27,7 +27,7 @@ NEGLIGIBLE_GAP = 1e-6
 BISECTIONS = 60
 # Memory: up to so many rivals, all covariances are computed at once and not column by column (8
 # MB).
-AT_ONCE = 1000
+MOST_RIVALS_AT_ONCE = 1000
 # Memory: numbers that are drawn at once (32 MB).
 BLOCK = 2**22
 
@@ -83,7 +83,7 @@ class SuboptimalityGap:
         def columns(some: np.ndarray) -> Callable[[int], np.ndarray]:
             chosen = Functionals.of([functionals[i] for i in some.tolist()], gp.n_columns)
             known, beside = V[some], shared[some]
-            if len(some) <= AT_ONCE:
+            if len(some) <= MOST_RIVALS_AT_ONCE:
                 C = gp.covariance(chosen, chosen) - known @ known.T
                 C = (C + own[-1] - beside - beside[:, np.newaxis]) * scale**2
                 return lambda i: C[:, i]

@@ -39,11 +39,11 @@ from skgpb.tables.search import search_rows, simplified, standardized
 # Shares of the questions: for the first groups, and until the last ones are chosen.
 FIRST, PROPOSED = 0.45, 0.6
 # So few questions are all for the first groups.
-FEW = 8
+FEWEST_QUESTIONS = 8
 # Parts of what may be spent on a row: for the whole table, all of the first groups, any other one.
 ON_WHOLE, ON_FIRST, ON_OTHERS = 0.02, 0.6, 0.1
 # Boxes that the model proposes at once, and groups of each kind among the last ones.
-AT_ONCE, LAST = 6, 8
+BOXES_AT_ONCE, LAST = 6, 8
 # Two groups are alike where so large a share of the rows is in both.
 MAX_OVERLAP = 0.8
 # The model has to predict so large a share of the variance of answers that it does not know.
@@ -324,7 +324,7 @@ class _Asking:
         """Ask, and recommend a group."""
         whole = self.group_of(self.table.shape.everything)
         self.ask(whole, ON_WHOLE)
-        self._ask_first(max(round(FIRST * self.budget), min(FEW, self.budget)) - 1)
+        self._ask_first(max(round(FIRST * self.budget), min(FEWEST_QUESTIONS, self.budget)) - 1)
         if not self.groups:
             raise ValueError(
                 "no group of the table could answer a question: the budget was already spent"
@@ -333,7 +333,7 @@ class _Asking:
         earned = self.model is not None and self.model.r2_loo > MIN_R2
         until, tried = (PROPOSED if self.oracle.repeats else 1.0) * self.budget, earned
         while tried and self.n_answers < until:
-            tried = self.ask_all(self.proposed(AT_ONCE), ON_OTHERS)
+            tried = self.ask_all(self.proposed(BOXES_AT_ONCE), ON_OTHERS)
             self.learn()
         floor = self.floor
         known = sorted(self.groups, key=lambda group: -group.pooled(floor)[0])

@@ -19,7 +19,7 @@ FEWEST_VALUES = 10
 # An identity has so many values, each in so many rows on average.
 FEWEST_IDENTITIES, FEWEST_REPEATS = 5, 1.5
 # Columns that are the same in all rows of a value, to so large a share, belong to whom it names.
-SAME = 0.95
+EQUAL_SHARE = 0.95
 IDENTITY = re.compile(
     r"(^|[\W_])(id|patient|subject|person|customer|client|user|member|participant|household|"
     r"student|animal)s?([\W_]*(id|nr|no|number|name|code|key))?$|^[a-zA-Z]*[a-z]I[Dd]$",
@@ -130,4 +130,4 @@ def _is_same(own: np.ndarray, other: np.ndarray, n_values: int) -> bool:
     )
     most = np.zeros(n_values)
     np.maximum.at(most, pairs // (int(other.max()) + 1), counts)
-    return bool(most.sum() >= SAME * len(own))
+    return bool(most.sum() >= EQUAL_SHARE * len(own))

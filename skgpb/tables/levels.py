@@ -234,6 +234,10 @@ class Shape:
                 inside[self.offsets[j] : self.offsets[j + 1]] = levels.inside(box[levels.name])
         return inside
 
+    def is_empty(self, inside: np.ndarray) -> bool:
+        """Whether a feature has no level inside."""
+        return not np.logical_or.reduceat(inside, self.offsets[:-1]).all()
+
     def subgroup(self, inside: np.ndarray) -> Subgroup:
         """Return the box with some levels inside."""
         sides = {}

@@ -12,7 +12,8 @@ more than the threshold.
 Such a peeling trajectory ends at the top of one hill. Rows in memory are searched from several
 starts: from the whole table; from the whole table with the rows around the first hill taken to be
 average, so that another one shows; and from the best boxes over every two features on a coarse
-grid, because some groups cannot be seen in a single feature.
+grid, because some groups cannot be seen in a single feature. A table that has to be asked has fewer
+of these starts, and only on demand.
 
 The more ends of sides a search may choose, the higher is the best average in a table of pure noise.
 The *evidence* for a box is therefore its squared distance from the average of the table, in
@@ -63,6 +64,8 @@ NEEDED = 2.0
 OTHER_HILLS = (16.0, 4.0)
 # Bins of a feature where pairs are looked at, how many are followed, and features at most.
 COARSE, BEST_PAIRS, MOST_PAIRED = 8, 5, 40
+# The same of a table that has to be asked.
+OTHER_HILL_ASKED, BEST_PAIRS_ASKED, MOST_PAIRED_ASKED = 4.0, 2, 12
 # A box with fewer rows than this multiple of the fewest rows is not made smaller.
 ENOUGH = 1.05
 MOST_MOVES, MOST_STEPS = 50, 80
@@ -110,6 +113,11 @@ class PeelingTrajectory:
     mean: np.ndarray
     inside: np.ndarray
     threshold: float = 0.0
+
+    def around(self, most: float) -> np.ndarray:
+        """Return the largest box around the hill that has at most so many rows."""
+        small = np.flatnonzero(self.n <= most)  # they shrink as they come
+        return self.inside[small[0] if len(small) else -1]
 
 
 @dataclass(frozen=True)
@@ -261,9 +269,7 @@ def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Subgro
     first = peel(sides, min_rows)
     trajectories = [first]
     for times in OTHER_HILLS:
-        # The largest box around the first hill that is small enough: they shrink as they come.
-        small = np.flatnonzero(first.n <= times * min_rows)
-        around = first.inside[small[0] if len(small) else -1]
+        around = first.around(times * min_rows)
         flat = np.where(shape.holds(table.codes, around), 0.0, target)
         sides.start(flat, shape.everything)
         other = peel(sides, min_rows)
@@ -281,32 +287,91 @@ def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Subgro
 def _pairs(table: MemoryTable, target: np.ndarray, min_rows: int) -> list[np.ndarray]:
     """Return the best boxes over two features each, on a coarse grid."""
     shape = table.shape
-    bins = [_coarse(table.codes[:, j], target, levels) for j, levels in enumerate(shape.levels)]
-    some = np.arange(len(bins))
-    if len(bins) > MOST_PAIRED:
-        # Features that tell something on their own.
-        told = [
-            np.sum(np.bincount(codes, target) ** 2 / np.maximum(np.bincount(codes), 1))
-            for codes in (bins[j][table.codes[:, j]] for j in some)
-        ]
-        some = np.sort(np.argsort(told)[-MOST_PAIRED:])
+    sides = table.sides()
+    sides.start(target, shape.everything)
+    bins, some = _coarse_features(shape, *sides.marginals, MOST_PAIRED)
     coarse = np.column_stack([bins[j][table.codes[:, j]] for j in some])
     scores, found = best_pairs(
         np.ascontiguousarray(coarse), COARSE, target, np.ones(len(target)), min_rows, COST_OF_END
     )
+    found[:, :2] = some[found[:, :2]]
+    return _boxes_of_pairs(shape, bins, scores, found, BEST_PAIRS)
+
+
+def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
+    """Return the same for a table that has to be asked: one call for each feature but one."""
+    shape, table = sides.shape, sides.table
+    counts, totals, _ = sides.ask(shape.everything)
+    bins, some = _coarse_features(shape, counts, totals, MOST_PAIRED_ASKED)
+    scores, found = [], []
+    for place, a in enumerate(some[:-1]):
+        inside, others = [], [shape.levels[b].name for b in some[place + 1 :]]
+        part = slice(shape.offsets[a], shape.offsets[a + 1])
+        used = np.unique(bins[a])
+        for k in used:
+            inside.append(shape.everything)
+            inside[-1][part] = bins[a] == k
+        sides.n_asked += 1
+        answers = table.marginals([shape.subgroup(each) for each in inside], [others] * len(used))
+        for b in some[place + 1 :]:
+            grid = np.zeros((2, COARSE, COARSE))
+            for k, answer in zip(used, answers, strict=True):
+                moments = answer[shape.levels[b].name]
+                np.add.at(grid[0, k], bins[b], moments.n)
+                np.add.at(grid[1, k], bins[b], sides.sums_of(moments))
+            cells = np.indices((COARSE, COARSE), dtype=np.uint8).reshape(2, -1).T
+            score, box = best_pairs(
+                np.ascontiguousarray(cells), COARSE, grid[1].ravel(), grid[0].ravel(), min_rows,
+                COST_OF_END,
+            )  # fmt: skip
+            box[:, :2] = a, b
+            scores.append(score)
+            found.append(box)
+    if not scores:
+        return []
+    return _boxes_of_pairs(
+        shape, bins, np.concatenate(scores), np.concatenate(found), BEST_PAIRS_ASKED
+    )
+
+
+def _coarse_features(
+    shape: Shape, counts: np.ndarray, totals: np.ndarray, most: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return bins of the levels of each feature, and at most so many features that tell most.
+
+    ``counts`` and ``totals`` (size,) are those of all rows by the levels of each feature.
+    """
+    parts = [slice(*shape.offsets[j : j + 2]) for j in range(len(shape.levels))]
+    bins = [
+        _coarse(counts[part], totals[part], levels)
+        for part, levels in zip(parts, shape.levels, strict=True)
+    ]
+    if len(bins) <= most:
+        return bins, np.arange(len(bins))
+    told = []
+    for part, each in zip(parts, bins, strict=True):
+        n, total = (np.bincount(each, values[part]) for values in (counts, totals))
+        told.append(np.sum(total**2 / np.maximum(n, 1.0)))
+    return bins, np.sort(np.argsort(told)[-most:])
+
+
+def _boxes_of_pairs(
+    shape: Shape, bins: list[np.ndarray], scores: np.ndarray, found: np.ndarray, most: int
+) -> list[np.ndarray]:
+    """Return the best boxes of pairs, whose ends are those of bins, by their levels."""
     boxes = []
-    for i in np.argsort(-scores, kind="stable")[:BEST_PAIRS]:
+    for i in np.argsort(-scores, kind="stable")[:most]:
         if scores[i] <= 0.0:
             break
         box = shape.everything
         a, b, *ends = found[i].tolist()
-        for j, start, stop in ((some[a], *ends[:2]), (some[b], *ends[2:])):
+        for j, start, stop in ((a, *ends[:2]), (b, *ends[2:])):
             box[shape.offsets[j] : shape.offsets[j + 1]] = (bins[j] >= start) & (bins[j] < stop)
         boxes.append(box)
     return boxes
 
 
-def _coarse(codes: np.ndarray, target: np.ndarray, levels: Levels) -> np.ndarray:
+def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
     """Put the levels of a feature into few bins with about as many rows each.
 
     Levels of a category are in the order of their averages; missing values come last.
@@ -315,10 +380,9 @@ def _coarse(codes: np.ndarray, target: np.ndarray, levels: Levels) -> np.ndarray
     -------
     bins : ndarray of shape (n_levels,) of uint8
     """
-    n = np.bincount(codes, minlength=levels.n_levels)
     order = np.arange(levels.n_levels)
     if levels.kind == "category":
-        mean = np.bincount(codes, target, levels.n_levels) / np.maximum(n, 1)
+        mean = totals / np.maximum(n, 1)
         order[: levels.n_values] = np.argsort(mean[: levels.n_values], kind="stable")
     share = (n[order].cumsum() - 0.5 * n[order]) / n.sum()
     bins = np.empty(levels.n_levels, dtype=np.uint8)
@@ -426,6 +490,7 @@ class QueriedSides:
         self.shape: Shape = Shape.of(table.levels)
         self.n_asked: int = 0
         self.box: np.ndarray = self.shape.inside(start or Subgroup())
+        self.flat: np.ndarray | None = None
         whole = table.totals([Subgroup()])
         self.inexact: bool = whole.noise is not None
         self._centre = float(whole.mean[0])
@@ -450,15 +515,33 @@ class QueriedSides:
         box = self.shape.subgroup(inside)
         names = [levels.name for levels in self.shape.levels]
         free = [name for name in names if name not in box]
-        boxes = [box, *(box.without(name) for name in box)]
-        answers = self.table.marginals(boxes, [free, *([name] for name in box)])
+        boxes, features = [box, *(box.without(name) for name in box)], [free, *([n] for n in box)]
+        if self.flat is not None:
+            inside_too = [self.shape.inside(each) & self.flat for each in boxes]
+            some = [i for i, each in enumerate(inside_too) if not self.shape.is_empty(each)]
+            boxes += [self.shape.subgroup(inside_too[i]) for i in some]
+            features += [features[i] for i in some]
+        answers = self.table.marginals(boxes, features)
         found: dict[str, Moments] = {}
-        for answer in answers:
+        for answer in answers[: len(box) + 1]:
             found.update(answer)
         n = np.concatenate([np.asarray(found[name].n, dtype=np.float64) for name in names])
-        mean = np.concatenate([found[name].mean for name in names])
+        totals = np.concatenate([self.sums_of(found[name]) for name in names])
         errors = n * np.concatenate([self.inflation(found[name]) for name in names])
-        return n, n * (mean - self._centre) / self._scale, errors
+        for answer in answers[len(box) + 1 :]:
+            for name, moments in answer.items():
+                j = names.index(name)
+                totals[self.shape.offsets[j] : self.shape.offsets[j + 1]] -= self.sums_of(moments)
+        return n, totals, errors
+
+    def sums_of(self, moments: Moments) -> np.ndarray:
+        """Return sums of targets, in standard deviations from the average of the table."""
+        return moments.n * (moments.mean - self._centre) / self._scale
+
+    def start(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
+        """Begin again from a box; the targets of rows of another one are taken to be average."""
+        self.box, self.flat = inside, flat
+        self._counts, self._totals, self._errors = self.ask(inside)
 
     @property
     def count(self) -> float:
@@ -557,6 +640,8 @@ def find_subgroup(
     minimize: bool = False,
     start: Subgroup | None = None,
     max_calls: int | None = None,
+    pairs: bool = False,
+    hills: bool = False,
 ) -> SubgroupResult:
     """Find a group of rows with a high average.
 
@@ -574,6 +659,10 @@ def find_subgroup(
         end where levels do. None for all rows.
     max_calls : int, default=None
         A table is asked for marginals at most about so often. None for no limit.
+    pairs, hills : bool, default=False
+        Whether a table that is asked is also searched from the best boxes over two features, and
+        for another group than the first, as rows in memory are. It is asked two to three times as
+        often then.
 
     Returns
     -------
@@ -603,13 +692,22 @@ def find_subgroup(
         if sides.count < min_rows:
             raise ValueError(f"start has {sides.count:g} rows, fewer than min_rows={min_rows}")
         threshold = 0.0 if start is None else 0.5 * sides.total / sides.count
-        trajectory = peel(sides, min_rows, max(threshold, 0.0), step=ASKED_STEP)
+        trajectories = [peel(sides, min_rows, max(threshold, 0.0), step=ASKED_STEP)]
+        if hills:
+            sides.start(shape.everything, trajectories[0].around(OTHER_HILL_ASKED * min_rows))
+            other = peel(sides, min_rows, step=ASKED_STEP)
+            sides.start(other.inside[-1])
+            trajectories.append(peel(sides, min_rows, other.threshold, step=ASKED_STEP))
+        for first in _asked_pairs(sides, min_rows) if pairs else []:
+            sides.start(first)
+            if sides.count >= min_rows:
+                half = 0.5 * sides.total / sides.count
+                trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS, ASKED_STEP))
         inflation: np.ndarray | float = 1.0
         if sides.inexact:
-            inflation = sides.inflation(
-                table.totals([shape.subgroup(each) for each in trajectory.inside])
-            )
-        found = SubgroupPath.of([trajectory], shape, table.n_rows, inflation)
+            met = [each for trajectory in trajectories for each in trajectory.inside]
+            inflation = sides.inflation(table.totals([shape.subgroup(each) for each in met]))
+        found = SubgroupPath.of(trajectories, shape, table.n_rows, inflation)
         inside = found.inside[found.best]
         if sides.n_asked < sides.max_calls:
             inside = simplified(inside, shape, sides.ask)

@@ -20,7 +20,8 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
 )
-from skgpb.domains import Allocation, Arm, Ball, Cell, Cells, ContextCell
+from skgpb.domains import Allocation, Arm, Ball, Cell, Cells
+from skgpb.domains.contexts import ContextCell
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._result import RunResult

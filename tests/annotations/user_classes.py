@@ -25,7 +25,6 @@ from skgpb.domains import (
     Ball,
     Cell,
     Cells,
-    ContextCell,
     Districts,
     Fidelities,
     PointsQuery,
@@ -35,7 +34,7 @@ from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.balls import Balls
 from skgpb.domains.box_candidates import BoxCandidates
-from skgpb.domains.contexts import ContextPartition
+from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.layout import Layout
@@ -96,7 +95,6 @@ from skgpb.optimizers import (
 from skgpb.problems import AdvertisingBudget, gpoo_function
 from skgpb.problems.gp_draws import ArmsProblem
 from skgpb.problems.gpoo import GPOOProblem
-from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 from skgpb.surrogate import ConditionalMeanProcess
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.likelihood import Prior
@@ -275,9 +273,6 @@ def problems() -> None:
     assert_type(problem, GPOOProblem)
     assert_type(ArmsProblem(POINTS, POINTS[:, 0]).values, np.typing.NDArray[np.float64])
     assert AdvertisingBudget().n_arms == 21
-    rng = np.random.default_rng(0)
-    assert_type(IndirectBranin().pairs(3, rng), tuple[np.ndarray, np.ndarray])
-    assert len(MultiResolutionBranin().pairs(3, rng)) >= 2
 
 
 def errors(folder: Path) -> None:

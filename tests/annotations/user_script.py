@@ -45,18 +45,17 @@ from skgpb.domains import (
     Box,
     Cell,
     Cells,
-    ContextCell,
     IndirectQuery,
     Query,
     Region,
 )
+from skgpb.domains.contexts import ContextCell
 from skgpb.domains.indirect import IndirectCell
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.metrics import cumulative_regret, simple_regret
 from skgpb.optimizers import BaseUCBOptimizer
 from skgpb.problems import gpoo_function
-from skgpb.problems.indirect import branin
 from skgpb.surrogate import GaussianProcess
 from skgpb.tables import BestSubgroup, Levels, MemoryTable, Moments, Table, find_subgroup
 from skgpb.tables.conditions import Categories, Range, Subgroup
@@ -213,7 +212,6 @@ def models() -> None:
     values = problem.f(ARMS)
     assert cumulative_regret(problem.optimum, values).shape == values.shape
     assert np.shape(simple_regret(problem.optimum, values)) == values.shape
-    assert branin([[np.pi, 2.275]]).shape == (1,)
 
 
 def predictions() -> None:

@@ -251,7 +251,12 @@ class Python:
 
     def begin(self):
         sides = [_text(*side) for side in SIDES]
-        options = {"constraints": CONSTRAINT, "goal": "minimize", "answer": "loss", "seed": SEED}
+        options = {
+            "constraints": CONSTRAINT,
+            "direction": "minimize",
+            "answer": "loss",
+            "seed": SEED,
+        }
         self.run = Experiment.create(self.path, sides, **options)
 
     def _settings(self, entry):
@@ -380,7 +385,7 @@ def test_a_campaign_is_the_same_through_every_door(driver, tmp_path):
 def run(tmp_path):
     """An experiment with two results and two queries to do, 3 and 4."""
     names = ["temperature of the oven (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
-    run = Experiment.create(tmp_path / "run.skgpb", names, answer="loss", goal="minimize")
+    run = Experiment.create(tmp_path / "run.skgpb", names, answer="loss", direction="minimize")
     for answer in (1.5, 2.5):
         run.tell(answer, run.ask()[0]["query"])
     run.ask(2)

@@ -33,7 +33,7 @@ def folder(tmp_path):
     for answer in (40.0, 61.5):
         oven.tell(answer, oven.ask()[0]["query"])
     oven.ask()
-    Experiment.create(folder / "bath.skgpb", ["salt=0:1"], goal="minimize")
+    Experiment.create(folder / "bath.skgpb", ["salt=0:1"], direction="minimize")
     (folder / "broken.skgpb").write_bytes(b"no run")
     (folder / "secret.txt").write_text("secret")
     Experiment.create(tmp_path / "outside.skgpb", ["secret=0:1"])

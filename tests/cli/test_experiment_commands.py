@@ -167,7 +167,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     undone = call("undo", path)
     assert set(undone) == {"undone", "pending", "best"} and undone["best"] is None
     assert set(call("show", path)) == {
-        *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
+        *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
     }
@@ -253,6 +253,19 @@ def test_people_read_what_they_need(path, capsys):
     assert re.search(r"repeated answers scatter by \S+ \(standard deviation\)\n", out)
     assert main(["undo", str(path)]) == 0
     assert "query 2: 0.5 is taken back" in capsys.readouterr().out
+
+
+def test_ask_says_why(path, call, capsys):
+    (query,) = call("ask", path)["queries"]
+    assert "reasons" not in call("ask", path)
+    call("tell", path, 1.5, "--query", query["query"])
+    (reason,) = call("ask", path, "--why")["reasons"]
+    assert reason == Experiment(path).why(reason["query"])
+    assert main(["ask", str(path), "--why"]) == 0
+    expected, known, why = capsys.readouterr().out.splitlines()[4:7]
+    assert re.fullmatch(r"  expected: \S+ \xb1 \S+", expected)
+    assert re.fullmatch(r"  nearest known: query 1, 1\.5, which differs in [a-z, ]+", known)
+    assert why == f"  why: {reason['why']}"
 
 
 def test_answers_of_the_past_start_a_run_and_more_are_told(tmp_path, call):

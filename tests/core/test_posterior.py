@@ -1,6 +1,9 @@
 """The growing posterior against dense linear algebra in five obvious lines."""
 
 import pickle
+import tracemalloc
+from copy import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,6 +34,11 @@ def append_block(p, K, K_new, noise, y, K_tracked, counts=None):
     return p.append_block(np.diag(K_new).copy(), noise, y, K_tracked, counts)
 
 
+def later_covariances(session, slots, first):
+    """Covariances of tracked functionals with those that were observed from a number on."""
+    return KERNEL(session.T[slots], np.array(session.X)[first:])
+
+
 class Session:
     """Feed a Posterior and remember everything it was told."""
 
@@ -38,8 +46,16 @@ class Session:
         self.rng = np.random.default_rng(seed)
         self.T = self.rng.random((n_tracked, d))
         self.X, self.rows, self.y, self.noise = [], [], [], []
+        self.free = list(range(n_tracked))
         self.p = Posterior()
         self.p.track(np.zeros((n_tracked, 0)), np.ones(n_tracked), np.arange(n_tracked))
+
+    def twin(self):
+        """Return a session that was told the same, with a copy of the posterior."""
+        out = copy(self)
+        lists = ("X", "rows", "y", "noise", "free")
+        vars(out).update({name: [*getattr(self, name)] for name in lists}, p=self.p.copy())
+        return out
 
     def log(self, x, y, noise):
         self.rows.append(x)
@@ -401,6 +417,61 @@ def test_pickle_and_copy_continue_identically():
         p.repeat(1, 0.1, 0.7)
     assert_allclose(clone.tracked_mean(), s.p.tracked_mean(), rtol=0, atol=0)
     assert_allclose(other.tracked_var(), s.p.tracked_var(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_copies_of_copies_know_nothing_of_each_other(seed):
+    """They share buffers until one writes what another sees, in whichever order they end."""
+    rng, family = np.random.default_rng(seed), [Session(seed)]
+    family[0].append(rng.random(2), 0.1)
+    for _ in range(70):
+        at = int(rng.integers(len(family)))
+        s, noise, move = family[at], 10.0 ** rng.uniform(-2, 0), rng.integers(9)
+        s.p.source = partial(later_covariances, s)
+        if move < 2:
+            family.append(s.twin())
+        elif move == 2 and len(family) > 1:
+            del family[at], s
+        elif move == 3:
+            s.append_block(rng.random((int(rng.integers(1, 9)), 2)), noise)
+        elif move == 4:
+            s.repeat(int(rng.integers(len(s.X))), noise)
+        elif move == 5:
+            slots, s.T = rng.choice(len(s.T), 3, replace=False), s.T.copy()
+            s.T[slots] = rng.random((3, 2))
+            s.p.track(KERNEL(s.T[slots], np.array(s.X)), np.ones(3), slots)
+        elif move == 6:
+            s.T = rng.random(s.T.shape)
+            mean, var, _ = direct(np.array(s.rows), np.array(s.y), np.array(s.noise), s.T)
+            s.p.track_known(np.ones(len(s.T)), mean, var, np.full(len(s.T), s.p.n))
+        elif s.free:
+            slot, y = s.free.pop(), rng.normal()
+            if move == 7:
+                s.append_tracked(slot, noise)
+            else:
+                assert s.p.append_lazily(slot, 1.0, noise, y)
+                s.X.append(s.T[slot])
+                s.log(s.T[slot], y, noise)
+        for each in family:
+            each.check()
+
+
+def test_a_copy_has_no_numbers_of_its_own_before_it_needs_them():
+    s = Session(0)
+    s.append_block(s.rng.random((200, 2)), 0.1)
+    s.append(s.rng.random(2), 0.1)
+    size = s.p.factor().nbytes
+    tracemalloc.start()
+    twin = s.twin()
+    twin.append(s.rng.random(2), 0.1)
+    _, peak = tracemalloc.get_traced_memory()
+    del twin
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    s.append(s.rng.random(2), 0.1)
+    _, own = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.3 * size and own - before < 0.3 * size
 
 
 def test_set_targets_equals_observing_them():

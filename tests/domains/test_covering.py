@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 from reference.gp_zooming import Ball, grid_oracle, subdivision_oracle
 
 from skgpb._core._covering import subtract
@@ -189,19 +188,3 @@ def test_a_covering_starts_as_one_ball_and_continues_after_pickling(cls):
     for wrong in (-1, len(covering)):
         with pytest.raises(IndexError, match="ball"):
             covering.shrink(wrong)
-
-
-@pytest.mark.parametrize("kind", [ChebyshevCovering, EuclideanCovering])
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_a_covering_of_a_snapshot_goes_on_alike(kind, d):
-    rng, covering = np.random.default_rng(d), kind(d)
-    for _ in range(12):
-        for _ in range(10):
-            covering.shrink(int(rng.integers(min(len(covering), 12))))
-        other = kind(d)
-        other._restore(covering._snapshot())
-        assert other.effort == covering.effort
-        for ball in rng.integers(len(covering), size=15).tolist():
-            assert other.shrink(ball) == covering.shrink(ball)
-        assert_array_equal(other.centers, covering.centers)
-        assert_array_equal(other.depth, covering.depth)

@@ -31,7 +31,7 @@ def yield_at(params):
 
 @pytest.fixture
 def run(tmp_path):
-    return Experiment.create(tmp_path / "run.skgpb", SIDES, goal="minimize")
+    return Experiment.create(tmp_path / "run.skgpb", SIDES, direction="minimize")
 
 
 def play(experiment, n):
@@ -216,7 +216,7 @@ def test_past_data_start_a_run_and_can_be_corrected(tmp_path):
     table.write_text(
         "n;catalyst;salt;temperature;loss\n3;A;0.01;50;1.5\n\n7;B;1e-3;20;\n4;B;.1;90;0\n"
     )
-    run = Experiment.create(tmp_path / "run.skgpb", SIDES, data=table, goal="minimize")
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, data=table, direction="minimize")
     assert [(e["query"], e["status"], e["answer"]) for e in run.history()] == [
         (1, "given", 1.5),
         (2, "given", 0.0),
@@ -345,7 +345,7 @@ def test_everything_is_json_with_documented_keys(run):
     run.ask(2)
     status = json.loads(json.dumps(run.status(), allow_nan=False))
     assert set(status) == {
-        *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
+        *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
         *("limits", "block", "answer_range", "score"),
     }
@@ -720,7 +720,7 @@ def test_what_is_far_beyond_is_asked_about(run):
 
 
 def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path):
-    run = Experiment.create(tmp_path / "run.skgpb", SIDES[:2], goal="minimize", seed=1)
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES[:2], direction="minimize", seed=1)
     assert run.may_stop(1.0)["why"] == "There is no result yet."
     for number in range(4):
         run.tell(float(number), run.ask()[0]["query"])
@@ -748,9 +748,9 @@ def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
 def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, goal, sides):
     turn = {"maximize": lambda y: y, "minimize": lambda y: 100.0 - y}[goal]
     run = Experiment.create(
-        tmp_path / "run.skgpb", sides, goal=goal, unit="%", answer_range="0:100"
+        tmp_path / "run.skgpb", sides, direction=goal, unit="%", answer_range="0:100"
     )
-    plain = Experiment.create(tmp_path / "plain.skgpb", sides, goal=goal, unit="%")
+    plain = Experiment.create(tmp_path / "plain.skgpb", sides, direction=goal, unit="%")
     rng = np.random.default_rng(1)
     for _ in range(9):
         setting = {side[0]: round(rng.random(), 3) for side in sides}
@@ -816,7 +816,8 @@ def test_parameters_that_were_set_from_python_are_no_entries(run):
     before = run.history()
     again = Experiment(run.path)
     assert (
-        again.history() == before and again.status()["goal"] == run.status()["goal"] == "minimize"
+        again.history() == before
+        and again.status()["direction"] == run.status()["direction"] == "minimize"
     )
     play(again, 2)
     again.correct(5, 0.25)

@@ -44,7 +44,7 @@ def test_every_kind_of_entry_comes_back(tmp_path, ending):
     past = tmp_path / "past.csv"
     past.write_text("heat,salt,kind,n,yield\n30,0.01,A,3,1.125\n60,0.001,B,7,0.25\n")
     sides = {"heat (°C)": "20:90", "salt": "1e-4:0.1:log", "kind": ["A", "B"], "n": "1:9:int"}
-    labels = {"answer": "yield", "unit": "%", "goal": "minimize"}
+    labels = {"answer": "yield", "unit": "%", "direction": "minimize"}
     run = Experiment.create(tmp_path / "run.skgpb", sides, data=past, **labels)
     asked = [each["query"] for each in run.ask(7)]
     run.annotate(1, note="first", operator="Ada", date="2025-12-31", measured={"pH": 7.125})

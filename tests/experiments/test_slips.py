@@ -60,11 +60,11 @@ def test_slips_are_found_and_honest_answers_are_not_asked_about(tmp_path):
     assert found["honest"] <= n / 30
 
 
-@pytest.mark.parametrize("goal", ["maximize", "minimize"])
-def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, goal):
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, direction):
     run, rng = begin(tmp_path / "run.skgpb", hill, 0, 16)
     run = Experiment.create(
-        tmp_path / "other.skgpb", ["x=0:10", "y=0:10"], goal=goal, data=None, seed=1
+        tmp_path / "other.skgpb", ["x=0:10", "y=0:10"], direction=direction, data=None, seed=1
     )
     for number in range(1, 21):
         query = run.ask()[0]

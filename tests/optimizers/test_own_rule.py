@@ -248,7 +248,9 @@ def test_indirect_queries_are_rows_of_the_one_search():
         place = indirect.ask().index
         if t:  # Before anything is known all tie: the middle one is asked, or the first.
             assert by_rows.ask().index == place
-            ours, theirs = (each.posterior().log_rise() for each in (indirect, by_rows))
+            ours, theirs = (
+                each.posterior().log_knowledge_gradient() for each in (indirect, by_rows)
+            )
             np.testing.assert_allclose(ours, theirs, atol=1e-7)
         by_rows.tell(by_rows.start().domain_.arm(place), f(xs[place]))
         indirect.tell(indirect.domain_.arm(place), f(xs[place]))

@@ -13,7 +13,6 @@ from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.model_selection import BanditSearchCV, bandit_scorer
 from skgpb.optimizers._variation import variation_bound
 from skgpb.problems import AdvertisingBudget, gp_draw
-from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 from skgpb.problems.simulation import simulate
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -105,10 +104,6 @@ def simulated(**sizes):
     return simulate({"UCB": skgpb.GPUCBOptimizer(arms=problem.arms)}, problem, **sizes)
 
 
-def seeded(problem, **sizes):
-    return problem.pairs(rng=np.random.default_rng(0), **sizes)
-
-
 #: Functions that make something of a given size, by the name of the size.
 MAKERS = {
     "n_samples of a regressor": lambda n: regressor().fit(X, X[:, 0]).sample_y(X, n),
@@ -135,9 +130,6 @@ MAKERS = {
     ).ask(context=0.5),
     "max_active of balls": lambda n: skgpb.GPZoomingOptimizer(bounds=[(0, 1)], max_active=n).ask(),
     "n_arms": lambda n: AdvertisingBudget(n_arms=n),
-    "n": lambda n: seeded(IndirectBranin(), n=n),
-    "n of resolutions": lambda n: seeded(MultiResolutionBranin(), n=n),
-    "max_depth of resolutions": lambda n: seeded(MultiResolutionBranin(), n=5, max_depth=n),
     "n_rounds": lambda n: simulated(n_rounds=n),
     "n_runs": lambda n: simulated(n_rounds=1, n_runs=n),
     "n_jobs": lambda n: skgpb.StoOOOptimizer(bounds=[(0, 1)]).run(len, budget=2, n_jobs=n),

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from skgpb import GPUCBOptimizer
-from skgpb.surrogate.blas import SMALL, one_thread_if_small
+from skgpb.surrogate.blas import MOST_ROWS_OF_SMALL, one_thread_if_small
 
 CONTROLLER = ThreadpoolController()
 
@@ -33,7 +33,7 @@ def _three_threads():
 
 
 def test_small_problems_have_one_thread_and_large_ones_all():
-    for size, expected in [(1, 1), (SMALL, 1), (SMALL + 1, 3)]:
+    for size, expected in [(1, 1), (MOST_ROWS_OF_SMALL, 1), (MOST_ROWS_OF_SMALL + 1, 3)]:
         with one_thread_if_small(size):
             assert n_threads() == expected
         assert n_threads() == 3

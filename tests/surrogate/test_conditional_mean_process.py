@@ -426,7 +426,7 @@ def test_rows_are_embedded_once():
 
 def state(process):
     """All that was observed, and what follows from it."""
-    samples = process._model.samples.snapshot()
+    samples = vars(process._model.samples)
     return pickle.dumps((process.predict_tracked(True), samples, process.scale_))
 
 

@@ -357,7 +357,7 @@ def test_thinned_averages_keep_their_number_and_spread():
 
 @pytest.mark.parametrize("offsets", [[0, 2, 2, 3], [0, 2, 1, 3], [1, 3], [0, 2], []])
 def test_functionals_of_a_file_have_rows(offsets):
-    saved = {"rows": np.arange(6.0).reshape(3, 2), "offsets": np.array([0, 2, 3])}
-    assert len(Functionals.of_snapshot(saved, 2)) == 2
+    rows = np.arange(6.0).reshape(3, 2)
+    assert len(Functionals.between(rows, np.array([0, 2, 3]))) == 2
     with pytest.raises(ValueError, match="functionals"):
-        Functionals.of_snapshot(saved | {"offsets": np.array(offsets, dtype=int)}, 2)
+        Functionals.between(rows, np.array(offsets, dtype=int))

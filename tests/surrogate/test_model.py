@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
+from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 
@@ -93,7 +94,8 @@ def test_a_snapshot_is_a_model_that_goes_on_alike():
             replayed = replayed.learned()
             all_learned.append(replayed.found)
     assert learned.outliers.keys() == {20}
-    restored = ours().restored(model.snapshot(), all_learned)
+    restored = ours().after(all_learned)
+    restore(restored, snapshot_of(model))
     assert restored.samples.factors == model.samples.factors
     assert vars(restored.schedule) == vars(model.schedule)
     assert restored.n_learned == model.n_learned

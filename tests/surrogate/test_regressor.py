@@ -539,7 +539,7 @@ def test_covariances_evaluated_in_parts_are_whole(kernel, monkeypatch):
     if isinstance(kernel, CellAverage):
         X, T = np.hstack([X, X + 0.1]), np.hstack([T, T + 0.2])
     whole = OnlineGaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
-    monkeypatch.setattr(gaussian_process, "AT_ONCE", 900)
+    monkeypatch.setattr(gaussian_process, "PAIRS_AT_ONCE", 900)
     parts = OnlineGaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X[:60], y[:60])
     parts.partial_fit(X[60:], y[60:])
     assert_same(parts, whole, T, atol=1e-12)

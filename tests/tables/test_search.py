@@ -113,6 +113,31 @@ def test_the_higher_of_two_hills_is_found_though_it_is_the_narrower_one():
     assert group.mean > 2.5
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shape", ["tiles", "hills"])
+def test_a_table_that_is_asked_from_several_starts_is_not_behind_rows_in_memory(shape, seed):
+    """Where no single feature shows anything, and where a wider hill is lower."""
+    rng, n = np.random.default_rng([1, seed]), 20_000
+    if shape == "tiles":
+        X = rng.random((n, 4))
+        f = np.where(np.floor(6.0 * X[:, 0]) % 2 == np.floor(6.0 * X[:, 3]) % 2, 1.0, -1.0)
+    else:
+        centres, widths = np.repeat([[0.35, 0.25], [0.6, 0.65]], n // 2, axis=0), [0.1, 0.12]
+        X = rng.normal(centres, np.repeat(widths, n // 2)[:, np.newaxis])
+        f = 2.0 * np.exp(-((X - [0.33, 0.22]) ** 2).sum(axis=1) / 0.004)
+        f += 1.2 * np.exp(-((X - [0.62, 0.68]) ** 2).sum(axis=1) / 0.03)
+    table = MemoryTable(X, f + 2.0 * rng.normal(size=n))
+
+    def value(group):
+        return f[table.rows(group.subgroup)].mean()
+
+    in_memory = value(find_subgroup(table, 200))
+    asked = value(find_subgroup(Asked(table), 200, pairs=True, hills=True))
+    assert asked > in_memory - 0.1
+    if shape == "hills":
+        assert value(find_subgroup(Asked(table), 200)) < 1.3 < in_memory
+
+
 def test_categories_and_missing_values_are_chosen_by_what_they_average():
     rng = np.random.default_rng(2)
     n = 4000

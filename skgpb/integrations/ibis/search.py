@@ -224,10 +224,13 @@ class _Search:
         kept = {name for _, found in self._pruned(halves, LENIENT, 0.0) for name in found}
         some = rows.only(list(kept)) if kept else rows
         one, other = some.halves()
-        halves = [(other, self._found(one, spare)), (one, self._found(other, spare))]
+        halves = [
+            (other, self._found(one, spare, hills=True)),
+            (one, self._found(other, spare, hills=True)),
+        ]
         halves = self._pruned(halves, STRICT / max(len(named), 1), LITTLE)
         kept = {name for _, found in halves for name in found}
-        box = self._found(rows.only(list(kept)) if kept else rows, spare)
+        box = self._found(rows.only(list(kept)) if kept else rows, spare, hills=True)
         return box, halves
 
     def _pruned(
@@ -274,15 +277,11 @@ class _Search:
         apart = seen.n[1] <= IN_COMMON * seen.n[0]
         return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
 
-    def _found(
-        self, rows: IbisTable, spare: float = SPARE, start: Subgroup | None = None
-    ) -> Subgroup:
-        """Search some of the rows, from a box that is not too small."""
+    def _found(self, rows: IbisTable, spare: float, hills: bool = False) -> Subgroup:
+        """Search some of the rows."""
         least = self.min_rows * rows.n_rows / self.table.n_rows
         least = min(max(ceil(least + spare * sqrt(least)), 1), rows.n_rows)
-        if start is not None and rows.totals([start]).n[0] < least:
-            start = None
-        group = find_subgroup(rows, least, minimize=self.sign < 0.0, start=start)
+        group = find_subgroup(rows, least, minimize=self.sign < 0.0, pairs=True, hills=hills)
         self.n_asked += group.n_asked
         return group.subgroup
 
