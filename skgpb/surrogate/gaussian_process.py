@@ -17,7 +17,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from functools import cached_property, partial
 from math import log, pi
 from typing import Any, Self
@@ -462,19 +461,18 @@ class GaussianProcess:
     def _answers(self) -> tuple[Any, ...]:
         """What was observed, and the merged answers, which are observed in one factorisation."""
         observed = self.observed
-        strata = [observed.strata] if observed.has_strata else []
-        return observed.rows, observed.offsets, *vars(self.merged()).values(), *strata
+        return observed.rows, observed.offsets, *vars(self.merged()).values(), observed.strata
 
     @_answers.setter
     def _answers(self, answers: tuple[Any, ...]) -> None:
-        rows, offsets, *columns = answers
-        n = len(fields(Merged))
-        observed = Functionals.between(rows, offsets, *columns[n:])
-        merged = Merged(*columns[:n])
+        rows, offsets, *columns, strata = answers
+        observed, merged = Functionals.between(rows, offsets, strata), Merged(*columns)
         if not (
             len(merged.y) == len(merged.noise) == len(merged.counts) == len(observed)
             and (merged.noise >= 0.0).all()
             and (merged.counts > 0).all()
+            and len(strata) == len(observed)
+            and (strata >= 0).all()
             and np.isfinite([self.offset, self.scale]).all()
             and self.scale > 0.0
         ):
