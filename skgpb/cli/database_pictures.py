@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from skgpb.cli.asked import QUANTILE_95
-from skgpb.cli.exact_pictures import draw_averages, draw_categories, finish_profile
+from skgpb.cli.exact_pictures import (
+    draw_averages,
+    draw_categories,
+    finish_profile,
+    panel_of_effects,
+)
 from skgpb.cli.pictures import (
     PARTS,
     PROFILES,
     Panel,
-    draw_effects,
     label_categories,
     label_dates,
 )
@@ -44,13 +48,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
         without = {name: float(each.n @ each.mean / each.n.sum()) for name, each in seen.items()}
         names.sort(key=lambda name: -abs(average - without[name]))
         effects = {name: abs(average - without[name]) for name in names}
-        label = f"average {table.target} that each side adds"
-        panels.append(
-            Panel(
-                lambda ax: draw_effects(ax, effects, label, "what matters"),
-                "By how much the average of the group is better for each of its sides.",
-            )
-        )
+        panels.append(panel_of_effects(table.target, effects))
     rest = " of the rows that meet the other conditions" if len(box) > 1 else ""
     sides = dict(box.conditions)
     return panels + [

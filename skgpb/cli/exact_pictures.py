@@ -16,10 +16,9 @@ from skgpb.cli.pictures import (
     PROFILES,
     ROWS_OF_PART,
     Panel,
-    binned,
     draw_effects,
+    draw_means,
     label_axis,
-    outline,
 )
 from skgpb.cli.words import count
 from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of
@@ -37,18 +36,17 @@ def panels_of(found: ExactFound) -> list[Panel]:
         first, second = (limits + rest)[:2]
         panels.append(_map(found, first, second))
     if len(limits) > 1:
-        panels.append(
-            Panel(
-                lambda ax: draw_effects(
-                    ax,
-                    found.finding.effects(),
-                    f"average {found.target} that each side adds",
-                    "what matters",
-                ),
-                "By how much the average of the group is better for each of its sides.",
-            )
-        )
+        panels.append(panel_of_effects(found.target, found.finding.effects()))
     return [*panels, *(_profile(found, limit) for limit in (limits or rest)[:PROFILES])]
+
+
+def panel_of_effects(target: str, effects: dict[str, float]) -> Panel:
+    """Return the picture of what each side of the group is for."""
+    label = f"average {target} that each side adds"
+    return Panel(
+        lambda ax: draw_effects(ax, effects, label, "what matters"),
+        "By how much the average of the group is better for each of its sides.",
+    )
 
 
 def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Panel:
@@ -58,24 +56,12 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
 
     def draw(ax: Any) -> None:
         rows = inside & ~first.column.missing & ~second.column.missing
-        columns = [limit.column.of_rows(np.flatnonzero(rows)) for limit in (first, second)]
-        edges, places = zip(*(binned(column, 1) for column in columns), strict=True)
-        shape = [len(edge) - 1 for edge in edges]
-        cell = np.ravel_multi_index(places, shape)
-        n = np.bincount(cell, minlength=math.prod(shape))
-        sums = np.bincount(cell, _values(found)[rows], minlength=math.prod(shape))
-        with np.errstate(invalid="ignore"):
-            mean = (sums / n).reshape(shape)
-        drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
-        ax.figure.colorbar(drawn, ax=ax, label=f"average {found.target}")
-        for limit, axis in zip((first, second), (ax.xaxis, ax.yaxis), strict=True):
-            label_axis(limit, axis)
-            axis.set_label_text(limit.column.name)
+        places = np.flatnonzero(rows)
         shown = [
-            FeatureLimits(column, limit.low, limit.high, limit.among)
-            for column, limit in zip(columns, (first, second), strict=True)
+            FeatureLimits(limit.column.of_rows(places), limit.low, limit.high, limit.among)
+            for limit in (first, second)
         ]
-        outline(ax, shown, edges)
+        draw_means(ax, shown, _values(found)[rows], f"average {found.target}")
 
     beside = (
         f", of the {count(int(inside.sum()), 'row')} on its other sides"

@@ -110,22 +110,29 @@ def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
     """Draw the prediction over two features, averaged over the others."""
     limits = [_limits_of(found, name) for name in (first, second)]
     step = -(-found.memory.n_rows // ROWS_DRAWN)
-    edges, places = zip(*(binned(limit.column, step) for limit in limits), strict=True)
+    draw_means(ax, limits, found.predicted()[::step], f"posterior mean of {found.target}", step)
+
+
+def draw_means(
+    ax: Any, limits: list[FeatureLimits], values: np.ndarray, label: str, step: int = 1
+) -> None:
+    """Draw averages of every ``step``-th row over two features, and the recommended group."""
+    edges, places = zip(*(_binned(limit.column, step) for limit in limits), strict=True)
     shape = [len(edge) - 1 for edge in edges]
     cell = np.ravel_multi_index(places, shape)
     n = np.bincount(cell, minlength=math.prod(shape))
-    sums = np.bincount(cell, found.predicted()[::step], minlength=math.prod(shape))
+    sums = np.bincount(cell, values, minlength=math.prod(shape))
     with np.errstate(invalid="ignore"):
         mean = (sums / n).reshape(shape)
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
-    ax.figure.colorbar(drawn, ax=ax, label=f"posterior mean of {found.target}")
+    ax.figure.colorbar(drawn, ax=ax, label=label)
     for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
         label_axis(limit, axis)
         axis.set_label_text(limit.column.name)
     outline(ax, limits, edges)
 
 
-def binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
+def _binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
     """Edges of the parts of an axis, and in which part each drawn row is."""
     values = column.values[::step]
     if column.kind == "texts":

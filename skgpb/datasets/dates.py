@@ -33,8 +33,16 @@ _LIKE_A_DATE = re.compile(
 )
 
 
-def dates_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray | None:
-    """Convert texts to days since 1970 (n,); None if some are not dates.
+def dates_of(texts: Sequence[str]) -> np.ndarray | None:
+    """Convert texts to days since 1970 (n,); None if some are not dates."""
+    days = days_of(texts)
+    return None if np.isnan(days).any() else days
+
+
+def days_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray:
+    """Convert texts to days since 1970 (n,), NaN where one is not a date.
+
+    Formats may differ, but where the day is last is the same for all with the same sign.
 
     Parameters
     ----------
@@ -48,15 +56,6 @@ def dates_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray | N
     ------
     ValueError
         If the day and the month cannot be told apart.
-    """
-    days = days_of(texts, pattern)
-    return None if np.isnan(days).any() else days
-
-
-def days_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray:
-    """Convert texts as :func:`dates_of` does, NaN where one is not a date.
-
-    Formats may differ, but where the day is last is the same for all with the same sign.
     """
     texts = [text.strip() for text in texts]
     if pattern is not None:

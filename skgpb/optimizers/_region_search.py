@@ -180,9 +180,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         if method == "paper":
             return self._best()
         finest = self._finest if depth is None else min(depth, self._finest)
-        return self._best_supported(finest, float(caution))
+        return self._best_by_posterior(finest, float(caution))
 
-    def _best_supported(self, finest: int, caution: float) -> Q:
+    def _best_by_posterior(self, finest: int, caution: float) -> Q:
         """Return the best region by the posterior, of all that are no finer than that."""
         domain, outcomes = self.domain_.copy(), self._record.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest), None
@@ -192,7 +192,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
         front, unit = self._in_question(front, caution), self._model.unit_of_means
-        return best_supported(self._gp, domain, front, finest, caution, unit, possible)
+        return best_by_posterior(self._gp, domain, front, finest, caution, unit, possible)
 
     def _in_question(self, front: list[Any], caution: float) -> list[Any]:
         """Return the part of the front that may be among the best by the tracked values."""
@@ -219,7 +219,7 @@ def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.n
     return outcomes.possible(np.array([domain.query(each).box for each in regions]))
 
 
-def best_supported(
+def best_by_posterior(
     gp: GaussianProcess,
     regions: Any,
     front: list[Any],

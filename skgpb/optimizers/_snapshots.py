@@ -56,8 +56,8 @@ def restore(value: Any, snapshot: dict[str, Any]) -> None:
             now, kept = getattr(value, name), snapshot[name.strip("_")]
             if hasattr(now, "_kept_fields"):
                 restore(now, kept)
-            else:
-                setattr(value, name, _like(now, kept, name))
+            elif (new := _like(now, kept, name)) is not now:
+                setattr(value, name, new)
         if "_resume" in vars(cls):
             cls._resume(value)
 

@@ -227,8 +227,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))
 
-    def _best_supported(self, finest: int, caution: float) -> Cell:
-        best = super()._best_supported(finest, caution)
+    def _best_by_posterior(self, finest: int, caution: float) -> Cell:
+        best = super()._best_by_posterior(finest, caution)
         domain, on_grid = (
             self.domain_,
             self._params.max_depth is not None and best.depth == self._finest,

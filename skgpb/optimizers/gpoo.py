@@ -140,10 +140,10 @@ class GPOOOptimizer(PartitionSearch):
         marked[[node for node in below_min_members if node >= 0]] = 1
         return marked
 
-    def _best_supported(self, finest: int, caution: float) -> Cell:
+    def _best_by_posterior(self, finest: int, caution: float) -> Cell:
         counted = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
         if not counted:
-            return super()._best_supported(finest, caution)
+            return super()._best_by_posterior(finest, caution)
         # A cell whose rows were not counted may have none.
         enough = [
             cell

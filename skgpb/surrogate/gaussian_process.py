@@ -108,7 +108,7 @@ class GaussianProcess:
     offset: float
     scale: float
     # Whether tracked functionals may follow an observation of one of them when they are needed.
-    lazy: bool
+    lazy: bool = False
 
     _kept_fields = ("offset", "scale", "lazy", "_answers")
 
@@ -123,7 +123,7 @@ class GaussianProcess:
         self.n_columns = n_columns
         self.origin = origin
         self.sizes = sizes
-        self.offset, self.scale, self.lazy = 0.0, 1.0, False
+        self.offset, self.scale = 0.0, 1.0
         self.observed: Functionals = Functionals(n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(n_columns)
         self.posterior: Posterior = Posterior()

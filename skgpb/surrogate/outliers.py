@@ -94,7 +94,6 @@ def find_outliers(
     noise: float,
     factors: dict[int, float],
     cleared: Collection[int] = (),
-    risk: float | None = None,
 ) -> dict[int, float]:
     """Return the outliers under a model, with the factors of their noise variances.
 
@@ -110,9 +109,6 @@ def find_outliers(
         Numbers of the samples that were outliers so far, and their factors.
     cleared : collection of int, default=()
         Numbers of samples that are not outliers after all.
-    risk : float, default=None
-        Probability with which any answer may be called an outlier though the model is right; None
-        for 0.001.
 
     Returns
     -------
@@ -125,7 +121,7 @@ def find_outliers(
         return {}
     found = LeaveOneOut.of(gp, samples, noise, factors)
     now = np.isin(found.numbers, list(factors))
-    most = largest_expected(n, defaults.RISK if risk is None else risk, learned=True)
+    most = largest_expected(n, defaults.RISK, learned=True)
     # An answer that was an outlier is judged by a model that was learned without it.
     suspects = ~found.confirmed & (found.deviation > np.where(now, defaults.OUTLIER_Z, most))
     targets, outliers, worst = gp.posterior.targets(), {}, -1

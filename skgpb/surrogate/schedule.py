@@ -64,7 +64,3 @@ class Schedule:
         if self.learning_due < inf:
             self.check_due = max(self.check_due, self.learning_due)
         return True
-
-
-#: Of an optimizer that has no model.
-NEVER = Schedule()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def missing_code(y: np.ndarray) -> float | None:
     return None
 
 
-def identity_of(columns: Mapping[str, np.ndarray], among: Iterable[str] = ()) -> str | None:
+def identity_of(columns: Mapping[str, np.ndarray]) -> str | None:
     """Return the name of a column that looks like an identity that repeats, such as a patient's.
 
     Its values are texts or whole numbers that repeat, and it is called like one, or most other
@@ -73,12 +73,9 @@ def identity_of(columns: Mapping[str, np.ndarray], among: Iterable[str] = ()) ->
     ----------
     columns : mapping of str to ndarray of shape (n_rows,)
         Floats, or objects with None where a value is missing.
-    among : iterable of str, default=()
-        The columns that may be one; empty for all.
     """
     codes = {name: _codes(column) for name, column in columns.items()}
-    for name in among or columns:
-        column = columns[name]
+    for name, column in columns.items():
         if column.dtype.kind == "f" and not (column == np.floor(column)).all():
             continue
         own, n_rows = codes[name], len(column)

@@ -234,13 +234,12 @@ def search_features(
     y: np.ndarray,
     min_rows: int,
     features: Sequence[int],
-    tolerances: Sequence[float] = TOLERANCES,
 ) -> list[np.ndarray]:
     """Return the best boxes that some features tell, shape (size,), one for each tolerance."""
     some, target, shape = table.only(features), standardized(y), table.shape
     found = search_rows(some, target, min_rows)
     boxes = []
-    for tolerance in tolerances:
+    for tolerance in TOLERANCES:
         told, box = recommend(some, target, found, tolerance), shape.everything
         for i, j in enumerate(features):
             part = told[some.shape.offsets[i] : some.shape.offsets[i + 1]]

@@ -124,9 +124,9 @@ class Levels:
             inside[-1] = side.missing
         return inside
 
-    def subgroup(self, start: int, stop: int, missing: bool = False) -> Subgroup:
+    def subgroup(self, start: int, stop: int) -> Subgroup:
         """Return the box with no other side than :meth:`interval`."""
-        return Subgroup(((self.name, self.interval(start, stop, missing)),))
+        return Subgroup(((self.name, self.interval(start, stop)),))
 
 
 @dataclass(frozen=True, slots=True)
