@@ -14,9 +14,9 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
+from skgpb.optimizers._expected_gain import expected_gain, promising
 from skgpb.optimizers._stop import Stop
 from skgpb.surrogate.bounded_norm import Widths
-from skgpb.surrogate.expected_gain import expected_gain, promising
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
+from skgpb.optimizers._expected_gain import expected_gain, promising
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.expected_gain import expected_gain, promising
 
 
 def process(noise, seed=0):
