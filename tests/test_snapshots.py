@@ -209,6 +209,12 @@ def _within(state, *names):
             ["model", "process", "answers", 3],
             {"floats": [-1.0] * 6, "shape": [6]},
         ),
+        (
+            GPOOOptimizer,
+            {},
+            ["model", "process", "answers", 7],
+            {"integers": [-1] * 6, "shape": [6]},
+        ),
         (GPOOOptimizer, {}, ["model", "process", "offset"], "0.0"),
         (GPOOOptimizer, {}, ["model", "process", "scale"], {"float": "nan"}),
         (

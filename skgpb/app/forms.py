@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skgpb.experiments.answers import read_answer
+from skgpb.experiments.answers import read_answer, read_range
 from skgpb.experiments.judgement import expectation
 from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import Side, exact, list_of, number, values_in
@@ -107,8 +107,11 @@ def read_count(form: Form, most: int) -> int:
     return int(count)
 
 
-def read_outcome(form: Form, what: str) -> tuple[str | None, float | None]:
-    """Return the text of the answer and its standard error; None for a failure or no answer."""
+def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | None, float | None]:
+    """Return the text of the answer and its standard error; None for a failure or no answer.
+
+    An answer that is computed from what was measured is an empty text.
+    """
     if form.text("outcome") == "failed":
         if form.text("value"):
             form.errors["value"] = (
@@ -118,6 +121,9 @@ def read_outcome(form: Form, what: str) -> tuple[str | None, float | None]:
         form.check()
         return None, None
     value = form.text("value")
+    if is_scored:
+        form.check()
+        return "", None
     if value:
         form.take("value", read_answer, None, what)
     else:
@@ -134,8 +140,8 @@ def read_lines(form: Form, name: str) -> list[str]:
     return [line.strip() for line in form.text(name).splitlines() if line.strip()]
 
 
-def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
-    """Return what was written into the notebook, and what was measured of all that has a limit."""
+def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any]:
+    """Return what was written into the notebook: what has a limit, the block, and all else."""
     measured: dict[str, Any] = {}
     for i, name in enumerate(limited):
         if form.text(f"limited{i}"):
@@ -146,6 +152,8 @@ def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
             measured[name] = value
         except ValueError:
             form.errors["measured"] = f"Please write a name, = and a value in each line: {line!r}."
+    if form.text("block"):
+        measured[block] = form.text("block")
     if form.text("date"):
         form.take("date", _date)
     return {
@@ -156,14 +164,16 @@ def read_record(form: Form, limited: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def written(entry: dict[str, Any], limited: Sequence[str]) -> dict[str, str]:
+def written(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
     """Return the notes of an entry as :func:`read_record` reads them."""
-    measured = entry["measured"].items()
-    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in limited]
+    measured, asked = entry["measured"].items(), [*limited, block]
+    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
     texts = {name: entry[name] for name in ("note", "operator", "date")}
     for i, name in enumerate(limited):
         if name in entry["measured"]:
             texts[f"limited{i}"] = exact(entry["measured"][name])
+    if block in entry["measured"]:
+        texts["block"] = exact(entry["measured"][block])
     return {**texts, "measured": "\n".join(lines)}
 
 
@@ -277,12 +287,16 @@ def read_new(form: Form) -> dict[str, Any]:
     seed = form.number("seed", "a whole number", required=False)
     if seed is not None and not (seed == int(seed) and 0 <= seed <= LARGEST_SEED):
         form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."
+    ends = form.take("answer_range", read_range)
     form.check()
     return {
         "sides": sides,
         "direction": "minimize" if form.text("direction") == "minimize" else "maximize",
         "constraints": read_lines(form, "constraints"),
         "limits": read_lines(form, "limits"),
+        "block": form.text("block"),
+        "answer_range": ends,
+        "score": form.text("score"),
         "noise": noise,
         "title": form.text("title"),
         "answer": form.text("answer"),

@@ -37,21 +37,22 @@ from skgpb.app.forms import (
     written,
 )
 from skgpb.app.guard import Guard, reason_of
-from skgpb.app.pictures import map_of, progress, replicates, slices
+from skgpb.app.pictures import map_of, progress, replicates, slices, trade_offs
 from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
     RunView,
+    asked_with,
     digest,
     digest_of_pending,
     digest_of_results,
     is_number,
-    limited_by,
     outcome_of,
     row_of,
     whole,
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
+from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.judgement import limits_hold_in_words
 from skgpb.experiments.sides import rounded
@@ -62,8 +63,8 @@ from skgpb.plotting._themes import THEMES
 Said = tuple[str, int | str]
 Change = Callable[[Experiment], Said]
 Taken = TypeVar("Taken")
-# Queries that one form may ask for.
-MOST_AT_ONCE = 20
+# Queries that one form may ask for: a plate has 24 or 96.
+MOST_AT_ONCE = 96
 # Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
 KEPT_PICTURES = 8
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -80,7 +81,7 @@ SAID = {
     "undone": "The last entry, of experiment {number}, is taken back.",
     "skipped": "Experiment {number} is skipped.",
     "repeated": "Experiment {number} has the same settings once more.",
-    "changed": "The limits are changed.",
+    "changed": "The changes are saved.",
     "added": "The results from the table are saved, {number} of them.",
     "some": "The results from the table are saved, {number} of them. Other rows are left out: they "
     "are listed below.",
@@ -386,8 +387,12 @@ class Pages:
                 mark_table(form, error, table)
             elif settings["constraints"] and "constraint" in str(error):
                 form.errors["constraints"] = sentence(error)
-            elif settings["limits"] and "limit" in str(error):
+            elif settings["limits"] and "a limit" in str(error):
                 form.errors["limits"] = sentence(error)
+            elif settings["score"] and "score" in str(error):
+                form.errors["score"] = sentence(error)
+            elif settings["block"] and "block" in str(error):
+                form.errors["block"] = sentence(error)
             else:
                 raise
         form.check()
@@ -415,18 +420,19 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, limited_by(experiment))
+            record = read_record(form, *asked_with(experiment))
             form.check()
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
                 return "skipped", number
-            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            value, noise = read_result(form, experiment)
             at = read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
                 experiment.fail(number, at=at, **record)
                 return "failed", number
-            check_surprise(form, experiment.surprise(value, number, at=at))
-            experiment.tell(value, number, at=at, noise=noise, **record)
+            if value:
+                check_surprise(form, experiment.surprise(value, number, at=at))
+            experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
             with suppress(ValueError):  # there is no other; whoever asks for one is told why
@@ -442,12 +448,13 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             settings = read_settings(form, experiment.sides)
-            measured = read_record(form, limited_by(experiment))["measured"]
-            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            record = read_record(form, *asked_with(experiment))
+            value, noise = read_result(form, experiment)
             if value is None:
-                return "failed", experiment.fail(at=settings, measured=measured)["query"]
-            check_surprise(form, experiment.surprise(value, at=settings))
-            told = experiment.tell(value, at=settings, noise=noise, measured=measured)
+                return "failed", experiment.fail(at=settings, **record)["query"]
+            if value:
+                check_surprise(form, experiment.surprise(value, at=settings))
+            told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
         return self._submitted(form, change)
@@ -461,14 +468,14 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, limited_by(experiment))
+            record = read_record(form, *asked_with(experiment))
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
             value: Any = ...
             noise = None
             if form.text("value") or form.text("outcome") == "failed":
-                value, noise = read_outcome(form, outcome_of(experiment.status()))
+                value, noise = read_result(form, experiment)
             at = read_other_settings(form, experiment.sides, entry["params"])
             if value is not ... or at is not None:
                 experiment.correct(number, value, at=at, noise=noise, by=form.text("by"))
@@ -482,7 +489,7 @@ class Pages:
         experiment = self._existing()
         for entry in experiment.history():
             if entry["query"] == number:
-                return written(entry, limited_by(experiment))
+                return written(entry, *asked_with(experiment))
         return {}
 
     def repeat(self, number: int) -> Any:
@@ -502,6 +509,7 @@ class Pages:
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             form.typed["constraints"] = "\n".join(run.constraints)
             form.typed["limits"] = "\n".join(run.limits)
+            form.typed |= {"block": run.block, "answer_range": run.range, "score": run.score}
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
@@ -512,7 +520,11 @@ class Pages:
         def change(experiment: Experiment) -> Said:
             sides = read_changed_sides(form, experiment.sides)
             limits = read_lines(form, "limits")
-            experiment.change(sides, read_lines(form, "constraints"), limits=limits)
+            ends = form.take("answer_range", read_range)
+            form.check()
+            rules, block = read_lines(form, "constraints"), form.text("block")
+            more = {"block": block, "answer_range": ends, "score": form.text("score")}
+            experiment.change(sides, rules, limits=limits, **more)
             return "changed", 0
 
         return self._submitted(form, change, show=show)
@@ -594,6 +606,7 @@ class Pages:
         paint = {
             "progress": progress(experiment.history(), status["direction"], outcome),
             "replicates": replicates(experiment.replicates(), outcome),
+            "trade-offs": trade_offs(experiment.trade_offs()),
             "slices": slices(optimizer, outcome),
         }
         picture = next(each for each in RunView(experiment).pictures if each.kind == kind)
@@ -680,6 +693,12 @@ class Pages:
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
         name = in_one_line(self._path.stem) + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
+
+
+def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
+    """Return the answer that a form gives, see :func:`read_outcome`."""
+    status = experiment.status()
+    return read_outcome(form, outcome_of(status), bool(status["score"]))
 
 
 @holds_warnings

@@ -13,6 +13,7 @@ from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._axes import ink_of
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import style_of
+from skgpb.plotting._trade_offs import draw_trade_offs
 from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
@@ -91,6 +92,16 @@ def map_of(optimizer: Any, outcome: str, x: int, y: int) -> Paint:
     """Return what draws the prediction over two sides, the others as recommended."""
     options: dict[str, Any] = {"features": [x, y], "grid_resolution": 60, "value_name": outcome}
     return lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **options)
+
+
+def trade_offs(found: dict[str, Any] | None) -> Paint:
+    """Return what draws two measurements of each result, and those that no other one beats."""
+
+    def paint(axes: Sequence[Any]) -> None:
+        if found is not None:
+            draw_trade_offs(axes[0], found)
+
+    return paint
 
 
 def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:

@@ -13,11 +13,12 @@ from markupsafe import Markup, escape
 from skgpb.app.forms import limits_of
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
+from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
-from skgpb.experiments.sides import Side, rounded, shown
+from skgpb.experiments.sides import Side, in_percent, rounded, shown
 from skgpb.experiments.texts import in_one_line
 
 Settings = list[tuple[str, str]]
@@ -115,9 +116,10 @@ def outcome_of(status: dict[str, Any]) -> str:
     return (status["answer"] or "result") + unit
 
 
-def limited_by(experiment: Experiment) -> list[str]:
-    """Return the names of what else is measured and has a limit."""
-    return list(outcome_limits(experiment.optimizer))
+def asked_with(experiment: Experiment) -> tuple[list[str], str]:
+    """Return what else is asked for: names of what is in the score or has a limit; the block."""
+    names = [*experiment.scored, *outcome_limits(experiment.optimizer)]
+    return list(dict.fromkeys(names)), experiment.status()["block"]
 
 
 @dataclass(frozen=True)
@@ -198,14 +200,27 @@ class RunView:
         self.counts: str = _counts(status)
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
-        self.best: Best | None = _best(status["best"], self.outcome)
+        self.best: Best | None = _best(status["best"], status["block"])
+        self.range: str = status["answer_range"]
+        #: What tells blocks of results apart; their names, numbers of results and shifts.
+        self.block: str = status["block"]
+        self.blocks: list[tuple[str, int, str]] = [
+            (each["block"], each["n_answers"], shift_in_words(each)) for each in experiment.blocks()
+        ]
         self.constraints: list[str] = status["constraints"]
         self.limits: list[str] = status["limits"]
-        #: What else is measured and has a limit.
+        self.score: str = status["score"]
+        limits = outcome_limits(experiment.optimizer)
+        #: What else is measured and is in the score or has a limit.
         self.limited: list[LimitView] = [
-            LimitView(name, f"limited{i}", f"Limit: {limit_in_words(*ends)}.")
-            for i, (name, ends) in enumerate(outcome_limits(experiment.optimizer).items())
+            LimitView(
+                name,
+                f"limited{i}",
+                f"Limit: {limit_in_words(*limits[name])}." if name in limits else "",
+            )
+            for i, name in enumerate(asked_with(experiment)[0])
         ]
+        self.trade_offs: dict[str, Any] | None = experiment.trade_offs()
         self.regions: bool = status["regions"]
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
@@ -262,7 +277,7 @@ def _counts(status: dict[str, Any]) -> str:
     return "; ".join(parts) + "."
 
 
-def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
+def _best(best: dict[str, Any] | None, block: str) -> Best | None:
     """Describe the recommendation and its uncertainty."""
     if best is None:
         return None
@@ -274,11 +289,17 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
         f"{'within the limits ' if best['outcomes'] else ''}is "
         f"{shown(answered['answer'])}, of experiment {answered['query']}"
     )
+    apart = ""
+    if best["between_blocks"] is not None:
+        apart = (
+            f", and shift by about {best['between_blocks']:.2g} from one {block} to another; what "
+            f"is expected is for an average {block}"
+        )
     if noise:
         about += (
             f". Repeated results scatter by about {noise:.2g} around their average (standard "
-            "deviation). The best of many results is partly luck, so the expected result may be "
-            "less good"
+            f"deviation){apart}. The best of many results is partly luck, so the expected result "
+            "may be less good"
         )
     if best["beware"]:
         about += f". {best['beware']}"
@@ -309,12 +330,26 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         f"{best.answer}.",
     )
     pictures = [progress, slices] if n_answered else [slices]
+    if run.trade_offs is not None:
+        names = run.trade_offs["names"]
+        numbers = ", ".join(map(str, run.trade_offs["best"]))
+        share = in_percent(run.trade_offs["hypervolume"])
+        more = "" if len(names) == 2 else f" Counting {' and '.join(names[2:])} as well."
+        compromises = Picture(
+            "trade-offs",
+            f"The best compromises between {' and '.join(names)} are experiments {numbers}: no "
+            f"other result is better in everything. They cover {share} of what lies between the "
+            f"worst and the best values.{more}",
+            f"{names[1]} over {names[0]} of all results; the best compromises are {numbers}.",
+        )
+        pictures.insert(-1, compromises)
     if run.replicates:
         said = "; ".join(f"{each.mean} ± {each.spread}" for each in run.replicates)
         replicates = Picture(
             "replicates",
             "Settings that were measured several times. Dots are results; the bar reaches one "
-            "standard deviation to either side of their mean.",
+            "standard deviation to either side of their mean"
+            + (f", that of one {run.block}." if run.blocks else "."),
             f"{run.label} of settings that were measured several times: {said}.",
         )
         pictures.insert(-1, replicates)

@@ -22,13 +22,15 @@ from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
 from skgpb.experiments import Experiment
+from skgpb.experiments.answers import in_words as in_words_of_range
+from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.reasons import reason_in_words
-from skgpb.experiments.sides import rounded, shown
+from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.experiments.texts import quoted_name, split_pair
 
 # Output of a command: an object for programs, and lines for people.
@@ -56,7 +58,8 @@ def add_parser(commands: Any) -> None:
         "--stop-within",
         type=positive,
         metavar="W",
-        help="say whether no other setting is better by more than W, so that you may stop",
+        help="say how much better it may still be, and whether that is at most W, so that you may "
+        "stop",
     )
     add_confidence(best)
     best.add_argument(
@@ -88,6 +91,17 @@ def add_parser(commands: Any) -> None:
         action="append",
         metavar="TEXT",
         help="as for new; those given replace all there were, and none stands for none",
+    )
+    change.add_argument(
+        "--block", metavar="NAME", help="as for new; none if nothing tells results apart any more"
+    )
+    change.add_argument(
+        "--answer-range", metavar="LOW:HIGH", help="as for new; none if there is no end any more"
+    )
+    change.add_argument(
+        "--maximize",
+        metavar="SCORE",
+        help="as for new, for all results so far; none for the answers that were told",
     )
     _add_by(change)
     export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
@@ -152,6 +166,29 @@ def _add_new(commands: Any) -> None:
         metavar="TEXT",
         help="limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= 8'; "
         "tell it with --measured. May be given several times",
+    )
+    add(
+        "--block",
+        default="",
+        metavar="NAME",
+        help="what may shift several results together: operator, date, or the NAME of --measured "
+        "such as batch. How far the results of different operators (days, batches) are apart is "
+        "learned, and is not taken for noise",
+    )
+    add(
+        "--answer-range",
+        default="",
+        metavar="LOW:HIGH",
+        help="between which ends an average result is, such as 0:100 for per cent, or 0: if only "
+        "the low end is known; nothing is then expected beyond them",
+    )
+    add(
+        "--maximize",
+        default="",
+        metavar="SCORE",
+        help="what is sought, if several things are measured: arithmetic of what --measured tells, "
+        "such as '0.7*yield - 0.3*cost' or 'desirability(yield, 60, 90) * desirability(cost, 20, "
+        "5)', each from worthless to perfect; there is no other answer then",
     )
     add("--minimize", action="store_true", help="seek small answers (default: large ones)")
     add(
@@ -289,11 +326,16 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
 
 def _new(arguments: argparse.Namespace) -> Said:
     _check_skip(arguments)
+    if arguments.maximize and arguments.minimize:
+        raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
     experiment = Experiment.create(
         arguments.run_file,
         arguments.bounds,
         constraints=arguments.constraint,
         limits=arguments.limit,
+        block=arguments.block,
+        answer_range=arguments.answer_range,
+        score=arguments.maximize,
         direction="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
@@ -310,8 +352,9 @@ def _new(arguments: argparse.Namespace) -> Said:
         *_columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
-    if status["n_given"]:
-        lines.append(f"{status['n_given']} answers of the past are taken from {arguments.data}")
+    n_past = status["n_given"] + status["n_answered"]
+    if n_past:
+        lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
     return status, [*lines, f"next: {_program()} ask {arguments.run_file}"]
 
 
@@ -340,8 +383,13 @@ def _ask(arguments: argparse.Namespace) -> Said:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
     names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
-    measured = f" --measured {' '.join(names)}" if names else ""
-    lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}{measured}")
+    block = experiment.status()["block"]
+    if block and block not in ("operator", "date"):
+        names.append(quote(f"{quoted_name(block)}=NAME"))
+    measured = " --operator NAME" if block == "operator" else ""
+    measured += f" --measured {' '.join(names)}" if names else ""
+    answer = "" if experiment.status()["score"] else " ANSWER"
+    lines.append(f"then: {_program()} tell {arguments.run_file}{answer}{number}{measured}")
     said = {"queries": queries, "pending": pending}
     if reasons:
         said["reasons"] = [reasons[number] for number in asked]
@@ -412,13 +460,28 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 def _change(arguments: argparse.Namespace) -> Said:
     given = arguments.constraint, arguments.limit
-    if not arguments.bounds and given == (None, None):
-        raise UsageError("change needs --bounds, --constraint or --limit")
+    more = arguments.block, arguments.answer_range, arguments.maximize
+    block, ends, score = ("" if text == "none" else text for text in more)
+    if not arguments.bounds and (*given, *more) == (None,) * 5:
+        raise UsageError(
+            "change needs --bounds, --constraint, --limit, --block, --answer-range or --maximize"
+        )
     experiment = Experiment(arguments.run_file)
     constraints, limits = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
-    experiment.change(arguments.bounds, constraints, limits=limits, by=_by(arguments))
+    if score and experiment.status()["direction"] == "minimize":
+        raise UsageError(
+            f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
+            "large ones"
+        )
+    rules: dict[str, Any] = {
+        "limits": limits,
+        "block": block,
+        "answer_range": ends,
+        "score": score,
+    }
+    experiment.change(arguments.bounds, constraints, **rules, by=_by(arguments))
     status = experiment.status()
     lines = _columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]
@@ -466,6 +529,8 @@ def _check_what_is_told(arguments: argparse.Namespace) -> None:
         "--data": arguments.data,
     }
     given = [name for name, value in what.items() if value]
+    if not given and arguments.measured and not arguments.correct:
+        given = ["--measured"]  # from which a score is computed
     of_setting = arguments.correct and arguments.at and not given
     if len(given) != 1 and not of_setting:
         raise UsageError(
@@ -506,7 +571,8 @@ def _show(arguments: argparse.Namespace) -> Said:
     lines += _rules(status)
     if history:
         lines += ["", *_listed(experiment)]
-    return {**status, "history": history}, [*lines, "", *_state(experiment)]
+    said = {**status, "history": history, "trade_offs": experiment.trade_offs()}
+    return said, [*lines, "", *_state(experiment)]
 
 
 def _history(arguments: argparse.Namespace) -> Said:
@@ -543,6 +609,11 @@ def _listed(experiment: Experiment) -> list[str]:
             f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
             f"standard deviation of {shown(each['spread'], 3)}"
         )
+    lines += [
+        f"{status['block']} {each['block']}: {count(each['n_answers'], 'answer')}, "
+        f"{shift_in_words(each)} of all"
+        for each in experiment.blocks()
+    ]
     for each in experiment.questionable():
         said = f"query {each['query']}: {shown(each['answer'])} is unusual"
         lines.append(f"{said}. {expectation(each)}")
@@ -565,15 +636,18 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
+        *_apart(status, best, unit),
         *limits_hold_in_words(best),
         f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
+        *_not_beaten(experiment),
     ]
     if arguments.stop_within is None:
         return best, lines
     found = experiment.may_stop(arguments.stop_within, arguments.confidence)
     lines.append(found["why"])
-    return {**best, "gap": found["gap"], "enough": found["enough"], "why": found["why"]}, lines
+    said = ("gap", "expected_gain", "enough", "why")
+    return {**best, **{name: found[name] for name in said}}, lines
 
 
 def _plot(arguments: argparse.Namespace) -> Said:
@@ -594,13 +668,44 @@ def _after(experiment: Experiment) -> dict[str, Any]:
 
 
 def _rules(status: dict[str, Any]) -> list[str]:
-    """Return the constraints and the limits, one in a line."""
-    return [GAP + each for each in (*status["constraints"], *status["limits"])]
+    """Return the constraints, the limits and the block, one in a line."""
+    more = [f"the score is {status['score']}"] if status["score"] else []
+    more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
+    if status["answer_range"]:
+        more.append(f"average results are {in_words_of_range(status['answer_range'])}")
+    return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
+
+
+def _not_beaten(experiment: Experiment) -> list[str]:
+    """Return which results no other one beats in everything of the score, or no line."""
+    found = experiment.trade_offs()
+    if found is None:
+        return []
+    wanted = [
+        f"{'large' if is_large else 'small'} {name}"
+        for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
+    ]
+    numbers = ", ".join(map(str, found["best"]))
+    return [
+        f"best compromises so far between {' and '.join(wanted)}: queries {numbers}; they cover "
+        f"{in_percent(found['hypervolume'])} of what lies between the worst and the best values"
+    ]
+
+
+def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:
+    """Return how far the answers of different blocks are apart, in a line, or no line."""
+    apart = best["between_blocks"]
+    if apart is None:
+        return []
+    return [
+        f"and shift by {shown(apart, 3)}{unit} from one {status['block']} to another (standard "
+        f"deviation); what is expected is for an average {status['block']}"
+    ]
 
 
 def _limited(experiment: Experiment) -> list[str]:
-    """Return the names of what else is measured and has a limit."""
-    return list(outcome_limits(experiment.optimizer))
+    """Return the names of what else is measured and has a limit, or is in the score."""
+    return list(dict.fromkeys([*outcome_limits(experiment.optimizer), *experiment.scored]))
 
 
 def _state(experiment: Experiment) -> list[str]:

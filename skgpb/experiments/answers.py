@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skgpb.experiments.sides import number
+from skgpb.experiments.sides import exact, number
 from skgpb.experiments.texts import with_point
 from skgpb.feedback import from_counts
 
 _COUNTS = re.compile(r"\s*(\S+)\s+of\s+(\S+)\s*")
+#: Low and high end of what averages of answers can be; None for an open end.
+AnswerRange = tuple[float | None, float | None]
 # Blanks, semicolons, or commas before blanks are between several measurements.
 _BETWEEN = re.compile(r"\s*;\s*|,\s+|\s+")
 # 1 234 may be one number, or two.
@@ -68,6 +70,59 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
 def written_measurements(values: Sequence[float]) -> str:
     """Write several measurements in the way that :func:`read_answer` reads."""
     return "; ".join(map(repr, values))
+
+
+def read_range(given: str | Sequence[float | None]) -> AnswerRange:
+    """Return the ends of the range that averages of answers cannot leave.
+
+    Parameters
+    ----------
+    given : str or pair of floats
+        "0:100"; "0:" or ":100", or None in a pair, for an open end; an empty text for both.
+
+    Raises
+    ------
+    ValueError
+        If that is no range.
+
+    Examples
+    --------
+    >>> from skgpb.experiments.answers import read_range
+    >>> read_range("0:100"), read_range(":1e3"), read_range("")
+    ((0.0, 100.0), (None, 1000.0), (None, None))
+    """
+    ends = (given.split(":") if given.strip() else ["", ""]) if isinstance(given, str) else [*given]
+    if len(ends) != 2:
+        raise ValueError(f"the range of answers must be LOW:HIGH, such as 0:100, got {given!r}")
+    low, high = (
+        None if end is None or end == "" else number(end, "an end of the range of answers")
+        for end in ends
+    )
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f"no answer is within the range {given!r}: its low end is above its high")
+    return low, high
+
+
+def written_range(ends: AnswerRange) -> str:
+    """Write a range in the way that :func:`read_range` reads; empty if both ends are open."""
+    if ends == (None, None):
+        return ""
+    return ":".join("" if end is None else exact(end) for end in ends)
+
+
+def in_words(text: str) -> str:
+    """Say a range that is not empty in words.
+
+    Examples
+    --------
+    >>> from skgpb.experiments.answers import in_words
+    >>> in_words("0:100"), in_words("0:"), in_words(":5")
+    ('0 to 100', 'at least 0', 'at most 5')
+    """
+    low, high = text.split(":")
+    if low and high:
+        return f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}"
 
 
 def read_cell(text: str) -> EnteredAnswer:

@@ -16,34 +16,46 @@ from sklearn.exceptions import NotFittedError
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.experiments.answers import EnteredAnswer, read_answer, variance_of
+from skgpb.experiments.answers import (
+    EnteredAnswer,
+    read_answer,
+    read_range,
+    variance_of,
+    written_range,
+)
+from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_block
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import (
-    BAND,
     expected,
     finest_measured,
     missing,
     most_probable,
     outcomes_at,
+    predicted,
     questionable,
     replicates,
     surprise,
-    verdict,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.reasons import reason, without_answers
 from skgpb.experiments.records import LabRecord, today
+from skgpb.experiments.scores import Score, read_score
 from skgpb.experiments.sides import Ends, Side
+from skgpb.experiments.stopping import Outlook, verdict
 from skgpb.experiments.table import PastAnswer, PastAnswers, read_answers
-from skgpb.experiments.texts import check_name, in_one_line
+from skgpb.experiments.texts import check_name, in_one_line, quoted
+from skgpb.experiments.trade_offs import trade_offs
 from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.search import Search
 
 __all__ = ["Experiment"]
+
+# Name of answers that were told before there was a score, where they have none.
+TOLD = "answer"
 
 
 class Experiment(KeptRun):
@@ -108,6 +120,9 @@ class Experiment(KeptRun):
         *,
         constraints: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
+        block: str = "",
+        answer_range: str | tuple[float | None, float | None] = "",
+        score: str = "",
         direction: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -140,6 +155,22 @@ class Experiment(KeptRun):
             has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
             that is known to be beyond a limit, and little is suggested that probably is; see
             ``limits`` of :class:`~skgpb.EIOptimizer`.
+        block : str, default=""
+            What tells blocks of answers apart, each of which shifts its answers by an amount of its
+            own: ``"operator"``, ``"date"``, or the name of something else that is told as
+            ``measured``, such as ``"batch"``. How much blocks differ is learned, and is no noise.
+            There may be a new block at any time. What is expected and recommended is for an average
+            block. See :ref:`blocks`.
+        answer_range : str or pair of floats, default=""
+            Between which ends an average of answers is: ``"0:100"`` of a yield in per cent,
+            ``"0:"`` of a cost. What is expected, and how much better it may still be, is within it.
+            Single answers may leave it by their noise.
+        score : str, default=""
+            What the answer is computed from, where several things are measured:
+            ``"0.7*yield - 0.3*cost"``, arithmetic of what is told as ``measured`` and of settings
+            that are numbers, with ``desirability(yield, 60, 90)``, which is 0 up to the first
+            number and 1 from the second on, min, max, sqrt, log, exp and abs. Names of several
+            words stand between quotes. See :ref:`scores`.
         direction : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -169,7 +200,18 @@ class Experiment(KeptRun):
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
-        limited = read_limits(limits, [side.name for side in every] + [answer] * bool(answer))
+        taken = [side.name for side in every] + [answer] * bool(answer)
+        limited = read_limits(limits, taken)
+        block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
+        scored = _score_of(score, every)
+        if regions and scored:
+            raise ValueError(
+                f"score is for single settings, not for regions; got regions=True and {score!r}"
+            )
+        if regions and block:
+            raise ValueError(
+                f"block is for single settings, not for regions; got regions=True and {block!r}"
+            )
         if regions and limited:
             raise ValueError(
                 "limits are for single settings: an average over a region may be within a limit "
@@ -199,8 +241,10 @@ class Experiment(KeptRun):
             past = read_answers(
                 data,
                 every,
-                answer or None,
+                None if scored else answer or None,
                 limited=list(limited),
+                scored=_measured_in(scored, every),
+                block=block,
                 space=optimizer._space,
                 regions=regions,
                 skip_outside=skip_outside,
@@ -216,12 +260,14 @@ class Experiment(KeptRun):
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
+        self._block, self._range, self._score = block, ends, scored
         self._last, self._lost = max(numbers, default=0), lost
         self._numbers = [number for number in numbers if number not in lost]
         self._records, self._changes = records, []
         self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
         self._count()
-        if any(outcomes_of(record, limited, number) for number, record in records.items()):
+        outcomes = [outcomes_of(record, limited, number) for number, record in records.items()]
+        if block or scored or any(outcomes):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         with FileLock(self.path):
             if self.path.exists():
@@ -271,7 +317,7 @@ class Experiment(KeptRun):
 
     def tell(
         self,
-        answer: float | str | Sequence[float],
+        answer: float | str | Sequence[float] | None = None,
         query: int | None = None,
         *,
         at: Mapping[str, Any] | None = None,
@@ -290,6 +336,7 @@ class Experiment(KeptRun):
             from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
             of this one run: the answer is their mean, and its noise their standard error, which is
             itself uncertain below about five of them. Where all are equal its noise is as usual.
+            None, or left out, if it is computed from ``measured`` by a score.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
             asked, ``at`` a setting of one's own.
@@ -311,11 +358,32 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha, measurements = read_answer(answer, noise)
-        record = LabRecord(date=today(), measurements=list(measurements))
+        told = None if answer is None else read_answer(answer, noise)
+        record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
         with self._changing():
+            self._check_told(told is not None or noise is not None)
+            value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
             return self._take(query, at, value, alpha, record)
+
+    def _check_told(self, is_told: bool) -> None:
+        """Raise ValueError if an answer is told that is computed, or none that is not."""
+        if self._score is None and not is_told:
+            raise ValueError("there is no answer: give the number that was measured")
+        if self._score is not None and is_told:
+            raise ValueError(
+                f"the answer is computed by {self._score.text!r}: give what was measured, not the "
+                "answer or its noise"
+            )
+
+    def _scored(self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord) -> float:
+        """Return the score of what is told of a query."""
+        assert self._score is not None
+        values = {} if at is None else self._setting(at)
+        if at is None or query is not None:
+            entry = self._pending_entry(query)
+            values = {**entry.query.params, **values, **entry.record.measured}
+        return self._score(values | record.measured)
 
     def fail(
         self,
@@ -440,11 +508,11 @@ class Experiment(KeptRun):
         """
         with self._changing():
             entry = self._entry(query)
-            before, limits = entry.as_dict(), outcome_limits(self._optimizer)
-            known = outcomes_of(entry.record, limits)
+            before, known = entry.as_dict(), self._learned_of(entry.record)
             entry.record.write(note, operator, date, measured)
             self._records[entry.number] = entry.record
-            if known != outcomes_of(entry.record, limits) and entry.answer is not None:
+            learns = known != self._learned_of(entry.record) or self._score is not None
+            if learns and entry.answer is not None:
                 self._repeat(self._optimizer._events, len(self._optimizer._events))
                 entry = self._entry(query)
             self._note_changes(before, entry.as_dict(), by)
@@ -456,12 +524,16 @@ class Experiment(KeptRun):
         constraints: str | Iterable[str] | None = None,
         *,
         limits: str | Iterable[str] | None = None,
+        block: str | None = None,
+        answer_range: str | tuple[float | None, float | None] | None = None,
+        score: str | None = None,
         by: str | None = None,
     ) -> None:
         """Go on with other ranges, or another value in a list, other constraints or limits.
 
         The run is repeated with the same answers within these ranges; pending queries stay pending,
-        and must satisfy new constraints. What was measured of a new limit counts from the start.
+        and must satisfy new constraints. What was written down of a new limit or block counts from
+        the start.
 
         Parameters
         ----------
@@ -472,6 +544,17 @@ class Experiment(KeptRun):
         limits : str or list of str, default=None
             The limits on what else is measured from now on, as in :meth:`create`; None for those
             there were.
+        block : str, default=None
+            What tells blocks of answers apart from now on, as in :meth:`create`; an empty text for
+            nothing, None for what it was.
+        answer_range : str or pair of floats, default=None
+            What averages of answers are within from now on, as in :meth:`create`; None for what it
+            was.
+        score : str, default=None
+            What answers are computed from, as in :meth:`create`, also those so far; None for what
+            it was. Answers that were told count as measured, under the name of the answer, or
+            "answer" if it has none; without the errors that were told with them. An empty text
+            takes these as the answers again.
         by : str, default=None
             Who changes them, for :meth:`changes`.
         """
@@ -495,9 +578,9 @@ class Experiment(KeptRun):
             # As it began: what was set since is among the events.
             other = clone(self._optimizer._repeated([]))
             other.set_params(bounds=_bounds_of(every, list(constraints)))
+            taken = names + [self._labels["answer"]] * bool(self._labels["answer"])
             if limits is not None:
-                answer, before_limits = self._labels["answer"], outcome_limits(self._optimizer)
-                limited = read_limits(limits, names + [answer] * bool(answer))
+                before_limits, limited = outcome_limits(self._optimizer), read_limits(limits, taken)
                 given = other.get_params(deep=False)
                 ours = EIOptimizer if before_limits else GPUCBOptimizer
                 if type(other) is ours and given.get("regret", "simple") == "simple":
@@ -509,14 +592,49 @@ class Experiment(KeptRun):
             events = self._events_within(other)
             self._check_pending(other._space)
             before = self._limits()
+            block = self._block if block is None else block
+            self._block = read_block(block, [*taken, *outcome_limits(other)])
+            self._range = self._range if answer_range is None else read_range(answer_range)
+            if score is not None:
+                events = self._with_score(_score_of(score, every), events)
             self._repeat(events, -1, other)
             self._changes += differences(None, before, self._limits(), check_by(by))
 
+    def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
+        """Take another score; the events with the answers that are no score, if there is none."""
+        if score is not None and self._has_regions:
+            raise ValueError("a score is for single settings, not for regions")
+        name = self._labels["answer"] or TOLD
+        if self._score is None and score is not None:
+            for entry in self._entries:
+                if entry.answer is not None:
+                    record = self._records.setdefault(entry.number, entry.record)
+                    record.measured = {name: entry.answer, **record.measured}
+        if self._score is not None and score is None:
+            told = Score.parse(quoted(name))
+            ended = {entry.ended: entry for entry in self._entries if entry.answer is not None}
+            events = list(events)
+            for i, entry in ended.items():
+                try:
+                    value = told(entry.record.measured)
+                except ValueError:
+                    raise ValueError(
+                        f"query {entry.number} has no measurement {name!r} to take as its answer"
+                    ) from None
+                events[i] = (*events[i][:2], value, *events[i][3:])
+        self._score = score
+        return events
+
     def _limits(self) -> dict[str, Any]:
-        """Return the sides by their names, the constraints and the limits, as texts."""
-        sides = {side.name: str(side) for side in self._sides}
-        limits = "; ".join(written(outcome_limits(self._optimizer)))
-        return {**sides, "constraints": "; ".join(self._constraints), "limits": limits}
+        """Return the sides by their names, the constraints, the limits and the block, as texts."""
+        rules = {
+            "constraints": "; ".join(self._constraints),
+            "limits": "; ".join(written(outcome_limits(self._optimizer))),
+            "block": self._block,
+            "answer_range": written_range(self._range),
+            "score": self._score.text if self._score is not None else "",
+        }
+        return {**{side.name: str(side) for side in self._sides}, **rules}
 
     def _note_changes(
         self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
@@ -612,11 +730,15 @@ class Experiment(KeptRun):
                 sides, space, known = self._sides, self._optimizer._space, self._described()
                 name = answer or self._labels["answer"] or None
                 regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
+                block, scored = self._block, _measured_in(self._score, sides)
+                name = None if self._score is not None else name
             past = read_answers(
                 path,
                 sides,
                 name,
                 limited=limited,
+                scored=scored,
+                block=block,
                 space=space,
                 regions=regions,
                 skip_outside=skip_outside,
@@ -628,7 +750,8 @@ class Experiment(KeptRun):
     def _described(self) -> Any:
         """Return all that a table is read with."""
         sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
-        return sides, self._constraints, self._labels["answer"], dict(limits)
+        rules = self._constraints, dict(limits), self._block, self._score
+        return sides, self._labels["answer"], *rules
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
         """Take the rows of a table that have an answer, failed or were skipped."""
@@ -645,7 +768,8 @@ class Experiment(KeptRun):
             row.record.date = row.record.date or today()
             self._records[entry.number] = entry.record.followed_by(row.record)
         self._count()
-        if outcome_limits(self._optimizer):  # some of it may have been written while it was pending
+        # Some of what is learned from may have been written while they were pending.
+        if self._block or self._score is not None or outcome_limits(self._optimizer):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         return [self._entry(entry.number).as_dict() for entry in told]
 
@@ -685,6 +809,8 @@ class Experiment(KeptRun):
         if told is None and noise is not None:
             raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
         with self._changing():
+            if told is not None:
+                self._check_told(True)
             entry = self._entry(query)
             if entry.status == "pending":
                 raise ValueError(f"query {query} has no answer yet: tell it")
@@ -836,7 +962,8 @@ class Experiment(KeptRun):
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
             answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
             lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
-            an answer, known or learned; ``n_answers``; ``best_answer``, the entry of the history
+            an answer, known or learned; ``between_blocks``, that of the shifts of blocks, None
+            without any; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, if possible of those that were measured within all limits;
             ``outcomes``, a list with what is expected of each that has a limit, see
             :meth:`expect`; and ``within_limits``, the probability that all limits hold.
@@ -877,13 +1004,20 @@ class Experiment(KeptRun):
         Returns
         -------
         verdict : dict
-            ``enough``, whether one may stop; ``gap``; ``n_answers``; ``least_answers``, from how
-            many on that is believed; and ``why``, all of it in sentences.
+            ``enough``, whether one may stop; ``gap``, as of :meth:`gap`, None if the kernel is
+            learned and there are more than two settings: no number of answers that anybody has
+            bounds it then; ``expected_gain``, by how much ten more answers are expected to improve
+            the recommendation, None under limits or for regions; ``n_answers``;
+            ``least_answers``, from how many on the gap is believed; and ``why``, all of it in
+            sentences. With more than two settings it is enough if ten answers or more are there,
+            and ten more are expected to bring at most ``within``.
         """
         with self._reading():
             n = sum(entry.answer is not None for entry in self._entries)
-            gap, unit = self.gap(confidence), self._labels["unit"]
-            return verdict(gap, n, len(self._sides), within, confidence, unit)
+            n_sides = len(self._sides)
+            unit = self._labels["unit"] if self._score is None else ""
+            outlook = Outlook.of(self._optimizer, n_sides, self._range, confidence) if n else None
+            return verdict(outlook, n, n_sides, within, confidence, unit)
 
     def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
         """Predict the answer at a setting.
@@ -909,7 +1043,7 @@ class Experiment(KeptRun):
                 raise ValueError("nothing can be expected before the first answer")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
             outcomes = outcomes_at(self._optimizer, limits, setting)
-            return expected(self._optimizer, setting) | outcomes
+            return expected(self._optimizer, setting, self._range) | outcomes
 
     def why(self) -> list[dict[str, Any]]:
         """Return why each pending query is asked, by what is known now.
@@ -965,7 +1099,8 @@ class Experiment(KeptRun):
             asked = self._entry_of(query).query if at is None else self._setting(at)
             mean, std = most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
-            return surprise(answers, mean, sqrt(std**2 + noise), value)
+            shift = between_blocks(optimizer) or 0.0
+            return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
 
     def questionable(self) -> list[dict[str, Any]]:
         """Return the answers that are probably slips of the pen, as all others say.
@@ -993,10 +1128,44 @@ class Experiment(KeptRun):
         -------
         replicates : list of dicts
             ``params``; ``queries``, their numbers; ``answers``, in the same order; their ``mean``;
-            and their ``spread``, the standard deviation.
+            and their ``spread``, the standard deviation, which does not count the shifts of blocks.
         """
         with self._reading():
-            return replicates(self._entries)
+            shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
+            of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
+            return replicates(
+                self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
+            )
+
+    def blocks(self) -> list[dict[str, Any]]:
+        """Return how far the answers of each block are from the average of all blocks so far.
+
+        Returns
+        -------
+        blocks : list of dicts
+            In the order in which they came: ``block``, its name; ``n_answers``; ``mean`` and
+            ``std``, the prediction of its shift, in units of the answers. Empty before there is
+            a block.
+        """
+        with self._reading():
+            return blocks_in(self._optimizer)
+
+    def trade_offs(self) -> dict[str, Any] | None:
+        """Return which results no other one beats in everything that is in the score.
+
+        Returns
+        -------
+        trade_offs : dict or None
+            ``names`` of what is measured; ``larger_is_better``, a list of bools, as the score has
+            it; ``queries`` and their ``values``, a list of lists; ``best``, numbers of those that
+            no other query beats in everything (the Pareto front); ``hypervolume``, the share of the
+            box between the worst and the best of each measurement that they are better than. None
+            if fewer than two measurements have a direction in the score, or there are fewer than
+            two results.
+        """
+        with self._reading():
+            told = [entry.as_dict() for entry in self._entries if entry.answer is not None]
+            return None if self._score is None else trade_offs(self._score, told)
 
     def left_out(self) -> list[str]:
         """Return what was wrong with rows of tables that were left out.
@@ -1017,9 +1186,10 @@ class Experiment(KeptRun):
         status : dict
             ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
             deviation where that is known, else None, ``regions``, ``sides``, a list of
-            :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``n_answered``,
-            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
-            this name.
+            :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``block``, what
+            tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
+            ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
+            the methods of this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1027,12 +1197,16 @@ class Experiment(KeptRun):
             return {
                 "file": str(self.path),
                 **self._labels,
+                **({} if self._score is None else {"answer": "score", "unit": ""}),
                 "direction": optimizer._params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
                 "limits": written(outcome_limits(optimizer)),
+                "block": self._block,
+                "answer_range": written_range(self._range),
+                "score": "" if self._score is None else self._score.text,
                 "n_answered": states.count("answered"),
                 "n_given": states.count("given"),
                 "n_failed": states.count("failed"),
@@ -1046,6 +1220,12 @@ class Experiment(KeptRun):
         """The settings and their ranges."""
         with self._reading():
             return list(self._sides)
+
+    @property
+    def scored(self) -> list[str]:
+        """What is measured of all that a score is computed from, empty if there is none."""
+        with self._reading():
+            return _measured_in(self._score, self._sides)
 
     @property
     def optimizer(self) -> Any:
@@ -1073,11 +1253,9 @@ class Experiment(KeptRun):
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            "mean": mean,
-            "std": std,
-            "interval_95": [mean - BAND * std, mean + BAND * std],
+            **predicted(optimizer, mean, std, self._range),
             "beware": missing(answers, optimizer.alpha is not None),
-            "noise": sqrt(optimizer.alpha_),
+            "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
             **outcomes_at(optimizer, limits, query.params),
@@ -1102,8 +1280,7 @@ class Experiment(KeptRun):
         record: LabRecord,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
-        more, asked, limits = [], dict[str, Any](), outcome_limits(self._optimizer)
-        outcomes = outcomes_of(record, limits)
+        more, asked = [], dict[str, Any]()
         if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
@@ -1118,7 +1295,8 @@ class Experiment(KeptRun):
                 asked = {"params": entry.as_dict()["params"]}
                 more = [self._withdraw(entry)]
         n = len(self._optimizer._events)
-        more_told = {"outcomes": outcomes} if outcomes and value is not None else {}
+        learned = self._learned_of(record)
+        more_told = {name: each for name, each in learned.items() if each and value is not None}
         self._optimizer.tell(target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
@@ -1127,12 +1305,17 @@ class Experiment(KeptRun):
             record = before.followed_by(record)
         self._records[number] = record
         self._count()
-        if value is not None and outcomes_of(record, limits) != outcomes:
+        if value is not None and self._learned_of(record) != learned:
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         told = self._entry(number).as_dict()
         # That something else was asked is kept as well.
         self._changes += differences(number, asked, told, record.operator)
         return told
+
+    def _learned_of(self, record: LabRecord) -> dict[str, Any]:
+        """Return what is learned of a record, as ``tell`` takes it."""
+        outcomes = outcomes_of(record, outcome_limits(self._optimizer))
+        return {"outcomes": outcomes, "block": block_of(record, self._block)}
 
     def _withdraw(self, entry: Entry) -> int:
         """Delete a query, and return its number, which becomes free."""
@@ -1239,6 +1422,18 @@ def _search_within(limits: Limits, settings: dict[str, Any]) -> Search:
     if limits:
         return EIOptimizer(limits=dict(limits), **settings)
     return GPUCBOptimizer(regret="simple", **settings)
+
+
+def _score_of(text: str, sides: Sequence[Side]) -> Score | None:
+    """Return the score that a text stands for, which may have settings that are numbers."""
+    chosen = [side.name for side in sides if side.kind == "choice"]
+    return read_score(text, [side.name for side in sides if side.name not in chosen], chosen)
+
+
+def _measured_in(score: Score | None, sides: Sequence[Side]) -> list[str]:
+    """Return what is measured of all that a score is computed from."""
+    taken = [side.name for side in sides]
+    return [] if score is None else [name for name in score.names if name not in taken]
 
 
 def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Assessment of an experiment: when to stop, implausible answers, replicates.
+"""Assessment of an experiment: implausible answers, replicates.
 
 An answer is questioned if a slip of the pen is more probable than that it is right. What is
 expected has Student's distribution around the prediction, whose tails allow for a model that is too
@@ -18,11 +18,11 @@ from skgpb import defaults
 from skgpb._typing import Limits
 from skgpb.domains import Cell
 from skgpb.domains.query import Query
+from skgpb.experiments.answers import AnswerRange
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import written
 from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._limits import checked_limits, probability_between
-from skgpb.optimizers._stop import first_where_learned
 from skgpb.surrogate.criticism import leave_one_out
 
 # Standard deviations on either side of the mean.
@@ -39,7 +39,21 @@ MOST_DEVIATIONS = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
 
 
-def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
+def predicted(optimizer: Any, mean: float, std: float, ends: AnswerRange) -> dict[str, Any]:
+    """Return a prediction as people read it: within the range of what answers can be."""
+    low, high = ends
+    numbers = [mean, mean - BAND * std, mean + BAND * std]
+    numbers = [x if low is None else max(x, low) for x in numbers]
+    numbers = [x if high is None else min(x, high) for x in numbers]
+    return {
+        "mean": numbers[0],
+        "std": std,
+        "interval_95": numbers[1:],
+        "noise": sqrt(optimizer.alpha_),
+    }
+
+
+def expected(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict[str, Any]:
     """Return the prediction of the answer at a setting."""
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
     feasible = optimizer._space.feasible
@@ -47,10 +61,7 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
     violated = [] if feasible is None else feasible.violated(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
-        "mean": mean,
-        "std": std,
-        "interval_95": [mean - BAND * std, mean + BAND * std],
-        "noise": sqrt(optimizer.alpha_),
+        **predicted(optimizer, mean, std, ends),
         "possible": not violated,
         "violates": violated,
     }
@@ -228,8 +239,11 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     return found
 
 
-def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return repeated settings, with mean and standard deviation of their answers."""
+def replicates(entries: Sequence[Entry], shifts: Mapping[int, float]) -> list[dict[str, Any]]:
+    """Return repeated settings, with mean and standard deviation of their answers.
+
+    The standard deviation is without the ``shifts`` of blocks, by the numbers of the entries.
+    """
     groups: dict[bytes, list[Entry]] = {}
     for entry in entries:
         if entry.answer is not None:
@@ -238,66 +252,14 @@ def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     for group in groups.values():
         if len(group) > 1:
             answers = [float(entry.answer) for entry in group if entry.answer is not None]
+            alike = [y - shifts[entry.number] for entry, y in zip(group, answers, strict=True)]
             out.append(
                 {
                     "params": group[0].as_dict()["params"],
                     "queries": [entry.number for entry in group],
                     "answers": answers,
                     "mean": float(np.mean(answers)),
-                    "spread": float(np.std(answers, ddof=1)),
+                    "spread": float(np.std(alike, ddof=1)),
                 }
             )
     return out
-
-
-def verdict(
-    gap: float | None,
-    n_answers: int,
-    n_sides: int,
-    within: float | None,
-    confidence: float,
-    unit: str = "",
-) -> dict[str, Any]:
-    """Return whether one may stop, in numbers and in sentences.
-
-    Parameters
-    ----------
-    gap : float or None
-        Bound on how much better another setting may be.
-    n_answers, n_sides : int
-    within : float or None
-        Largest difference that does not matter to the user.
-    confidence : float
-        Confidence of the gap.
-    unit : str, default=""
-        Unit of the answers.
-    """
-    least = first_where_learned(n_sides)
-    out: dict[str, Any] = {"gap": gap, "n_answers": n_answers, "least_answers": least}
-    if gap is None:
-        return {**out, "enough": False, "why": "There is no result yet."}
-    enough = within is not None and gap <= within and n_answers >= least
-    # A difference between percentages is no percentage.
-    unit = f" {'points' if unit == '%' else unit}" if unit else ""
-    said = [
-        f"Another setting could still be better by up to {gap:.3g}{unit} "
-        f"({100.0 * confidence:g} % sure)."
-    ]
-    results = f"{n_answers} result{'' if n_answers == 1 else 's'}"
-    settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
-    if n_answers < FEWEST_ANSWERS:
-        said.append(f"With {results} this is mostly an assumption of the program.")
-    elif n_answers < least:
-        said.append(f"With {results} this is a rough guess.")
-    else:
-        said.append(f"This takes what {results} showed of the scatter as certain.")
-    if n_answers < least:
-        said.append(f"With {settings}, rely on it from about {least} results on.")
-    if within is not None:
-        if enough:
-            said.append(f"That is within {within:g}{unit}: you may stop.")
-        elif n_answers < least:
-            said.append("So go on.")
-        else:
-            said.append(f"That is more than {within:g}{unit}: go on.")
-    return {**out, "enough": enough, "why": " ".join(said)}

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ import numpy as np
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments.answers import AnswerRange, read_range
+from skgpb.experiments.blocks import block_of
 from skgpb.experiments.changes import Change
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
 from skgpb.experiments.limits import are_kept, outcomes_of
 from skgpb.experiments.records import LabRecord
+from skgpb.experiments.scores import Score
 from skgpb.experiments.sides import Side
 from skgpb.experiments.texts import in_one_line
 from skgpb.file_lock import FileLock
@@ -59,6 +63,12 @@ class KeptRun:
     _lost: dict[int, Region]
     # Rows of tables that were left out, and why.
     _left_out: list[str]
+    # Between which ends averages of answers are; None for an open end.
+    _range: AnswerRange
+    # What answers are computed from; None if they are told.
+    _score: Score | None
+    # What tells blocks of answers apart; empty for nothing.
+    _block: str
     # Notes on queries, by the numbers of the queries.
     _records: dict[int, LabRecord]
     # What was changed, in order.
@@ -131,6 +141,10 @@ class KeptRun:
         self._labels = {name: in_one_line(str(notes.get(name, ""))) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
+        self._block = in_one_line(str(notes.get("block", "")))
+        self._range = read_range(notes.get("answer_range", ""))
+        score = str(notes.get("score", ""))
+        self._score = Score.parse(score) if score else None
         self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): LabRecord.of(each) for number, each in kept.items()}
@@ -151,6 +165,9 @@ class KeptRun:
         kept = {str(number): record.kept() for number, record in self._records.items()}
         notes = {
             **self._labels,
+            **({"block": self._block} if self._block else {}),
+            **({"score": self._score.text} if self._score is not None else {}),
+            **({"answer_range": self._range} if self._range != (None, None) else {}),
             "numbers": self._numbers,
             "last": self._last,
             "lost": lost,
@@ -206,8 +223,10 @@ class KeptRun:
             # Hyperparameters learned after the change are learned anew.
             if event is None or (i > changed and event[0] in LEARNING) or event[0] == "outcomes":
                 continue
-            kept.append((event, began.get(i, [])))
-            kept += [(each, []) for each in self._outcome_events(i, event, optimizer)]
+            written = self._as_written(i, event, began.get(i, []), optimizer)
+            if written[0][0] is not event:
+                changed = min(changed, i)
+            kept += written
         self._optimizer = optimizer._repeated([event for event, _ in kept])
         self._numbers, lost = carried_over(kept, self._optimizer._events)
         for each, cell in lost.items():
@@ -215,21 +234,50 @@ class KeptRun:
             self._lost[each] = region.named(self._optimizer._space)
         self._count()
 
-    def _outcome_events(self, i: int, event: Any, optimizer: Any) -> list[Any]:
-        """Return what was measured beside the answers of an event, of what has a limit."""
+    def _as_written(
+        self, i: int, event: Any, numbers: list[int], optimizer: Any
+    ) -> list[tuple[Any, list[int]]]:
+        """Return an event as the notebook has it, and the entries that it begins.
+
+        With an answer come its block, and what else was measured and has a limit. The answer itself
+        follows from what was measured if there is a score. Data of the past, which are told at
+        once, are told row by row if it is so.
+        """
         limits = outcome_limits(optimizer)
-        if not limits or event[0] not in ("fit", "tell"):
-            return []
-        out = []
-        for entry in self._entries:
-            if entry.ended == i or (entry.row >= 0 and entry.began == i):
-                query = event[1]
-                if entry.row >= 0:
-                    point = event[1][entry.row : entry.row + 1].copy()
-                    query = PointsQuery(point).named(optimizer._space)
-                outcomes = outcomes_of(self._record_of(entry.number), limits, entry.number)
-                out += [("outcomes", query, outcomes)] if outcomes else []
-        return out
+        if event[0] == "tell":
+            (entry,) = (entry for entry in self._entries if entry.ended == i)
+            told = self._told_again(event, entry.number)
+            return [(told, numbers), *self._outcome_events(event[1], entry.number, limits)]
+        if event[0] != "fit":
+            return [(event, numbers)]
+        space, out = optimizer._space, list[tuple[Any, list[int]]]()
+        is_split = bool(self._block or self._score)
+        for x, y, number in zip(event[1], event[2].tolist(), numbers, strict=True):
+            query = PointsQuery(x[np.newaxis].copy()).named(space)
+            if is_split:
+                out.append((self._told_again(("tell", query, y, nan), number), [number]))
+            out += self._outcome_events(query, number, limits)
+        return out if is_split else [(event, numbers), *out]
+
+    def _told_again(self, event: Any, number: int) -> Any:
+        """Return the event of an answer as the notebook has it, itself if that is the same."""
+        record, block = self._record_of(number), block_of(self._record_of(number), self._block)
+        value, alpha = event[2:4]
+        if self._score is not None:
+            try:
+                value, alpha = self._score(event[1].params | record.measured), nan
+            except ValueError as error:
+                raise ValueError(f"query {number}: {error}") from None
+        told = (*event[:2], value, alpha, *([] if block is None else [block]))
+        same = (value, isnan(alpha), told[4:]) == (event[2], isnan(event[3]), event[4:])
+        return event if same else told
+
+    def _outcome_events(
+        self, query: Any, number: int, limits: Limits
+    ) -> list[tuple[Any, list[int]]]:
+        """Return what was measured beside an answer, of what has a limit."""
+        outcomes = outcomes_of(self._record_of(number), limits, number) if limits else {}
+        return [(("outcomes", query, outcomes), [])] if outcomes else []
 
     def _record_of(self, number: int) -> LabRecord:
         """Return what was written on a query."""

@@ -21,6 +21,7 @@ from skgpb.datasets.numbers import is_missing
 from skgpb.datasets.table import TableFile
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import EnteredAnswer, read_cell, variance_of
+from skgpb.experiments.blocks import write_block
 from skgpb.experiments.records import LONGEST, LabRecord
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.texts import unprotected, with_point
@@ -108,6 +109,8 @@ def read_answers(
     answer: str | None = None,
     *,
     limited: Sequence[str] = (),
+    scored: Sequence[str] = (),
+    block: str = "",
     space: ParameterSpace,
     regions: bool = False,
     skip_outside: bool = False,
@@ -125,6 +128,10 @@ def read_answers(
         Column of the answers; None for the only one that is no side and has no limit.
     limited : sequence of str, default=()
         What else is measured and has a limit; there need not be a column for each.
+    scored : sequence of str, default=()
+        What answers are computed from; the first stands for them.
+    block : str, default=""
+        What tells blocks of answers apart; there need not be a column for it.
     space : ParameterSpace
         The sides and their constraints. Rows that violate one were measured all the same: they are
         taken, with a note and a warning that name it.
@@ -154,7 +161,10 @@ def read_answers(
         If rows are left out, or violate a constraint, or what has a limit has no column.
     """
     try:
-        return _read(TableFile(Path(path)), sides, answer, limited, space, regions, skip_outside)
+        table = TableFile(Path(path))
+        names = [side.name for side in sides]
+        header = _Header(table, names, answer, [*limited, *scored], block, [*scored[:1]])
+        return _read(table, sides, header, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -165,23 +175,21 @@ def read_answers(
 def _read(
     table: TableFile,
     sides: Sequence[Side],
-    answer: str | None,
-    limited: Sequence[str],
+    header: _Header,
     space: ParameterSpace,
     regions: bool,
     skip_outside: bool,
 ) -> PastAnswers:
     """Read settings and answers; errors name options of a search."""
     names = [side.name for side in sides]
-    header = _Header(table, names, answer, limited)
     texts = [
         column
         for column, side in zip(header.sides, sides, strict=True)
         if regions or (side.kind == "choice" and not side.is_ordered)
     ]
-    others = [*header.book.values(), *header.measured, *header.limited]
-    wanted = [*header.sides, header.answer, *others]
-    verbatim = [*texts, *header.texts, *header.measured]
+    others = [*header.book.values(), *header.measured, *header.limited, *header.block]
+    wanted = list(dict.fromkeys([*header.sides, header.answer, *others]))
+    verbatim = [*texts, *header.texts, *header.measured, *header.block]
     found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
     settings = [found[column] for column in header.sides]
     try:
@@ -248,6 +256,10 @@ class _Header:
         Name of the answers.
     limited : sequence of str
         Names of what has a limit.
+    block : str
+        What tells blocks of answers apart; empty for nothing.
+    instead : sequence of str
+        At most one name, that stands for the answer in a table that is no notebook.
 
     Attributes
     ----------
@@ -261,31 +273,43 @@ class _Header:
         Names of further measurements, by their columns.
     limited : dict
         Names of what has a limit, by their columns, in a table that is no notebook.
+    block : dict
+        The same of what tells blocks apart.
     """
 
     def __init__(
-        self, table: TableFile, names: list[str], answer: str | None, limited: Sequence[str]
+        self,
+        table: TableFile,
+        names: list[str],
+        answer: str | None,
+        limited: Sequence[str],
+        block: str,
+        instead: Sequence[str],
     ) -> None:
         header = table.names([*names, *([] if answer is None else [answer])])
         plain = [unprotected(name) for name in header]
         book = _booked_in(plain)
+        if instead and not book:
+            answer = instead[0]
         # A name that looks like a formula has a mark in what was exported.
         column_of = dict(zip(plain, header, strict=True)) if book else {}
         known = plain if book else header
         sides = [_column(known, name) for name in names]
         places_of(known, sides, table.name)
         columns = {_column(known, name): name for name in limited}
-        absent = [name for column, name in columns.items() if column not in known]
+        blocks = {_column(known, block): block} if block and not book else {}
+        absent = [name for column, name in (columns | blocks).items() if column not in known]
         if absent:
+            what = "what has a limit" if set(absent) <= set(limited) else "limits and blocks"
             warn(
                 f"{table.name} has no column {' and no column '.join(map(repr, absent))}: nothing "
-                "is learned from it of what has a limit",
+                f"is learned from it of {what}",
                 UserWarning,
             )
         columns = {column: name for column, name in columns.items() if column in known}
         others = [name for name in known if name and name not in (*sides, *book.values())]
         if not book and answer is None:
-            others = [name for name in others if name not in columns]
+            others = [name for name in others if name not in (columns | blocks)]
         if book:
             # The answers are before their standard errors, unless somebody moved the columns.
             before = plain[plain.index(book[ERROR]) - 1] if book[ERROR] in plain else ""
@@ -314,6 +338,7 @@ class _Header:
             if name != answer
         }
         self.limited = {} if book else columns
+        self.block = {column: name for column, name in blocks.items() if column in known}
 
     @property
     def numbers(self) -> list[str]:
@@ -339,6 +364,8 @@ class _Header:
         limited = {name: _number_in(found[column], row) for column, name in self.limited.items()}
         record = LabRecord(measurements=list(measurements))
         record.write(measured={name: x for name, x in limited.items() if x is not None})
+        for column, name in self.block.items():
+            write_block(record, name, _text_in(found[column], row))
         if self.book:
             columns = {name: found[column] for name, column in self.book.items()}
             known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]

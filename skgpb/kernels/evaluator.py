@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.kernels._random_effect import of_f
 from skgpb.kernels._white import contains_white_noise, noise_of_points
 from skgpb.utils import box_around
 
@@ -71,6 +72,7 @@ def evaluator_of(
     ``origin`` (n_columns,) may be subtracted from rows far from zero, where the kernel sees
     nothing but differences. Of boxes of ``sizes`` (n_sizes, d) there will be many.
     """
+    kernel = of_f(kernel)
     own = getattr(kernel, "evaluator", None)
     found = None if own is None else own(n_columns)
     if found is None:
@@ -229,6 +231,9 @@ class Functionals:
         Whether each embedding is found by itself. BLAS rounds a row differently in a batch of
         another size, so only then does a list read back from a file have the same embeddings
         as one that has grown.
+    strata : dict, default=None
+        Numbers, from 1, of the levels of a random effect that some functionals have in addition
+        to f, by the numbers of the functionals.
 
     Attributes
     ----------
@@ -244,7 +249,9 @@ class Functionals:
         rows: np.ndarray | None = None,
         blocks: list[np.ndarray] | None = None,
         one_by_one: bool = False,
+        strata: dict[int, int] | None = None,
     ) -> None:
+        self._strata: dict[int, int] = strata or {}
         self._n = len(blocks) if blocks is not None else 0 if rows is None else len(rows)
         self._buffer = np.empty((8, n_columns)) if rows is None else rows
         self._blocks = blocks
@@ -252,13 +259,18 @@ class Functionals:
         self._memory: _Whole | _ByRow | None = None
 
     @classmethod
-    def of(cls, blocks: list[np.ndarray], n_columns: int) -> Functionals:
-        """Return the functionals of some blocks of rows, to be read and not to grow."""
+    def of(cls, blocks: list[np.ndarray], n_columns: int, stratum: int = 0) -> Functionals:
+        """Return the functionals of some blocks of rows, to be read and not to grow.
+
+        All of them have the same random effect, if one is given.
+        """
         if not blocks:
             return cls(n_columns)
         rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-        single = len(rows) == len(blocks)
-        return cls(n_columns, rows) if single else cls(n_columns, blocks=blocks)
+        strata = dict.fromkeys(range(len(blocks)), stratum) if stratum else None
+        if len(rows) == len(blocks):
+            return cls(n_columns, rows, strata=strata)
+        return cls(n_columns, blocks=blocks, strata=strata)
 
     @classmethod
     def of_rows(cls, rows: np.ndarray) -> Functionals:
@@ -266,14 +278,15 @@ class Functionals:
         return cls(rows.shape[1], rows)
 
     @classmethod
-    def between(cls, rows: np.ndarray, offsets: np.ndarray | None) -> Functionals:
-        """Return functionals by :attr:`rows` and :attr:`offsets`, to be read and not to grow."""
+    def between(cls, rows: np.ndarray, offsets: np.ndarray | None, strata: Any = ()) -> Functionals:
+        """Return functionals by their rows, offsets and strata, to be read and not to grow."""
+        levels = {i: int(stratum) for i, stratum in enumerate(strata) if stratum}
         if offsets is None:
-            return cls.of_rows(rows)
+            return cls(rows.shape[1], rows, strata=levels)
         ends = len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))
         if not (ends and (np.diff(offsets) > 0).all()):
             raise ValueError(f"functionals must have rows, got offsets {offsets}")
-        return cls(rows.shape[1], blocks=np.split(rows, offsets[1:-1]))
+        return cls(rows.shape[1], blocks=np.split(rows, offsets[1:-1]), strata=levels)
 
     def __len__(self) -> int:
         return self._n
@@ -296,6 +309,25 @@ class Functionals:
         if self._blocks is None:
             return None
         return np.concatenate([[0], np.cumsum([len(block) for block in self._blocks])])
+
+    @property
+    def strata(self) -> np.ndarray:
+        """Levels of a random effect (n,), from 1; 0 for functionals of f alone."""
+        out = np.zeros(self._n, dtype=np.intp)
+        out[list(self._strata)] = list(self._strata.values())
+        return out
+
+    @property
+    def has_strata(self) -> bool:
+        """Whether any functional has a random effect."""
+        return bool(self._strata)
+
+    def share_strata(self, other: Functionals) -> np.ndarray | float:
+        """Return whether functionals have the same level of a random effect, (n, m) of 0 and 1."""
+        if not (self._strata and other._strata):
+            return 0.0
+        mine, theirs = self.strata[:, np.newaxis], other.strata
+        return ((mine == theirs) & (mine > 0)).astype(np.float64)
 
     def embedding(self, evaluator: Evaluator) -> Any:
         """Return the embedding of all functionals, cached if the evaluator asks for that."""
@@ -343,6 +375,8 @@ class Functionals:
     def put(self, i: int, other: Functionals, j: int) -> None:
         """Replace functional i by functional j of another list, or append it."""
         self[i] = other[j]
+        if j in other._strata:
+            self._strata[i] = other._strata[j]
         if isinstance(self._memory, _ByRow) and not self._one_by_one:
             known = other.remembered(j, self._memory.evaluator)
             if known is not None:
@@ -364,7 +398,7 @@ class Functionals:
     def one(self, i: int) -> Functionals:
         """Return functional i by itself, to be read and not to grow."""
         block = self[i]
-        out = Functionals.of([block], block.shape[1])
+        out = Functionals.of([block], block.shape[1], self._strata.get(i, 0))
         if isinstance(self._memory, _ByRow):
             known = self.remembered(i, self._memory.evaluator)
             if known is not None:
@@ -374,8 +408,13 @@ class Functionals:
     def chosen(self, numbers: np.ndarray) -> Functionals:
         """Return the functionals of some numbers, to be read and not to grow."""
         if self._blocks is None:
-            return Functionals.of_rows(self._buffer[numbers])
-        return Functionals.of([self._blocks[i] for i in numbers.tolist()], self.n_columns)
+            out = Functionals.of_rows(self._buffer[numbers])
+        else:
+            out = Functionals.of([self._blocks[i] for i in numbers.tolist()], self.n_columns)
+        if self._strata:
+            of = enumerate(numbers.tolist())
+            out._strata = {place: self._strata[i] for place, i in of if i in self._strata}
+        return out
 
     def first(self, n: int) -> Functionals:
         """Return the first n functionals, to be read and not to grow."""
@@ -399,6 +438,8 @@ class Functionals:
             out = Functionals.of(self._blocks[start:stop], self.n_columns)
         else:
             out = Functionals.of_rows(self._buffer[start:stop])
+        if self._strata:
+            out._strata = {i - start: k for i, k in self._strata.items() if start <= i < stop}
         memory = self._memory
         if isinstance(memory, _ByRow) and memory.known[start:stop].sum() == stop - start:
             out.remember(memory.evaluator, memory.values[start:stop])
@@ -437,6 +478,7 @@ class Functionals:
             self._buffer[i] = block[0]
         if self._memory is not None:
             self._memory.forget(i)
+        self._strata.pop(i, None)
         self._n = max(self._n, i + 1)
 
     def extend(self, new: Functionals) -> None:
@@ -452,6 +494,7 @@ class Functionals:
             for i in range(len(new)):
                 self.put(self._n, new, i)
             return
+        self._strata |= {self._n + i: stratum for i, stratum in new._strata.items()}
         rows, n = new.rows, self._n + len(new.rows)
         self._reserve(n)
         self._buffer[self._n : n] = rows
@@ -473,6 +516,7 @@ class Functionals:
         for i, block in enumerate(self._blocks):
             chosen = np.arange(min(each, len(block))) * len(block) // min(each, len(block))
             thin[i] = block[chosen]
+        thin._strata = dict(self._strata)
         return thin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -482,10 +526,11 @@ class Functionals:
             "_blocks": blocks,
             "_buffer": self._buffer[: self._n].copy(),
             "_one_by_one": self._one_by_one,
+            "_strata": dict(self._strata),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"_memory": None, **state})
+        self.__dict__.update({"_memory": None, "_strata": {}, **state})
         if not len(self._buffer):
             self._buffer = np.empty((8, self._buffer.shape[1]))
 
@@ -570,9 +615,9 @@ class _ByRow:
         self.known[places] = True
 
 
-def key_of(block: np.ndarray) -> bytes:
-    """Identity of a functional: equal descriptors, equal key (-0.0 counts as 0.0)."""
-    return (block + 0.0).tobytes()
+def key_of(block: np.ndarray, stratum: int = 0) -> bytes:
+    """Identity of a functional: equal descriptors and level, equal key (-0.0 counts as 0.0)."""
+    return (block + 0.0).tobytes() + (b"%d" % stratum if stratum else b"")
 
 
 def numbered(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:

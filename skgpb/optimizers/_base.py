@@ -822,7 +822,8 @@ class BaseBanditOptimizer(
         """Everything that happened since the start, in its order.
 
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
-        if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)``,
+        if it was to be learned, and with the name of its block if it has one,
+        ``("fail", query, reason)``, ``("learned", hyperparameters)``,
         ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
         ``count``, and in the place of one about no row, ``("rows", query, count)``; after an answer
         with what else was measured, ``("outcomes", query, outcomes)``.

@@ -113,9 +113,7 @@ def best_shrunken(arms: ArmSet, model: Model, possible: IsFeasible | None = None
 
 def best_expected(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
     """Return the query of an answer whose posterior mean is largest; None if there is none."""
-    posterior = model.process.posterior
-    means = posterior.targets() - posterior.noises() * posterior.weights()
-    return _best_answered(arms, model, means, possible)
+    return _best_answered(arms, model, model.process.means_of_f(), possible)
 
 
 def _best_answered(

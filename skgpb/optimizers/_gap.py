@@ -14,6 +14,7 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
+from skgpb.optimizers._expected_gain import expected_gain, promising
 from skgpb.optimizers._stop import Stop
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -54,6 +55,8 @@ class Gap:
 class Comparison(ABC):
     """Posterior of the recommendation and of its alternatives at one moment."""
 
+    _gp: GaussianProcess
+
     @abstractmethod
     def blocks(self) -> Any:
         """Return the functionals of f of the rivals, and last that of the recommendation."""
@@ -67,6 +70,21 @@ class Comparison(ABC):
 
         If it is to be compared with epsilon > 0, the models take f to vary by more than that.
         """
+        models = self.models(epsilon)
+        return None if models is None else models.suboptimality_gap(self.blocks())
+
+    def expected_gain(self, noise: float, n: int) -> float:
+        """Return by how much the best mean is expected to rise by n answers of this noise."""
+        blocks = self.blocks()
+        chosen = promising(self._gp, blocks, noise, n)
+        models = self.models()
+        if models is None:
+            return expected_gain(self._gp, blocks, noise, chosen)
+        gains = [expected_gain(gp, blocks, noise, chosen) for gp in models.processes]
+        return float(models.weights @ gains)
+
+    def models(self, epsilon: float = 0.0) -> Models | None:
+        """Return the models that fit the answers, if there are any, as :meth:`averaged` does."""
         return None
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
@@ -94,11 +112,9 @@ class Rivals(Comparison):
         """Compute it."""
         return SuboptimalityGap.of_process(self._gp, self.blocks())
 
-    def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
-        """Compute it on average over the models."""
-        if self._models is None:
-            return None
-        return self._models(epsilon).suboptimality_gap(self.blocks())
+    def models(self, epsilon: float = 0.0) -> Models | None:
+        """Return the models."""
+        return None if self._models is None else self._models(epsilon)
 
 
 class Refined(Comparison):

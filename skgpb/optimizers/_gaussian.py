@@ -363,7 +363,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         learned = [
             Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
         ]
-        self._take_model(self._model.after(learned))
+        in_blocks = any(len(event) > 4 for event in self._record.events if event[0] == "tell")
+        model = self._model.with_effects() if in_blocks else self._model
+        self._take_model(model.after(learned))
         super()._restore(snapshot)
 
     # -- choosing ---------------------------------------------------------------------------

@@ -40,42 +40,49 @@ def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
 
 
 class Measured(float):
-    """A reward, and what else was measured; a float otherwise.
+    """A reward, what else was measured, and the block of the answer; a float otherwise.
 
-    It is what ``tell(query, reward, outcomes=...)`` stands for, and the pair of both that an
-    objective returns to ``run``.
+    It is what ``tell(query, reward, outcomes=..., block=...)`` stands for. The pair that an
+    objective returns to ``run`` has no block.
 
     Parameters
     ----------
     reward : float
         The reward.
-    outcomes : dict
+    outcomes : dict or None
         Numbers by their names; None for what was not measured.
+    block : str, default=None
+        Name of the block.
 
     Examples
     --------
     >>> from skgpb.optimizers._limits import Measured
     >>> Measured(2.5, {"temperature": 71.0})
-    Measured(2.5, {'temperature': 71.0})
+    Measured(2.5, {'temperature': 71.0}, None)
     """
 
-    outcomes: dict[str, float]
+    outcomes: dict[str, float] | None
+    block: str | None
 
-    def __new__(cls, reward: Any, outcomes: Any) -> Self:
-        """Check the outcomes."""
+    def __new__(cls, reward: Any, outcomes: Any, block: Any = None) -> Self:
+        """Check the outcomes and the block."""
         if reward is None:
             raise ValueError(
-                f"an evaluation that failed has no outcomes, got reward=None and {outcomes!r}"
+                "an evaluation that failed has no outcomes and no block, got reward=None, "
+                f"outcomes={outcomes!r} and block={block!r}"
             )
+        if not (block is None or (isinstance(block, str) and block)):
+            raise ValueError(f"block must be a name that is not empty, or None, got {block!r}")
         measured = super().__new__(cls, check_reward(reward))
-        measured.outcomes = checked_outcomes(outcomes)
+        measured.outcomes = None if outcomes is None else checked_outcomes(outcomes)
+        measured.block = block
         return measured
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (float(self), self.outcomes)
+        return type(self), (float(self), self.outcomes, self.block)
 
     def __repr__(self) -> str:
-        return f"Measured({float(self)!r}, {self.outcomes!r})"
+        return f"Measured({float(self)!r}, {self.outcomes!r}, {self.block!r})"
 
 
 def checked_outcomes(outcomes: Any) -> dict[str, float]:
@@ -130,8 +137,7 @@ class OutcomeConstraints:
 
         It is in units of the process.
         """
-        posterior, observed = known.posterior, known.observed
-        means = posterior.targets() - posterior.noises() * posterior.weights()
+        observed, means = known.observed, known.means_of_f()
         kept = means[self.possible([observed[i] for i in range(len(observed))])]
         return float(kept.max()) if len(kept) else None
 

@@ -86,6 +86,10 @@ class Record:
         Parameters that wait for the next start, which the run has not said yet.
     rows : dict
         Number of rows of a table that queries have, of those whose rows were counted.
+    blocks : dict
+        Numbers, from 1, of the blocks of answers by their names, in the order in which they came.
+    block : str or None
+        Block of the answer that is being taken.
     evaluations : Evaluations
         What calls of ``run`` are evaluating.
     """
@@ -107,6 +111,8 @@ class Record:
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
         self.rows: dict[Any, int] = {}
+        self.blocks: dict[str, int] = {}
+        self.block: str | None = None
 
     @property
     def n_known(self) -> int:
@@ -117,6 +123,22 @@ class Record:
     def awaited(self) -> list[Any]:
         """Queries being evaluated, in order."""
         return [query for query, until in self.pending.items() if until is None]
+
+    @property
+    def stratum(self) -> int:
+        """Number of the block of the answer that is being taken, 0 for none."""
+        return self.number_of(self.block)
+
+    def number_of(self, block: str | None) -> int:
+        """Return the number of a block, which may be a new one; 0 for None."""
+        return 0 if block is None else self.blocks.get(block, len(self.blocks) + 1)
+
+    def stratum_of_last(self, n_events: int) -> int:
+        """Return the number of the block of the last answer among some first events, or 0."""
+        for kind, *rest in reversed(self.events[:n_events]):
+            if kind in ("tell", "fit"):
+                return self.number_of(rest[3]) if kind == "tell" and len(rest) > 3 else 0
+        return 0
 
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""
@@ -199,7 +221,9 @@ class Record:
         if second:
             self.asked_again.discard(query)
         self.times.append(time())
-        self.events.append(("tell", query, value, noise))
+        block = () if self.block is None else (self.block,)
+        self.blocks |= {name: self.number_of(name) for name in block}
+        self.events.append(("tell", query, value, noise, *block))
         self._release()
         return second
 
@@ -264,3 +288,6 @@ class Record:
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
             raise ValueError("answers and failures are not those of the events")
+        told = [event for event in self.events if event[0] == "tell"]
+        names = dict.fromkeys(event[4] for event in told if len(event) > 4)
+        self.blocks = {name: number for number, name in enumerate(names, 1)}

@@ -12,7 +12,7 @@ import numpy as np
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
-from skgpb.optimizers._limits import checked_outcomes
+from skgpb.optimizers._limits import Measured, checked_outcomes
 from skgpb.optimizers._record import Event, Record
 
 
@@ -214,8 +214,9 @@ class Replay:
     def _take(self, optimizer: Replayable, kind: str, query: Any, *numbers: Any) -> None:
         """Take an answer of the log, or what else it notes of a query."""
         if kind == "tell":
-            value, noise = numbers
-            optimizer._take(*_checked_again(optimizer, query, value, _none_for_nan(noise)))
+            value, noise, *block = numbers
+            reward = Measured(value, None, *block) if block else value
+            optimizer._take(*_checked_again(optimizer, query, reward, _none_for_nan(noise)))
             return
         query, *_ = _checked_again(optimizer, query, None, None)
         record = optimizer._record

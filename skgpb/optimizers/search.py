@@ -45,6 +45,7 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates
 from skgpb.exceptions import AllPendingError
+from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._best import (
@@ -330,7 +331,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return record.outcomes(
             self._gp.observed.rows[: record.n_fitted],
             lambda query: self.domain_.block_of(query).mean(axis=0),
-            partial(Chances, domain=ends, kernel=self._gp.kernel),
+            partial(Chances, domain=ends, kernel=of_f(self._gp.kernel)),
             n_failures,
         )
 
@@ -442,11 +443,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
-        slot = self._cache.slot_of(query)
+        slot, stratum = self._cache.slot_of(query), self._record.stratum
         self._model.begin(reward, self._after_fit)
+        if stratum:
+            slot = -1  # what is tracked has no effect of a block
+            self._take_model(self._model.with_effects())
+            self._after_fit()
         self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha)
+        mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
         self._charge(query)
         self._close_round(query, reward, *self._model.in_units(mean, var), False)
 
@@ -1067,7 +1072,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def tell(
-        self, query: Any, reward: Numbers, alpha: Numbers = None, *, outcomes: Any = None
+        self,
+        query: Any,
+        reward: Numbers,
+        alpha: Numbers = None,
+        *,
+        outcomes: Any = None,
+        block: Any = None,
     ) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -1085,18 +1096,32 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         outcomes : dict, or list of n dicts, default=None
             What else was measured, for ``limits``, by its name; None for what was not. An objective
             of :meth:`run` returns a pair, the reward and this dict.
+        block : str, or list of n str, default=None
+            Name of the block of the answer: the day, the person or the batch of material. Each
+            block shifts all of its answers by a random effect of mean zero, whose variance is
+            learned, and so it is no noise. There may be a new block at any time. Predictions and
+            recommendations are for an average block. Only if ``kernel`` is None.
 
         Warns
         -----
         LearningWarning
             If hyperparameters could not be learned from the answer, which is taken all the same.
         """
-        if outcomes is not None and is_sequence(reward):
+        if outcomes is None and block is None:
+            return self._tell(query, reward, alpha)
+        if is_sequence(reward):
             rewards: Any = reward
-            outcomes = check_one_each(outcomes, len(rewards), "outcomes", "rewards")
-            reward = [Measured(*each) for each in zip(rewards, outcomes, strict=True)]
-        elif outcomes is not None:
-            reward = Measured(reward, outcomes)
+            n = len(rewards)
+            every = (
+                [None] * n if each is None else check_one_each(each, n, name, "rewards")
+                for each, name in ((outcomes, "outcomes"), (block, "block"))
+            )
+            reward = [
+                one if (what, where) == (None, None) else Measured(one, what, where)
+                for one, what, where in zip(rewards, *every, strict=True)
+            ]
+        else:
+            reward = Measured(reward, outcomes, block)
         return self._tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
@@ -1104,15 +1129,23 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = Measured(*reward)
         query, value, noise = super()._checked(query, reward, alpha)
         if isinstance(reward, Measured):
-            value = Measured(value, reward.outcomes)
+            if reward.block is not None and self._model.prior is None:
+                raise ValueError(
+                    "block needs a kernel that is learned, kernel=None; got "
+                    f"block={reward.block!r} and kernel={self._params.kernel!r}"
+                )
+            value = Measured(value, reward.outcomes, reward.block)
         return query, value, noise
 
     def _take(self, query: Any, value: Any, noise: Any) -> None:
         if not isinstance(value, Measured):
             super()._take(query, value, noise)
             return
+        self._record.block = value.block
         super()._take(query, float(value), noise)
-        self._record.measure(query, value.outcomes)
+        self._record.block = None
+        if value.outcomes is not None:
+            self._record.measure(query, value.outcomes)
 
     def _make_outcome_model(self) -> Model:
         """Return a model like that of f, which has learned nothing."""
@@ -1149,9 +1182,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         # It is put back at the end: after an interruption it begins anew.
         known = self._outcome_models.pop(name) if name in self._outcome_models else None
         model, n_seen = known or (self._make_outcome_model(), 0)
-        for kind, *rest in events[n_seen:]:
+        for i, (kind, *rest) in enumerate(events[n_seen:], n_seen):
             if kind == "outcomes" and name in rest[1]:
-                model.observe(self.domain_.block_of(rest[0]), rest[1][name])
+                stratum = self._record.stratum_of_last(i)
+                model = model.with_effects() if stratum else model
+                rows = self.domain_.block_of(rest[0])
+                model.observe(rows, rest[1][name], stratum=stratum)
                 if model.is_due:
                     model = model.learned()
         self._outcome_models[name] = model, len(events)

@@ -148,6 +148,8 @@ class Diagnosis:
     @property
     def method(self) -> Literal["best_observed", "shrinkage", "posterior"]:
         """The method by which a query is recommended, if queries are what is to be found."""
+        if self.process.observed.has_strata:
+            return "posterior"  # answers have effects that are not those of their settings
         if self.noise == "none":
             return "best_observed"
         return "shrinkage" if self.lack_of_fit else "posterior"

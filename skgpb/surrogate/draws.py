@@ -163,6 +163,11 @@ class PosteriorDraws:
         prior = self._root(n_draws, rng)
         noise = rng.standard_normal((n_draws, len(places)))
         noise *= np.sqrt(posterior.noises())
+        if gp.effect and gp.observed.has_strata:
+            strata = gp.observed.strata
+            effects = rng.standard_normal((n_draws, strata.max() + 1)) * np.sqrt(gp.effect)
+            effects[:, 0] = 0.0
+            noise += effects[:, strata]
         draws = np.ascontiguousarray(prior[:, : len(gp.tracked)])
         residuals = np.ascontiguousarray(posterior.targets() - prior[:, places] - noise)
         correct_draws(posterior, residuals, draws)

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Product
 
 from skgpb import defaults
+from skgpb.kernels._random_effect import RandomEffect, of_f
 from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.surrogate.likelihood import Likelihood, Prior
@@ -56,6 +57,7 @@ def is_of_matern(kernel: Kernel) -> bool:
 
     The Matérn kernel may have main effects, and be one of settings.
     """
+    kernel = of_f(kernel)
     if type(kernel) is OnSettings:
         return is_of_matern(kernel.base)
     return (
@@ -74,6 +76,9 @@ def of_smoothness(kernel: Any, nu: float) -> Kernel:
     >>> of_smoothness(ConstantKernel(2.0) * Matern(0.3, nu=2.5), 0.5)
     1.41**2 * Matern(length_scale=0.3, nu=0.5)
     """
+    if isinstance(kernel, RandomEffect):
+        base = of_smoothness(kernel.base, nu)
+        return RandomEffect(base, kernel.variance, kernel.variance_bounds)
     if type(kernel) is OnSettings:
         return OnSettings(of_smoothness(kernel.base, nu), kernel.space, kernel.prior)
     base = type(kernel.k2)(**{**kernel.k2.get_params(deep=False), "nu": nu})

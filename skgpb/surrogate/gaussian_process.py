@@ -27,6 +27,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._posterior import Posterior
 from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
+from skgpb.kernels._random_effect import variance_of_effect
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
 from skgpb.roots import nonnegative, warn_of_clipping
@@ -130,6 +131,8 @@ class GaussianProcess:
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
         self.white: bool = contains_white_noise(kernel)
+        #: Variance of the random effect of each block of observations.
+        self.effect: float = variance_of_effect(kernel)
 
     @cached_property
     def _evaluator(self) -> Evaluator:
@@ -143,11 +146,17 @@ class GaussianProcess:
 
     def covariance(self, A: Functionals, B: Functionals) -> np.ndarray:
         """Noiseless prior covariances (len(A), len(B)), a new C-contiguous array."""
-        return A.covariance(B, self._evaluator)
+        K = A.covariance(B, self._evaluator)
+        if self.effect and A.has_strata and B.has_strata:
+            K += self.effect * A.share_strata(B)
+        return K
 
     def variance(self, A: Functionals) -> np.ndarray:
         """Noiseless prior variances, shape (len(A),)."""
-        return A.variance(self._evaluator)
+        variance = A.variance(self._evaluator)
+        if self.effect and A.has_strata:
+            variance += self.effect * (A.strata > 0)
+        return variance
 
     def white_noise(self, A: Functionals) -> np.ndarray:
         """Variance of the kernel's own white noise in each functional, shape (len(A),)."""
@@ -178,7 +187,7 @@ class GaussianProcess:
 
     # -- observing --------------------------------------------------------------------------
 
-    def observe(self, block: np.ndarray, reward: float, noise: float) -> int:
+    def observe(self, block: np.ndarray, reward: float, noise: float, stratum: int = 0) -> int:
         """Observe a functional; return its number among the distinct ones. O(t^2 + m t).
 
         Parameters
@@ -187,8 +196,11 @@ class GaussianProcess:
             Descriptor rows over which f is averaged.
         reward, noise : float
             The noisy value and its noise variance, in the user's units.
+        stratum : int, default=0
+            Number, from 1, of the level of the random effect that it was observed with; 0 for none.
         """
-        return self._observe(block, (reward - self.offset) / self.scale, noise / self.scale**2)
+        y, noise = (reward - self.offset) / self.scale, noise / self.scale**2
+        return self._observe(block, y, noise, stratum)
 
     def observe_tracked(self, slot: int, reward: float, noise: float) -> int:
         """Observe the tracked functional of a number; as :meth:`observe`, in O(m t)."""
@@ -437,8 +449,9 @@ class GaussianProcess:
         """
         self._append(functionals, samples.y, samples.noise, samples.counts)
         self.posterior.add_repeat_terms(samples.square, samples.log)
+        strata = functionals.strata.tolist()
         for i in range(len(functionals)):
-            self._position.setdefault(key_of(functionals[i]), i)
+            self._position.setdefault(key_of(functionals[i], strata[i]), i)
 
     def without_answers(self, kernel: Kernel) -> Self:
         """Return a process with another kernel over the same rows, which tracks nothing."""
@@ -447,16 +460,19 @@ class GaussianProcess:
     @property
     def _answers(self) -> tuple[Any, ...]:
         """What was observed, and the merged answers, which are observed in one factorisation."""
-        return self.observed.rows, self.observed.offsets, *vars(self.merged()).values()
+        observed = self.observed
+        return observed.rows, observed.offsets, *vars(self.merged()).values(), observed.strata
 
     @_answers.setter
     def _answers(self, answers: tuple[Any, ...]) -> None:
-        rows, offsets, *columns = answers
-        observed, merged = Functionals.between(rows, offsets), Merged(*columns)
+        rows, offsets, *columns, strata = answers
+        observed, merged = Functionals.between(rows, offsets, strata), Merged(*columns)
         if not (
             len(merged.y) == len(merged.noise) == len(merged.counts) == len(observed)
             and (merged.noise >= 0.0).all()
             and (merged.counts > 0).all()
+            and len(strata) == len(observed)
+            and (strata >= 0).all()
             and np.isfinite([self.offset, self.scale]).all()
             and self.scale > 0.0
         ):
@@ -470,6 +486,25 @@ class GaussianProcess:
         known = posterior.targets(), self.noises(), posterior.counts()
         return Merged(*known, square, log)
 
+    def means_of_f(self) -> np.ndarray:
+        """Posterior means of f (t,) at what was observed, without effects, units of the process."""
+        posterior, weights = self.posterior, self.posterior.weights()
+        means = posterior.targets() - posterior.noises() * weights
+        if self.effect and self.observed.has_strata:
+            means -= self.effect * (self.observed.share_strata(self.observed) @ weights)
+        return means
+
+    def effects(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means (n,) and covariances (n, n) of random effects, in the user's units.
+
+        They are those of the levels 1 to n.
+        """
+        levels = np.arange(1, n + 1)[:, np.newaxis]
+        K = self.effect * (levels == self.observed.strata).astype(np.float64)
+        mean = K @ self.posterior.weights()
+        self.posterior.solve_rows(K)
+        return mean * self.scale, (self.effect * np.eye(n) - K @ K.T) * self.scale**2
+
     def noises(self) -> np.ndarray:
         """Noise variances of what was observed, in units of the process, white noise aside."""
         noise = self.posterior.noises()
@@ -482,11 +517,11 @@ class GaussianProcess:
             return Functionals.of_rows(blocks)
         return Functionals.of(blocks, self.n_columns)
 
-    def _observe(self, block: np.ndarray, y: float, noise: float) -> int:
-        key = key_of(block)
+    def _observe(self, block: np.ndarray, y: float, noise: float, stratum: int = 0) -> int:
+        key = key_of(block, stratum)
         if not self.white and key in self._position:
             return self._repeat(self._position[key], y, noise)
-        single = Functionals.of([block], block.shape[1])
+        single = Functionals.of([block], block.shape[1], stratum)
         self._append(single, np.array([y]), np.array([noise]), np.ones(1, dtype=np.intp))
         number = len(self.observed) - 1
         self._position.setdefault(key, number)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
+from skgpb.kernels._random_effect import RandomEffect
 from skgpb.kernels.evaluator import Functionals, block_means
 from skgpb.surrogate.kernel_parts import covariances
 
@@ -60,6 +61,9 @@ def covariance_of_functionals(
     kernel: Kernel, functionals: Functionals, free: bool, origin: np.ndarray | None = None
 ) -> Callable:
     """Covariance of functionals as a ``Likelihood`` takes it, thinned; constant unless free."""
+    if isinstance(kernel, RandomEffect):
+        of_f = covariance_of_functionals(kernel.base, functionals, free, origin)
+        return _with_effect(of_f, kernel, functionals, free)
     functionals = functionals.thinned(defaults.N_THINNED)
     rows, offsets = functionals.rows, functionals.offsets
     if origin is not None:
@@ -68,6 +72,27 @@ def covariance_of_functionals(
         return covariance_of(kernel, rows, offsets)
     fixed = block_means(block_means(kernel(rows), offsets, 0), offsets, 1)
     return lambda theta: (fixed.copy(), lambda A: np.empty(0))
+
+
+def _with_effect(
+    of_f: Callable, kernel: RandomEffect, functionals: Functionals, free: bool
+) -> Callable:
+    """Return the covariance of functionals of which some have a random effect in addition to f."""
+    shared = functionals.share_strata(functionals) * np.ones((len(functionals),) * 2)
+
+    def covariance(theta: np.ndarray, slopes: bool = True) -> tuple[np.ndarray, Callable]:
+        if not free:
+            K, contract = of_f(theta)
+            return K + kernel.variance * shared, contract
+        K, contract = of_f(theta[:-1], slopes)
+        variance = float(np.exp(theta[-1]))
+
+        def of_all(A: np.ndarray) -> np.ndarray:
+            return np.append(contract(A), variance * float(np.einsum("ij,ij->", shared, A)))
+
+        return K + variance * shared, of_all
+
+    return covariance
 
 
 def fill_above(K: np.ndarray) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
+from skgpb.kernels._random_effect import RandomEffect
 from skgpb.surrogate.criticism import Criticism, about_contradiction, about_outliers, risk_of_check
 from skgpb.surrogate.diagnosis import Diagnosis
 from skgpb.surrogate.exactness import (
@@ -279,6 +280,23 @@ class Model:
             out.noise = known / self.process.scale**2
         return out
 
+    def with_effects(self) -> Model:
+        """Return the same model with a random effect of each block of answers, not learned yet.
+
+        Before it is learned its variance is expected to be as large as that of the noise.
+        """
+        gp = self.process
+        if gp.effect:
+            return self
+        assert self.prior is not None
+        kernel = RandomEffect(gp.kernel, defaults.NOISE, defaults.NOISE_LIMITS)
+        center = np.append(self.prior.center, np.log(defaults.NOISE))
+        out, spread = copy(self), np.append(self.prior.spread, defaults.NOISE_SPREAD)
+        out.prior, out.first_theta = Prior(center, spread), np.append(self.first_theta, center[-1])
+        merged = gp.merged()
+        out.process = gp.relearned(kernel.theta, merged, gp.offset, gp.scale, kernel)
+        return out
+
     def _times(self) -> tuple[str | int | None, int]:
         """When to learn; units are learned from the first answer on."""
         first = 1 if self.standardizes else defaults.FIRST_LEARNING
@@ -402,6 +420,7 @@ class Model:
         reward: float,
         alpha: float | None = None,
         renew: Callable[[], None] | None = None,
+        stratum: int = 0,
     ) -> tuple[float, float]:
         """Condition on a reward; its mean and variance before it, in units of the process.
 
@@ -415,6 +434,8 @@ class Model:
             Its noise variance; NaN if that is to be learned, None as the options say.
         renew : callable, default=None
             As for :meth:`begin`.
+        stratum : int, default=0
+            Number of the block of the answer, from 1; 0 for none. It is for descriptor rows.
         """
         gp = self.process
         if not self._begun:
@@ -424,7 +445,7 @@ class Model:
         if isinstance(what, np.ndarray):
             mean, std = (float(x[0]) for x in gp.moments([what], std=True))
             before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
-            number = gp.observe(what, reward, noise)
+            number = gp.observe(what, reward, noise, stratum)
         else:
             before = gp.posterior.tracked_at(what)
             number = gp.observe_tracked(what, reward, noise)
@@ -803,7 +824,8 @@ class Model:
         for each in learned:
             if each.smoothness is not None:
                 kernel = of_smoothness(kernel, each.smoothness)
-            kernel = kernel.clone_with_theta(each.theta)
+            # What was learned before the first block has no variance of its effect.
+            kernel = kernel.clone_with_theta(np.append(each.theta, kernel.theta[len(each.theta) :]))
         out.process, out.samples = self.process.without_answers(kernel), Samples()
         if learned:
             out.found, out.n_learned = learned[-1], len(learned)

@@ -36,6 +36,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
 from skgpb import defaults
+from skgpb.kernels._random_effect import RandomEffect, of_f, variance_of_effect
 from skgpb.kernels._settings import AxisRBF
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.surrogate.exactness import is_of_matern, of_smoothness
@@ -115,11 +116,13 @@ class Models:
         nodes: list[Kernel] = []
         densities = []
         rows = functionals.rows if gp.origin is None else functionals.rows - gp.origin
+        shared = functionals.share_strata(functionals)
         for weight, change in _shapes(gp.kernel, epsilon == 0.0):
-            covariance = covariance_of(change(gp.kernel), rows, functionals.offsets)
+            covariance = covariance_of(of_f(change(gp.kernel)), rows, functionals.offsets)
             for theta in _thetas(gp.kernel, prior):
                 nodes.append(change(gp.kernel.clone_with_theta(theta)))
-                K, _ = covariance(nodes[-1].theta, False)
+                K, _ = covariance(of_f(nodes[-1]).theta, False)
+                K = K + variance_of_effect(nodes[-1]) * shared
                 gap = ((theta - prior.center) / prior.spread)[1:]
                 known = log(weight) - 0.5 * float(gap @ gap)
                 density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
@@ -132,6 +135,8 @@ class Models:
             for weight, level, amplitude in _quantiles(of_variances):
                 theta = kernel.theta
                 theta[0] = amplitudes[amplitude]
+                if isinstance(kernel, RandomEffect):
+                    theta[-1] += amplitudes[amplitude]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
                 model = kernel.clone_with_theta(theta)
                 processes.append(_conditioned(gp, samples, model, variance))
@@ -271,12 +276,16 @@ def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
     """Hyperparameters (n, n_theta) with all length scales on the grid, and a variance of one."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # As long along all sides as the prior expects, and in the proportions that were learned.
-    shapes, apart = [center], learned - center
+    shapes, apart = [center.copy()], learned - center
+    if isinstance(kernel, RandomEffect):
+        shapes[0][-1] = learned[-1]
     if np.ptp(apart[lengths]) > 0.0:
         shapes.append(np.where(lengths, center + apart - apart[lengths].mean(), learned))
     thetas = [shape + longer * lengths for shape in shapes for longer in LENGTHS]
     thetas = np.clip(thetas, *kernel.bounds.T)
     thetas[:, 0] = 0.0
+    if isinstance(kernel, RandomEffect):  # in units of the variance of f
+        thetas[:, -1] -= learned[0]
     return thetas
 
 

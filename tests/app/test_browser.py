@@ -240,7 +240,7 @@ class Browser(Person):
         box = self.driver.find_element("xpath", f"//fieldset[legend='{side}']")
         self.type("Largest value", high, box)
         self.press("Go on with these")
-        assert "The limits are changed" in self.message
+        assert "The changes are saved" in self.message
 
 
 class Python:

@@ -334,7 +334,7 @@ def test_chemicals_are_choices_and_a_single_choice_is_asked_about(path):
     assert "has begun" in window.send("/new", **new | {"values0": "DMF", "sure0": "DMF"})
     assert [side.bounds for side in Experiment(path).sides] == [["DMF"], bases]
     window.open("/change")
-    assert "The limits are changed" in window.send(
+    assert "The changes are saved" in window.send(
         "/change", values0='DMF, "1,4-dioxane"', values1=", ".join(bases)
     )
     assert Experiment(path).sides[0].bounds == ["DMF", "1,4-dioxane"]
@@ -363,7 +363,7 @@ def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(path):
     measured = {"a=b": 1 / 3, 'say "pH"': "x = y", "n": 7.0}
     run.annotate(1, note="two\nlines", operator="Ada", date="2026-01-31", measured=measured)
     sides, entry = [side.as_dict() for side in run.sides], run.history()[0]
-    assert "The limits are changed" in window.send("/change", **typed_on(window.open("/change")))
+    assert "The changes are saved" in window.send("/change", **typed_on(window.open("/change")))
     assert [side.as_dict() for side in run.sides] == sides
     fields = typed_on(window.open("/correct/1"))
     assert "is corrected" in window.send("/correct/1", "value", **fields)
@@ -673,7 +673,7 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
         low1="1e-4",
         constraints="temperature (°C) <= 95",
     )
-    assert "The limits are changed" in window.text
+    assert "The changes are saved" in window.text
     assert run.sides[0].ends == (20.0, 100.0)
     assert run.sides[2].bounds == ["A", "B", "C"]
     window.open("/change")
@@ -818,3 +818,70 @@ def test_limits_are_typed_asked_for_and_said(path):
         window.open(address)
         assert window.status == 200 and "beyond a limit" in window.text
     assert "Limits on what else is measured" in window.open("/report.html")
+
+
+@pytest.mark.parametrize(
+    ("block", "field", "label"),
+    [
+        ("operator", "operator", "Operator (who measured)"),
+        ("date", "date", "Date</label>"),
+        ("batch", "block", "batch</label>"),
+    ],
+)
+def test_blocks_are_named_asked_for_and_compared(path, block, field, label):
+    names = ["2026-01-30", "2026-01-31"] if block == "date" else ["Ann", "Bob & Co"]
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", block="heat")
+    assert window.status == 422 and "&#39;heat&#39; is a setting" in window.text
+    window.send("/new", **NEW, answer="yield", block=block)
+    for i in range(8):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        assert window.open().count(label) >= 1
+        value = 90 - entry["params"]["heat"] + 4 * (i % 2) + 0.1 * (i % 3)
+        window.send(f"/tell/{entry['query']}", "value", value=str(value), **{field: names[i % 2]})
+    assert [each["block"] for each in Experiment(path).blocks()] == names
+    text = window.open()
+    assert f"How results of each {block} compare" in text and "below the average" in text
+    assert f"what is expected is for an average {block}" in " ".join(text.split())
+    assert f"How results of each {block} compare" in window.open("/report.html")
+    assert names[0] in window.open("/correct/1")
+    window.send("/correct/1", "value", value="", **{field: names[1]})
+    assert [each["n_answers"] for each in Experiment(path).blocks()] == [5, 3]
+    window.open("/change")
+    window.send("/change", low0="20", high0="90", values1="A, B", block="")
+    assert Experiment(path).blocks() == [] and "compare" not in window.open()
+
+
+def test_scores_are_named_asked_for_and_drawn(path):
+    window = Window(path)
+    window.open()
+    new = NEW | {"direction": "maximize"}
+    window.send("/new", **new, score="0.7*yield - open(cost)")
+    assert window.status == 422 and "A score is arithmetic" in window.text and not path.exists()
+    window.send("/new", **new, score="0.7*yield - 0.3*cost")
+    for i in range(6):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        text = window.open()
+        assert ">yield</label>" in text and ">cost</label>" in text and ">Score</label>" not in text
+        typed = {"limited0": str(50 + 5 * i - 6 * (i == 3)), "limited1": str(20 + 4 * i)}
+        if not i:
+            window.send(f"/tell/{entry['query']}", "value", limited0="50")
+            assert window.status == 422 and "needs cost" in window.text
+        window.send(f"/tell/{entry['query']}", "value", **typed)
+    run = Experiment(path)
+    assert [e["answer"] for e in run.history()][:2] == pytest.approx([29.0, 31.3])
+    text = window.open()
+    assert "best compromises between yield and cost are experiments 1, 2, 3, 5, 6" in text
+    for theme in ("light", "dark"):
+        window.open(f"/picture/trade-offs-{theme}.svg")
+        assert window.status == 200 and "best compromises" in window.text
+    window.open("/correct/1")
+    window.send("/correct/1", "value", limited0="60", limited1="20")
+    assert Experiment(path).history()[0]["answer"] == pytest.approx(36.0)
+    window.open("/change")
+    window.send("/change", low0="20", high0="90", values1="A, B", score="yield - cost")
+    assert Experiment(path).history()[0]["answer"] == pytest.approx(40.0)
+    assert "The score is yield - cost" in window.open("/report.html")

@@ -101,15 +101,16 @@ def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
     assert best["params"]["catalyst"] == "B" and best["mean"] < 0.2
 
 
-def test_best_says_whether_one_may_stop(path, call, tmp_path, capsys):
-    rng, table = np.random.default_rng(0), tmp_path / "more.csv"
+def test_best_says_whether_one_may_stop(call, tmp_path, capsys):
+    rng, table, path = np.random.default_rng(0), tmp_path / "more.csv", tmp_path / "two.skgpb"
+    call("new", path, "--bounds", *SIDES[:2], "--minimize")
 
     def tell(n):
-        rows = ["temperature,salt,catalyst,loss"]
+        rows = ["temperature,salt,loss"]
         for _ in range(n):
             params = {"temperature": rng.uniform(20, 90), "salt": 10 ** rng.uniform(-4, -1)}
-            params["catalyst"] = rng.choice(["A", "B"])
-            rows.append(",".join(map(str, [*params.values(), loss(params, rng)])))
+            value = loss(params | {"catalyst": "B"}, rng)
+            rows.append(",".join(map(str, [*params.values(), value])))
         table.write_text("\n".join(rows))
         call("tell", path, "--data", table)
 
@@ -130,6 +131,13 @@ def test_best_says_whether_one_may_stop(path, call, tmp_path, capsys):
     sure, line = said(1e-9, "--confidence", 0.99)
     assert not sure["enough"] and sure["gap"] > found["gap"]
     assert "(99 % sure)" in line and line.endswith("That is more than 1e-09: go on.")
+    assert "Ten more results are expected to improve the recommendation by " in line
+    assert main(["change", str(path), "--answer-range", "0:"]) == 0
+    assert "average results are at least 0" in capsys.readouterr().out
+    found, line = said(0.5)
+    assert found["interval_95"][0] >= 0.0 and found["enough"]
+    assert main(["change", str(path), "--answer-range", "none"]) == 0
+    assert "average results" not in capsys.readouterr().out
 
 
 def test_two_programs_that_tell_at_once_lose_nothing(path, call):
@@ -152,7 +160,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert set(told) == {"told", "pending", "best"}
     assert (told["told"][0]["answer"], told["told"][0]["noise"]) == (-0.0015, 0.25)
     best = {"params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"}
-    best |= {"outcomes", "within_limits"}
+    best |= {"outcomes", "within_limits", "between_blocks"}
     assert set(call("best", path)) == best == set(told["best"])
     assert call("plot", path) == {"picture": str(tmp_path / "run.png")}
     assert (tmp_path / "run.png").stat().st_size > 10_000
@@ -161,8 +169,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert set(call("show", path)) == {
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
-        "limits",
-        "constraints",
+        *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
     }
 
 

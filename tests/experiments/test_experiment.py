@@ -347,7 +347,7 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status) == {
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
-        "limits",
+        *("limits", "block", "answer_range", "score"),
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason", "within_limits"),
@@ -355,7 +355,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
-        *("outcomes", "within_limits"),
+        *("outcomes", "within_limits", "between_blocks"),
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},
@@ -719,13 +719,67 @@ def test_what_is_far_beyond_is_asked_about(run):
         assert run.surprise(0.0, at=entry["params"]) is None
 
 
-def test_whether_to_stop_is_said_with_what_it_rests_on(run):
+def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES[:2], direction="minimize", seed=1)
     assert run.may_stop(1.0)["why"] == "There is no result yet."
-    play(run, 4)
+    for number in range(4):
+        run.tell(float(number), run.ask()[0]["query"])
     found = run.may_stop(1e6)
     assert not found["enough"] and found["gap"] == run.gap()
     assert found["why"].startswith("Another setting could still be better by up to ")
     assert "With 4 results this is mostly an assumption of the program." in found["why"]
+
+
+def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
+    play(run, 4)
+    found = run.may_stop(1e6)
+    assert (found["gap"], found["least_answers"], found["enough"]) == (None, None, False)
+    assert found["expected_gain"] > 0.0
+    assert found["why"].startswith("Ten more results are expected to improve the recommendation")
+    assert "With 4 settings there may always be something much better far from all" in found["why"]
+    assert "With 4 results this is mostly an assumption of the program." in found["why"]
+    play(run, 8)
+    assert run.may_stop(1e6)["enough"] and not run.may_stop(1e-9)["enough"]
+    assert run.may_stop(1e-9)["why"].endswith("are expected to bring more than 1e-09: go on.")
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("sides", [["x=0:1", "y=0:1"], ["x=0:1", "y=0:1", "z=0:1"]])
+def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, goal, sides):
+    turn = {"maximize": lambda y: y, "minimize": lambda y: 100.0 - y}[goal]
+    run = Experiment.create(
+        tmp_path / "run.skgpb", sides, direction=goal, unit="%", answer_range="0:100"
+    )
+    plain = Experiment.create(tmp_path / "plain.skgpb", sides, direction=goal, unit="%")
+    rng = np.random.default_rng(1)
+    for _ in range(9):
+        setting = {side[0]: round(rng.random(), 3) for side in sides}
+        answer = turn(round(float(99.0 - 60.0 * abs(setting["x"] - 0.5) + rng.normal()), 2))
+        run.tell(answer, at=setting)
+        plain.tell(answer, at=setting)
+    free, best = plain.best(), run.best()
+    assert min(free["interval_95"]) < 0.0 or max(free["interval_95"]) > 100.0
+    assert 0.0 <= best["interval_95"][0] <= best["mean"] <= best["interval_95"][1] <= 100.0
+    assert best["params"] == free["params"] and best["std"] == free["std"]
+    room, found = turn(100.0 - turn(best["mean"])), run.may_stop(2.0)
+    room = 100.0 - best["mean"] if goal == "maximize" else best["mean"]
+    for name in ("gap", "expected_gain"):
+        if plain.may_stop()[name] is not None:
+            assert_allclose(found[name], min(room, plain.may_stop()[name]))
+    assert f"no average result is beyond {100 if goal == 'maximize' else 0}" in found["why"]
+    assert run.may_stop(room + 0.1)["enough"]
+    expect = run.expect({side[0]: 0.5 for side in sides})
+    assert expect["interval_95"][0] >= 0.0 and expect["interval_95"][1] <= 100.0
+    run.change(answer_range=":1000")
+    assert run.status()["answer_range"] == ":1000"
+    run.change(answer_range="")
+    assert Experiment(run.path).best() == free
+
+
+@pytest.mark.parametrize("ends", ["1", "5:1", "a:3", (1, 2, 3)])
+def test_what_is_no_range_of_answers_is_refused(tmp_path, ends):
+    with pytest.raises(ValueError, match="range"):
+        Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer_range=ends)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""Two measurements of each result of an experiment, and the best compromises between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skgpb.plotting._axes import ink_of
+
+# Share of a side of the picture by which two numbers are apart that are written.
+APART = 0.08
+
+
+def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
+    """Draw results over the first two of the measurements, and mark those that no other one beats.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    found : dict
+        As :meth:`~skgpb.experiments.Experiment.trade_offs` returns it.
+    """
+    (x_name, y_name), best = found["names"][:2], set(found["best"])
+    pairs = zip(found["queries"], found["values"], strict=True)
+    points = [(query in best, row[0], row[1], query) for query, row in pairs]
+    front = sorted(point[1:] for point in points if point[0])
+    others = [point[1:] for point in points if not point[0]]
+    ax.plot(
+        *zip(*[each[:2] for each in others], strict=True) if others else ([], []),
+        *("o",),
+        ms=4,
+        mew=0,
+        color=ink_of(ax),
+        alpha=0.55,
+        label="results",
+    )
+    ax.plot([x for x, *_ in front], [y for _, y, _ in front], "o--", ms=6, label="best compromises")
+    width, height = [
+        max(side) - min(side) or 1.0 for side in list(zip(*found["values"], strict=True))[:2]
+    ]
+    named: list[tuple[float, float]] = []
+    for x, y, query in front:
+        if all(max(abs(x - u) / width, abs(y - v) / height) > APART for u, v in named):
+            ax.annotate(str(query), (x, y), (4, 4), textcoords="offset points", fontsize="small")
+            named.append((x, y))
+    ax.set_xlabel(f"{x_name} ({'more' if found['larger_is_better'][0] else 'less'} is better)")
+    ax.set_ylabel(f"{y_name} ({'more' if found['larger_is_better'][1] else 'less'} is better)")
+    ax.margins(0.1)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, frameon=False)

@@ -1,0 +1,59 @@
+"""The gain of further answers, against answers that are simulated."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import GPUCBOptimizer
+from skgpb.optimizers._expected_gain import expected_gain, promising
+from skgpb.surrogate import GaussianProcess
+
+
+def process(noise, seed=0):
+    rng = np.random.default_rng(seed)
+    gp = GaussianProcess(RBF(0.2), 1)
+    gp.offset, gp.scale = 3.0, 2.0
+    for x in rng.random(5):
+        gp.observe(np.array([[x]]), 3.0 + 2.0 * float(np.sin(6 * x)), noise)
+    return gp, list(np.linspace(0, 1, 41)[:, None, None])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("n", [1, 4])
+def test_the_gain_is_that_of_answers_which_are_simulated(noise, n):
+    gp, blocks = process(noise)
+    chosen = promising(gp, blocks, noise, n)
+    gain = expected_gain(gp, blocks, noise, chosen)
+    rows, rng = np.concatenate(blocks), np.random.default_rng(1)
+    mean, cov = gp.moments(rows[chosen], cov=True)
+    best, gains = gp.moments(rows).max(), []
+    for f in rng.multivariate_normal(mean, cov, 1500):
+        later = gp.copy()
+        for i, value in zip(chosen, f, strict=True):
+            later.observe(rows[[i]], value + np.sqrt(noise) * rng.normal(), noise)
+        gains.append(later.moments(rows).max() - best)
+    error = np.std(gains) / np.sqrt(len(gains))
+    assert abs(np.mean(gains) - gain) < 4.0 * error + 0.01 * gain
+
+
+def test_what_is_known_brings_nothing():
+    gp = GaussianProcess(RBF(0.2), 1)
+    blocks = list(np.linspace(0, 1, 4)[:, None, None])
+    for block in blocks:
+        gp.observe(block, float(block[0, 0]), 0.0)
+    assert expected_gain(gp, blocks, 0.0, promising(gp, blocks, 0.0, 10)) < 1e-6
+
+
+def test_gains_are_in_the_units_of_the_answers_and_reading_changes_nothing():
+    gains = []
+    for unit in (1.0, 1000.0):
+        opt = GPUCBOptimizer(bounds=[(0, 1)] * 3, regret="simple", random_state=0)
+        for _ in range(12):
+            query = opt.ask()
+            opt.tell(query, unit * float(-np.sum((query.points - 0.4) ** 2)))
+        before = opt._repeated(opt._events).ask()
+        gains.append(opt._compared(opt.recommend()).expected_gain(opt.alpha_, 10))
+        assert opt.ask() == before
+    assert_allclose(gains[1], 1000.0 * gains[0], rtol=1e-3)
+    assert gains[0] > 0.0
