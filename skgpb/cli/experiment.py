@@ -383,12 +383,13 @@ def _ask(arguments: argparse.Namespace) -> Said:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
     names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
-    block = experiment.status()["block"]
+    status = experiment.status()
+    block = status["block"]
     if block and block not in ("operator", "date"):
         names.append(quote(f"{quoted_name(block)}=NAME"))
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
-    answer = "" if experiment.status()["score"] else " ANSWER"
+    answer = "" if status["score"] else " ANSWER"
     lines.append(f"then: {_program()} tell {arguments.run_file}{answer}{number}{measured}")
     said = {"queries": queries, "pending": pending}
     if reasons:
