@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from skgpb.app.forms import limits_of
+from skgpb.app.forms import limits_of, sentence
 from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
 from skgpb.experiments.blocks import shift_in_words
@@ -18,6 +18,7 @@ from skgpb.experiments.changes import in_words
 from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
+from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import Side, in_percent, rounded, shown
 from skgpb.experiments.texts import in_one_line
 
@@ -195,6 +196,11 @@ class RunView:
         ]
         rows = [row_of(entry) for entry in entries]
         self.pending: list[Row] = [row for row in rows if row.status == "pending"]
+        #: Why each of them is suggested, in sentences, by its number.
+        self.reasons: dict[int, list[str]] = {
+            each["query"]: [sentence(line.strip()) for line in reason_in_words(each)]
+            for each in experiment.why()
+        }
         #: Rows with a result, and failed ones; the last first.
         self.rows: list[Row] = [row for row in rows if row.status != "pending"][::-1]
         self.counts: str = _counts(status)

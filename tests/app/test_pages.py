@@ -118,6 +118,15 @@ def test_a_result_a_failure_and_a_correction_are_those_of_the_experiment(run, pa
     assert GPUCBOptimizer.load(path).recommend() == run.optimizer.recommend()
 
 
+def test_each_suggestion_says_why(run, path):
+    text = html.unescape(re.sub(r"<[^>]+>", "", Window(path).open()))
+    (reason,) = run.why()
+    known = reason["nearest"]
+    assert text.count("Why this one?") == 1
+    assert f"Nearest known: experiment {known['query']}, {known['answer']}" in text
+    assert f"Why: {reason['why']}." in text
+
+
 def test_looking_changes_nothing(run, path):
     before = path.read_bytes()
     window = Window(path)
