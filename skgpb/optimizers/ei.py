@@ -1,4 +1,4 @@
-r"""EI: the arm that improves most upon the best mean, on average.
+r"""EI: the arm of the largest expected improvement upon the largest posterior mean.
 
 References
 ----------
@@ -33,7 +33,8 @@ class EIOptimizer(Search):
 
     It pulls the arm of the largest E[max(0, f(x) - incumbent - xi)] [Mockus1975]_.
 
-    The incumbent is a posterior mean, not a lucky reward. A round costs O(n_arms t).
+    The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
+    have raised. A round costs O(n_arms t).
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -45,17 +46,17 @@ class EIOptimizer(Search):
 
     Notes
     -----
-    *Known arms.* An arm without uncertainty cannot improve upon itself: once the best arm is
-    known, others are pulled for ever, however small their chance. This is a rule to find the
-    maximum, not to collect rewards.
+    *Known arms.* Once the best arm has no uncertainty left, its expected improvement is 0, and
+    others are pulled for ever, however small their chance. This is a rule to find the maximum, not
+    to collect rewards.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, continuous domains, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
     """
 
     xi: float = 0.0
 
-    _seeks_maximum = True
+    _for_simple_regret = True
     _is_log_acquisition = True
 
     _parameter_constraints = {
@@ -65,5 +66,6 @@ class EIOptimizer(Search):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the expected improvement, which does not underflow."""
+        # Means and deviations are in units of the process, xi is in those of the reward.
         threshold = posterior.incumbent + self.xi / posterior.scale
         return log_expected_improvement(posterior.mean, posterior.std, threshold)

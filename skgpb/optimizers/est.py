@@ -53,7 +53,7 @@ class ESTOptimizer(Search):
 
     optimum: float | None = None
 
-    _seeks_maximum = True
+    _for_simple_regret = True
 
     _parameter_constraints = {
         "optimum": [Real, None],

@@ -1,5 +1,8 @@
 r"""GP-UCB: the arm of the largest upper confidence bound.
 
+The algorithm of the paper is ``beta="theory"``. The schedules without a given beta, and what is
+done for a small simple regret, are our own; decision D-D9 says how they were chosen.
+
 References
 ----------
 .. [Srinivas2010] N. Srinivas, A. Krause, S. M. Kakade and M. Seeger, "Gaussian Process
@@ -26,7 +29,7 @@ from skgpb.utils import Integral, Interval, StrOptions
 
 __all__ = ["GPUCBOptimizer"]
 
-# Limit: times that a bonus is doubled until it asks for something unknown.
+# Limit: values of beta, each twice the one before, until one asks for something unknown.
 MOST_DOUBLINGS = 40
 
 
@@ -50,11 +53,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     ----------
     beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
-        2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box. "rkhs" is valid everywhere at
-        once for any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes the
-        round t, counted from 1. None stands for the best known value for ``regret`` and
-        ``horizon`` where ``kernel`` is None, and for "theory" where a kernel is given and these
-        two have their defaults.
+        2 log(t^2 pi^2 n_arms / (6 delta)), and in a box delta / 2 takes the place of delta. "rkhs"
+        is valid everywhere at once for any f of norm at most B (:doc:`/user_guide/guarantees`). A
+        callable takes the round t, counted from 1. None stands for "theory" if a kernel is given
+        and ``regret`` and ``horizon`` have their defaults, and otherwise for a schedule that did
+        well in benchmarks.
     regret : {"cumulative", "simple"}, default="cumulative"
         The regret that is to be small: of all queries together, or of the recommendation at the
         end. Only used where ``beta`` is None, see Notes.
@@ -63,10 +66,10 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    *Exploration.* Unless beta is given, or that of the theory, it is 2 for the cumulative regret
-    and 4 for the simple one, in a box of eight numbers or more 9, and falls in a ``horizon``. For
-    the simple one some queries are far from all others, and the last fifth of a horizon takes the
-    largest knowledge gradient.
+    *Exploration.* The schedules are 2 for a small cumulative regret and 4 for a small simple one,
+    or 9 in a box of eight numbers or more; with a ``horizon`` they fall from round to round. For a
+    small simple regret some rounds ask for the point that is farthest from all queries, and the
+    last fifth of a horizon for the arm of the largest knowledge gradient.
     :ref:`which-regret` has the rules and what they gain.
     """
 
@@ -82,7 +85,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the upper confidence bound of every arm; the first of the largest is pulled.
+        """Return the upper confidence bound of every arm; of equal ones the first is pulled.
 
         With ``regret="simple"`` it is the logarithm of the knowledge gradient in the last rounds
         before the horizon, and in some rounds that of the distance from all other queries, see
@@ -92,6 +95,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             return posterior.log_knowledge_gradient()
         distances = self._distances_from_asked(posterior)
         if distances is not None:
+            # Logarithms, as those of the knowledge gradient: of a repeat it is not -inf.
             return np.log(np.maximum(distances, defaults.SAME_SETTING))
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
@@ -99,37 +103,38 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, from the theory, or the schedule that measured best."""
+        """Return beta_t: given, from the theory, or of the schedule."""
         if self.beta is not None:
             return super().exploration(posterior)
-        default = self.regret == "cumulative" and self.horizon is None
-        if default and self._params.kernel is not None:
+        kernel_is_learned = self._params.kernel is None
+        both_default = self.regret == "cumulative" and self.horizon is None
+        if both_default and not kernel_is_learned:
             return self._theory_beta(posterior.t, posterior.n_arms)
         beta = scheduled_beta(posterior.t, self.regret, self.horizon)
-        learned = self._params.kernel is None
-        if learned and self._space is not None and self._space.discrete:
+        # Of settings some are whole numbers or of a list.
+        if kernel_is_learned and self._space is not None and self._space.discrete:
             beta *= defaults.SETTINGS_BETA_FACTOR
-        elif learned and self._has_many_sides:
+        elif kernel_is_learned and self._has_many_sides:
             beta *= defaults.MANY_SIDES_BETA_FACTOR
-        if learned and self.regret == "simple" and self.domain_.is_discretization:
+        if kernel_is_learned and self.regret == "simple" and self.domain_.is_discretization:
             return self._beta_past_known(beta, posterior)
         return beta
 
     @property
-    def _seeks_maximum(self) -> bool:
+    def _for_simple_regret(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
     @property
     def _has_many_sides(self) -> bool:
-        """Return whether only the end counts, in a box of many numbers, and is not known."""
+        """Return whether the regret is simple, without a horizon, in a box of many numbers."""
         at_the_end = self.regret == "simple" and self.horizon is None
         wide = self.domain_.is_discretization and len(self.bounds_) >= defaults.MANY_SIDES
         return at_the_end and wide
 
     def _beta_past_known(self, beta: float, posterior: Round) -> float:
-        """Return beta, doubled until the arm of the largest bound repeats no known answer.
+        """Return beta, doubled until the arm of the largest bound is none whose value is known.
 
-        Where answers are exact, the arm with the best one would be pulled in all remaining rounds.
+        Where answers are exact, the arm of the best one would be pulled in all remaining rounds.
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
@@ -143,11 +148,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return beta
 
     def _distances_from_asked(self, round: Round) -> np.ndarray | None:
-        """Return how far arms are from all that was asked, in sides; None if it does not matter."""
+        """Return distances from all queries, in lengths of sides; None where they do not count."""
         if self.beta is not None or self.regret != "simple" or self._params.kernel is not None:
             return None
-        every = defaults.EXPLORATION_PERIOD.get(len(self.bounds_))
-        if every is None or self._n_context or round.t == 1 or (round.t - 1) % every:
+        period = defaults.EXPLORATION_PERIOD.get(len(self.bounds_))
+        if period is None or self._n_context or round.t == 1 or (round.t - 1) % period:
             return None
         noisy = self._model.diagnosis.noise == "some"
         if not (self._targets_are_queries and self.domain_.is_discretization and noisy):
@@ -173,6 +178,6 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
         delta = self._guarantee.failure_probability
         if self.domain_.is_discretization:
-            # Candidates stand for a box: the other half is for f between them.
+            # Candidates stand for a box: the other half of delta is left for f between them.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

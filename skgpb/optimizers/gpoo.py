@@ -1,12 +1,12 @@
 r"""Gaussian process optimistic optimisation from averages over cells (GPOO).
 
-One round, in the notation of the paper: among the leaves, ask for the cell with the largest
-b-value
+One round, in the notation of the paper: query the leaf with the largest b-value
 
     b(h, i) = mean + sqrt(beta_t) std + delta(h),
 
-observe the noisy average of f over it, and split it as soon as its confidence interval
-sqrt(beta_t) std is no wider than delta(h), the variation of f within cells of depth h.
+observe the noisy average of f over it, and split it as soon as half of its confidence interval,
+sqrt(beta_t) std, is no wider than delta(h), the variation of f within cells of depth h (not the
+probability of failure that other searches call delta).
 
 References
 ----------
@@ -50,16 +50,16 @@ class GPOOOptimizer(PartitionSearch):
     Optimistic tree search (Algorithm 1). The oracle answers with the noisy average of f over a
     cell. A Gaussian process on f gives every leaf of an adaptive K-ary partition a posterior mean
     and standard deviation. A round takes at most O(m t) for m leaves and t distinct queries; with
-    thousands of leaves, those that cannot be the best are evaluated later.
+    thousands of leaves, only those that may be the best are evaluated.
 
     Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
 
     Parameters
     ----------
     expansion : {"posterior", "before", "after"}, default="posterior"
-        Rule for which cells are split. The paper tests the cell that was asked, with its confidence
-        interval in line 6 either before the reward of the round or after it. "posterior" reads
-        it after the reward and tests every leaf, so that no evaluation is spent on a cell that
+        Rule for which cells are split. Line 6 of the paper tests the cell that was asked; its
+        deviation may be read as that before the reward of the round or after it. "posterior" takes
+        that after the reward and tests every leaf, so that no evaluation is spent on a cell that
         its neighbours have made known; from 3,072 leaves on it tests the one that was asked.
 
     Notes
@@ -68,7 +68,7 @@ class GPOOOptimizer(PartitionSearch):
     of lowest index, is asked.
 
     *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, ``min_members`` is
-    the fewest rows of a cell that is cut, asked again or recommended.
+    the fewest rows of a cell that is split, asked again or recommended.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
@@ -118,12 +118,13 @@ class GPOOOptimizer(PartitionSearch):
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
+        # Of an average only the number is checked there; over no rows there is none.
         value = float(reward) if reward.count else None
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise
 
     def _is_below_min_members(self, node: int) -> bool:
-        """Return whether a cell is known to have too few rows."""
+        """Return whether a cell is known to have too few rows, which takes its count."""
         rows, enough = self._record.rows, self._params.min_members
         return bool(rows) and rows.get(self.domain_.cell(node), enough) < enough
 
@@ -173,29 +174,34 @@ class GPOOOptimizer(PartitionSearch):
         beta = self._beta(self._record.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
+        # What is averaged: a leaf, whose moments are tracked, or rows of points.
         functional = slot if slot >= 0 else self.domain_.block_of(query)
+        splits_left = self._splits_left
         mean, var = self._model.observe(functional, reward, alpha, renew=self._after_fit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta
-        expand = (
+        splits = (
             slot >= 0 and self.domain_.splittable(node) and not self._is_below_min_members(node)
         )
-        if expand:
-            before = self.expansion == "before"  # decision D-A2
-            width2 = beta * var if before else beta_after * self._gp.posterior.tracked_at(slot)[1]
-            expand = sqrt(width2) <= self._variation[depth]
-        if expand:
+        if splits:
+            # Line 6, before the reward or after it (decision D-A2).
+            before = self.expansion == "before"
+            width = beta * var if before else beta_after * self._gp.posterior.tracked_at(slot)[1]
+            splits = sqrt(width) <= self._variation[depth]
+        if splits:
             self._expand_all([node])
         if self.expansion == "posterior":
-            self._expand_known(beta_after)
+            self._expand_known(beta_after, splits_left)
         if node >= 0:
             self._tree.record(node, reward)
-        self._close_round(query, reward, *self._model.in_units(mean, var), expand)
+        self._close_round(query, reward, *self._model.in_units(mean, var), splits)
 
-    def _expand_known(self, beta: float) -> None:
-        """Apply line 6 to every leaf: split what the posterior knows well enough by now."""
+    def _expand_known(self, beta: float, splits_left: int) -> None:
+        """Apply line 6 to every leaf: split what the posterior knows well enough by now.
+
+        ``splits_left`` is how many cells could be split at the start of the round.
+        """
         posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
-        splits_left = self._splits_left
-        splits = min(defaults.SPLITS_PER_ROUND, splits_left)
+        splits = min(defaults.SPLITS_PER_ROUND, self._splits_left)
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
@@ -213,7 +219,7 @@ class GPOOOptimizer(PartitionSearch):
             )
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
-        """Line 7: the children take the place of their parents among the leaves."""
+        """Line 7: the children take the place of their parents, and many leaves are lazy."""
         firsts = super()._expand_all(nodes)
         self._gp.lazy = self._splits_left <= 0
         return firsts

@@ -91,7 +91,7 @@ class MESOptimizer(Search):
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
-    _seeks_maximum = True
+    _for_simple_regret = True
     _is_log_acquisition = True
 
     @locked

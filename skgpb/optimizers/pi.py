@@ -58,7 +58,7 @@ class PIOptimizer(Search):
 
     xi: float = 0.01
 
-    _seeks_maximum = True
+    _for_simple_regret = True
 
     _parameter_constraints = {
         "xi": [Interval(Real, 0, None, closed="left")],

@@ -356,7 +356,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return best_of(values, free)
 
     @property
-    def _seeks_maximum(self) -> bool:
+    def _for_simple_regret(self) -> bool:
         """Whether only the recommendation matters, and not the answers on the way to it."""
         return False
 
@@ -370,12 +370,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space = self._space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = self._params.kernel is None
-        return separate and learned and self._seeks_maximum and self._is_observable
+        return separate and learned and self._for_simple_regret and self._is_observable
 
     @property
     def _knows_all(self) -> bool:
         """True if the best is to be found and every query has an exact answer, or can have none."""
-        if not (self._seeks_maximum and self._is_observable and not self._cache.queries.follows):
+        if not (
+            self._for_simple_regret and self._is_observable and not self._cache.queries.follows
+        ):
             return False
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):

@@ -94,6 +94,18 @@ def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
         assert opt._tree.n_leaves <= 50 + t
 
 
+@pytest.mark.parametrize("many", range(6, 22))
+def test_the_limit_of_the_tree_is_said_once_whichever_split_reaches_it(many, monkeypatch):
+    """Also if it is that of the cell that was asked, and none of another leaf."""
+    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", many)
+    opt = GPOOOptimizer(RBF(0.1), bounds=[(0, 1)], alpha=1e-4)
+    with pytest.warns(RefinementWarning, match="candidate cells: from now on") as told:
+        for _ in range(60):
+            cell = opt.ask()
+            opt.tell(cell, float(np.sin(9.0 * np.asarray(cell.points)).mean()))
+    assert len(told) == 1
+
+
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.RefinementWarning")
 @pytest.mark.parametrize(
     "given",
