@@ -1,15 +1,17 @@
+from typing import Self
+
 import numpy as np
 
 class RadialKernel:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         x: np.ndarray,
         y: np.ndarray,
         starts: np.ndarray,
         kind: int,
         shape: float,
         share: float,
-    ) -> None: ...
+    ) -> Self: ...
     def below(self, first: int, stop: int) -> np.ndarray: ...
     def contracted(self, first: int, A: np.ndarray) -> np.ndarray: ...
 

@@ -137,7 +137,7 @@ cdef void apply_right(Py_ssize_t w, const double* g, const double* r, const doub
         suffix += old * g[k]
 
 
-class Lease:
+class _Lease:
     """What a copy holds as long as it has the buffers of another posterior."""
 
 
@@ -767,7 +767,7 @@ cdef class Posterior:
         other.work = np.zeros(len(self.work))
         other.repeat_square, other.repeat_log = self.repeat_square, self.repeat_log
         other.gain, other.largest, other.lost = self.gain, self.largest, self.lost
-        lease = Lease()
+        lease = _Lease()
         # A posterior that was lent these by a third one has to know of that as long as this lives.
         lease.of = self.lease
         other.lease, self.lent = lease, weakref.ref(lease)
