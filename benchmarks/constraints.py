@@ -136,7 +136,7 @@ def run_ours(
             Path(folder) / "run.skgpb",
             [f"{name}={low}:{high}{step}" for name, (low, high) in sides],
             constraints=problem.texts,
-            goal="minimize",
+            direction="minimize",
             seed=seed,
         )
         for _ in range(n_answers):

@@ -142,7 +142,7 @@ def run_ours(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
             Path(folder) / "run.skgpb",
             sides,
             limits=[f"c{i} <= 0" for i in range(n_limits)],
-            goal="minimize",
+            direction="minimize",
             seed=seed,
         )
         for _ in range(problem.n_answers):
