@@ -530,7 +530,7 @@ class ArmSet:
         return next_place(places, n, known, failed, self.bounds)
 
     def arm_in(self, placements: Placements, place: np.ndarray) -> Arm:
-        """Return the query that lies at a place (n_free,) of a placements."""
+        """Return the query that lies at a place (n_free,) of placements."""
         return self.placed_arm(placements.rows_at(place[np.newaxis])[0])
 
     def query_of_box(self, box: np.ndarray) -> Arm:

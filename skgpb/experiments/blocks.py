@@ -12,6 +12,7 @@ from skgpb.datasets.dates import dates_of, iso_date
 from skgpb.experiments.records import LabRecord
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import check_name
+from skgpb.optimizers._record import block_told
 
 
 def read_block(text: str, taken: Iterable[str]) -> str:
@@ -69,7 +70,7 @@ def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     numbers, sign = optimizer._record.blocks, -1.0 if optimizer._minimizes else 1.0
     if not numbers:
         return []
-    told = [event[4] for event in optimizer._events if event[0] == "tell" and len(event) > 4]
+    told = [block_told(event) for event in optimizer._events]
     means, covariances = optimizer._gp.effects(n := len(numbers))
     # How far an average block is from all of these is known less well, and asked by nobody.
     contrasts = np.eye(n) - 1.0 / n

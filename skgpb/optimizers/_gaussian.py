@@ -25,6 +25,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._placement import best_placed, checked_sides
+from skgpb.optimizers._record import block_told
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -363,7 +364,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         learned = [
             Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
         ]
-        in_blocks = any(len(event) > 4 for event in self._record.events if event[0] == "tell")
+        in_blocks = any(block_told(event) is not None for event in self._record.events)
         model = self._model.with_effects() if in_blocks else self._model
         self._take_model(model.after(learned))
         super()._restore(snapshot)

@@ -28,6 +28,11 @@ OF_QUERIES = ("ask", "outcomes", *ANSWERED)
 NOT_PENDING = -1
 
 
+def block_told(event: Event) -> str | None:
+    """Return the name of the block of an answer, None for none and for other events."""
+    return event[4] if event[0] == "tell" and len(event) > 4 else None
+
+
 @dataclass(frozen=True, eq=False)
 class CompletedEvaluation:
     """An answer that has arrived but is not told, to a query asked after n events."""
@@ -135,9 +140,9 @@ class Record:
 
     def stratum_of_last(self, n_events: int) -> int:
         """Return the number of the block of the last answer among some first events, or 0."""
-        for kind, *rest in reversed(self.events[:n_events]):
-            if kind in ("tell", "fit"):
-                return self.number_of(rest[3]) if kind == "tell" and len(rest) > 3 else 0
+        for event in reversed(self.events[:n_events]):
+            if event[0] in ("tell", "fit"):
+                return self.number_of(block_told(event))
         return 0
 
     def told_queries(self) -> list[Any]:
@@ -288,6 +293,5 @@ class Record:
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
             raise ValueError("answers and failures are not those of the events")
-        told = [event for event in self.events if event[0] == "tell"]
-        names = dict.fromkeys(event[4] for event in told if len(event) > 4)
+        names = dict.fromkeys(name for name in map(block_told, self.events) if name is not None)
         self.blocks = {name: number for number, name in enumerate(names, 1)}

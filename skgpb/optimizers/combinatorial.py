@@ -416,7 +416,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         table, record, values = self._table(), self._record, np.concatenate(means)
         every = np.ones(len(table.flat), dtype=bool)
         possible = self._arms_that_are(Chances.possible, self._chances(), every)
-        answered = [query.points.tobytes() for query in record.told_queries()]
+        answered = {query.points.tobytes() for query in record.told_queries()}
         vain = {
             query.indices
             for _, query, _ in record.failures

@@ -301,7 +301,7 @@ def _pairs(table: MemoryTable, target: np.ndarray, min_rows: int) -> list[np.nda
 def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
     """Return the same for a table that has to be asked: one call for each feature but one."""
     shape, table = sides.shape, sides.table
-    counts, totals, _ = sides.ask(shape.everything)
+    counts, totals = sides.marginals if sides.box.all() else sides.ask(shape.everything)[:2]
     bins, some = _coarse_features(shape, counts, totals, MOST_PAIRED_ASKED)
     scores, found = [], []
     for place, a in enumerate(some[:-1]):
@@ -544,6 +544,11 @@ class QueriedSides:
         self._counts, self._totals, self._errors = self.ask(inside)
 
     @property
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts and sums of each feature without its own side, (size,)."""
+        return self._counts, self._totals
+
+    @property
     def count(self) -> float:
         """Number of rows inside."""
         return float(self._counts[: self.shape.offsets[1]] @ self.box[: self.shape.offsets[1]])
@@ -692,13 +697,14 @@ def find_subgroup(
         if sides.count < min_rows:
             raise ValueError(f"start has {sides.count:g} rows, fewer than min_rows={min_rows}")
         threshold = 0.0 if start is None else 0.5 * sides.total / sides.count
+        firsts = _asked_pairs(sides, min_rows) if pairs else []
         trajectories = [peel(sides, min_rows, max(threshold, 0.0), step=ASKED_STEP)]
         if hills:
             sides.start(shape.everything, trajectories[0].around(OTHER_HILL_ASKED * min_rows))
             other = peel(sides, min_rows, step=ASKED_STEP)
             sides.start(other.inside[-1])
             trajectories.append(peel(sides, min_rows, other.threshold, step=ASKED_STEP))
-        for first in _asked_pairs(sides, min_rows) if pairs else []:
+        for first in firsts:
             sides.start(first)
             if sides.count >= min_rows:
                 half = 0.5 * sides.total / sides.count
