@@ -1064,7 +1064,10 @@ class Experiment(KeptRun):
             if best is None:
                 return [without_answers(each) for each in pending]
             known = self._optimizer, self._sides, answered, best
-            return [reason(each, *known) for each in pending]
+            asked = [each.query for each in pending]
+            moments = self._optimizer.predict_query(asked, return_std=True)
+            pairs = zip(*(each.tolist() for each in moments), strict=True)
+            return [reason(each, pair, *known) for each, pair in zip(pending, pairs, strict=True)]
 
     def surprise(
         self,

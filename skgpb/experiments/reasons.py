@@ -65,6 +65,7 @@ def without_answers(entry: Entry) -> dict[str, Any]:
 
 def reason(
     entry: Entry,
+    expected: tuple[float, float],
     optimizer: Any,
     sides: Sequence[Side],
     answered: Sequence[Entry],
@@ -75,6 +76,8 @@ def reason(
     Parameters
     ----------
     entry, optimizer, sides, answered : see :func:`nearest`
+    expected : pair of floats
+        Mean and standard deviation of the answer, without its noise.
     best : dict
         What :meth:`Experiment.best` returns.
 
@@ -83,7 +86,7 @@ def reason(
     reason : dict
         As :meth:`Experiment.why` returns it.
     """
-    mean, std = (float(x[0]) for x in optimizer.predict_query([entry.query], return_std=True))
+    mean, std = expected
     known = nearest(entry, optimizer, sides, answered)
     sign = -1.0 if optimizer.direction == "minimize" else 1.0
     here, there = rounded(mean, std), rounded(best["mean"], best["std"])
