@@ -1,7 +1,7 @@
 """Optima under limits on other measured outcomes, and how many suggestions are beyond them.
 
-``python -m benchmarks.limits [--runs 10] [--seed 0] [--problems Gardner ...] [--plain]``
-plays five problems without noise: the second one of Gardner et al. [Gardner2014]_, that of Gramacy
+``python -m benchmarks.limits [--runs 10] [--seed 0] [--problems Gardner ...] [--plain]
+[--botorch]`` plays five problems without noise: the second one of Gardner et al. [Gardner2014]_, that of Gramacy
 et al. [Gramacy2016]_, Townsend's function in its heart-shaped region [Townsend2014]_, and of
 mechanics [Arora2017]_ a spring and a welded beam. Sides and outcomes of the last two span several
 powers of ten: they are on a log scale, as somebody would enter them.
@@ -9,7 +9,9 @@ powers of ten: they are on a log scale, as somebody would enter them.
 Ours is an ``Experiment`` with its defaults, but for numbers of any digits. ``--plain`` plays
 expected improvement times the probability that all limits hold instead, with Gaussian processes of
 scikit-learn whose Matérn-5/2 kernels have a length scale for every side, from 10 points of a Sobol
-sequence on.
+sequence on. ``--botorch`` plays BoTorch's logarithm of the same, with its ``SingleTaskGP`` of every
+standardised outcome, from the first ten settings of ours on; where none of these is within all
+limits, it looks for one first, by the probability that they hold.
 
 A run is good if the setting recommended at its end is within all limits and no more than 2 % worse
 than the optimum. Printed for each problem: how many runs are good, how many recommend a setting
@@ -31,11 +33,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import inf, log, pi, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.stats import norm, qmc
 
 from benchmarks._common import argument_parser, format_table, write_csv
@@ -44,6 +49,8 @@ from benchmarks._common import argument_parser, format_table, write_csv
 N_FIRST = 10
 #: A recommendation that is worse than the optimum by less than this share of it is good.
 WITHIN = 0.02
+#: Starts and raw samples of BoTorch's search for the best setting.
+RESTARTS, RAW = 5, 128
 
 
 @dataclass
@@ -130,30 +137,128 @@ PROBLEMS = {
 }
 
 
+Told = list[tuple[float, list[float]]]
+
+
+def start_experiment(problem: Problem, seed: int, folder: str) -> Any:
+    """Return an experiment about a problem, with its defaults, but for numbers of any digits."""
+    from skgpb.experiments import Experiment
+    from skgpb.experiments.sides import Side
+
+    sides = [
+        Side(f"x{i}", "log", stats.loguniform(*ends), exact=True)
+        if problem.logarithmic
+        else Side(f"x{i}", "range", ends, exact=True)
+        for i, ends in enumerate(problem.bounds)
+    ]
+    n_limits = len(problem.function(np.mean(problem.bounds, axis=1))[1])
+    return Experiment.create(
+        Path(folder) / "run.skgpb",
+        sides,
+        limits=[f"c{i} <= 0" for i in range(n_limits)],
+        direction="minimize",
+        seed=seed,
+    )
+
+
+def play(experiment: Any, problem: Problem, n_answers: int) -> tuple[np.ndarray, Told]:
+    """Answer what an experiment asks; return the settings (n_answers, d) and the answers."""
+    X, told = [], []
+    for _ in range(n_answers):
+        (query,) = experiment.ask()
+        X.append(list(query["params"].values()))
+        value, limited = problem.function(np.array(X[-1]))
+        told.append((value, limited))
+        measured = {f"c{i}": each for i, each in enumerate(limited)}
+        experiment.tell(value, query["query"], measured=measured)
+    return np.array(X), told
+
+
+def beyond_limits(told: Told) -> list[bool]:
+    """Return whether each answer was beyond a limit."""
+    return [max(limited) > 0.0 for _, limited in told]
+
+
+def best_within(X: np.ndarray, told: Told) -> np.ndarray:
+    """Return the best setting that was within all limits."""
+    values = [value if max(limited) <= 0.0 else inf for value, limited in told]
+    return X[int(np.argmin(values))]
+
+
 def run_ours(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
     """Return what an experiment recommends, and whether each suggestion was beyond a limit."""
-    from skgpb.experiments import Experiment
-
-    scale, beyond = ":log" if problem.logarithmic else ":any", []
-    sides = [f"x{i}={low}:{high}{scale}" for i, (low, high) in enumerate(problem.bounds)]
-    n_limits = len(problem.function(np.mean(problem.bounds, axis=1))[1])
     with TemporaryDirectory() as folder:
-        experiment = Experiment.create(
-            Path(folder) / "run.skgpb",
-            sides,
-            limits=[f"c{i} <= 0" for i in range(n_limits)],
-            direction="minimize",
-            seed=seed,
-        )
-        for _ in range(problem.n_answers):
-            (query,) = experiment.ask()
-            value, limited = problem.function(np.array(list(query["params"].values())))
-            beyond.append(max(limited) > 0.0)
-            measured = {f"c{i}": each for i, each in enumerate(limited)}
-            experiment.tell(value, query["query"], measured=measured)
+        experiment = start_experiment(problem, seed, folder)
+        _, told = play(experiment, problem, problem.n_answers)
         best = experiment.best()
         assert best is not None
-        return np.array(list(best["params"].values())), beyond
+        return np.array(list(best["params"].values())), beyond_limits(told)
+
+
+def run_botorch(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
+    """Return the same of BoTorch, from the first settings of an experiment of the same seed on."""
+    import torch
+    from botorch import fit_gpytorch_mll
+    from botorch.acquisition.analytic import (
+        LogConstrainedExpectedImprovement,
+        LogProbabilityOfFeasibility,
+    )
+    from botorch.models import ModelListGP, SingleTaskGP
+    from botorch.models.transforms import Standardize
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import SumMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    with TemporaryDirectory() as folder:
+        X, told = play(start_experiment(problem, seed, folder), problem, N_FIRST)
+    low, length, at = unit_cube(problem)
+    U = ((np.log(X) if problem.logarithmic else X) - low) / length
+    cube = torch.tensor([[0.0] * len(low), [1.0] * len(low)], dtype=torch.double)
+    while len(told) < problem.n_answers:
+        known = torch.tensor(U, dtype=torch.double)
+        columns = np.column_stack([[each[0] for each in told], [each[1] for each in told]])
+        # No noise is known, as in ours.
+        model = ModelListGP(
+            *(
+                SingleTaskGP(
+                    known,
+                    torch.tensor(column[:, np.newaxis], dtype=torch.double),
+                    outcome_transform=Standardize(m=1),
+                )
+                for column in columns.T
+            )
+        )
+        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+        within = (columns[:, 1:] <= 0.0).all(axis=1)
+        limits = dict.fromkeys(range(1, columns.shape[1]), (None, 0.0))
+        rule = (
+            LogConstrainedExpectedImprovement(
+                model, columns[within, 0].min(), 0, limits, maximize=False
+            )
+            if within.any()
+            else LogProbabilityOfFeasibility(model, limits)
+        )
+        found, _ = optimize_acqf(rule, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW)
+        U = np.vstack([U, found.numpy()])
+        told.append(problem.function(at(U[-1])))
+    return best_within(at(U), told), beyond_limits(told)
+
+
+def unit_cube(
+    problem: Problem,
+) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Return lower ends and lengths of sides, and what returns the settings at points of a cube."""
+    bounds = np.array(problem.bounds, dtype=float)
+    if problem.logarithmic:
+        bounds = np.log(bounds)
+    low, length = bounds[:, 0], np.ptp(bounds, axis=1)
+
+    def at(u: np.ndarray) -> np.ndarray:
+        x = low + u * length
+        return np.exp(x) if problem.logarithmic else x
+
+    return low, length, at
 
 
 def run_plain(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
@@ -161,16 +266,8 @@ def run_plain(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-    bounds, rng = np.array(problem.bounds, dtype=float), np.random.default_rng(seed)
-    if problem.logarithmic:
-        bounds = np.log(bounds)
-    low, length = bounds[:, 0], np.ptp(bounds, axis=1)
-    d = len(bounds)
-
-    def at(u: np.ndarray) -> np.ndarray:
-        x = low + u * length
-        return np.exp(x) if problem.logarithmic else x
-
+    d, rng = len(problem.bounds), np.random.default_rng(seed)
+    *_, at = unit_cube(problem)
     U = qmc.Sobol(d, seed=seed).random(16)[:N_FIRST]
     told = [problem.function(at(u)) for u in U]
     while len(told) < problem.n_answers:
@@ -196,9 +293,11 @@ def run_plain(problem: Problem, seed: int) -> tuple[np.ndarray, list[bool]]:
             hold = hold * std * (z * norm.cdf(z) + norm.pdf(z))
         U = np.vstack([U, candidates[np.argmax(hold)]])
         told.append(problem.function(at(U[-1])))
-    beyond = [max(limited) > 0.0 for _, limited in told]
-    values = [inf if out else value for (value, _), out in zip(told, beyond, strict=True)]
-    return at(U[int(np.argmin(values))]), beyond
+    return best_within(at(U), told), beyond_limits(told)
+
+
+METHODS = {"ours": run_ours, "plain": run_plain, "botorch": run_botorch}
+TITLES = {"ours": "Ours", "plain": "Plain", "botorch": "BoTorch"}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -207,10 +306,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS), help="default all"
     )
-    parser.add_argument("--plain", action="store_true", help="play the plain method instead")
+    parser.add_argument(
+        "--plain", dest="method", action="store_const", const="plain", default="ours",
+        help="play the plain method instead",
+    )  # fmt: skip
+    parser.add_argument(
+        "--botorch", dest="method", action="store_const", const="botorch",
+        help="play BoTorch instead, which has to be installed",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
+    if options.method == "botorch" and not find_spec("botorch"):
+        raise SystemExit("BoTorch is not installed. Install it with: python -m pip install botorch")
     warnings.simplefilter("ignore")
-    run, rows, table = run_plain if options.plain else run_ours, [], []
+    run, rows, table = METHODS[options.method], [], []
     for name in options.problems:
         problem, found = PROBLEMS[name], []
         for seed in range(options.seed, options.seed + options.runs):
@@ -226,10 +334,10 @@ def main(arguments: list[str] | None = None) -> None:
         share = f"{100.0 * runs[:, 2].mean():.0f} %"
         counts = [f"{int(each.sum())} of {len(runs)}" for each in (good, ~kept)]
         table.append((f"{name}, {problem.n_answers} answers", [*counts, median, share]))
-    title = f"{'Plain' if options.plain else 'Ours'}, seed {options.seed}"
+    title = f"{TITLES[options.method]}, seed {options.seed}"
     header = ["good", "beyond a limit", "excess", "suggestions beyond"]
     print(format_table(title, header, table))
-    path = options.output / f"limits{'_plain' if options.plain else ''}.csv"
+    path = options.output / f"limits{'' if options.method == 'ours' else f'_{options.method}'}.csv"
     write_csv(path, ["problem", "seed", "beyond_limit", "excess", "share_beyond"], rows)
     print(f"\nWritten: {path}")
 

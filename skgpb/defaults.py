@@ -172,7 +172,7 @@ SURE_OF_LIMITS = 0.95
 # Points besides the candidates at which better ones within the limits are looked for in a round.
 N_PROBES_OF_LIMITS = 1000
 # Probability of keeping them below which nothing is asked while others are left.
-HOPELESS_OF_LIMITS = 0.05
+HOPELESS_OF_LIMITS = 0.005
 # Length scales of the chance of success that are compared, in those of the model of f (D-H65).
 SUCCESS_LENGTH_SCALES = (1.0 / 3.0, 1.0, 3.0)
 # Shares of the variance of outcomes that depend on where they were, which are compared (D-H65).

@@ -21,6 +21,55 @@ from skgpb.surrogate.pairs import (
 )
 
 
+class ExpectedAnswers:
+    """What a process knows once pending queries are answered as it expects.
+
+    In a batch every query is added to those before it, whose answers are expected already.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin again: the process has changed."""
+        # Pending queries with their noise variances, and the process that expects their answers.
+        self._known: tuple[list[tuple[Any, float]], GaussianProcess | None] = [], None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_known": ([], None)}
+
+    def of(
+        self,
+        process: GaussianProcess,
+        pending: list[Any],
+        blocks: list[np.ndarray],
+        noises: np.ndarray,
+    ) -> GaussianProcess:
+        """Return the process, or a copy that expects answers.
+
+        Parameters
+        ----------
+        process : GaussianProcess
+            The same one in every call, unless everything was forgotten.
+        pending : list of queries
+            The queries.
+        blocks : list of ndarray of shape (n_rows, n_columns)
+            Functionals that they will tell.
+        noises : ndarray of shape (k,)
+            Noise variances of these answers, in the user's units.
+        """
+        if not pending:
+            return process
+        pairs = list(zip(pending, noises.tolist(), strict=True))
+        known, expected = self._known
+        if expected is None or pairs[: len(known)] != known:
+            known, expected = [], process
+        n = len(known)
+        expected = expected.fantasize(blocks[n:], noises[n:])
+        self._known = pairs, expected
+        return expected
+
+
 class PosteriorCache:
     """Queries and targets whose posterior a process tracks, and the covariances of their pairs.
 
@@ -79,14 +128,7 @@ class PosteriorCache:
         self._pairs: PairCovariances | None = None
         self._across: QueryTargetCovariances | None = None
         self._root: PivotedRoot | None = None
-        self._forget_expected()
-
-    def _forget_expected(self) -> None:
-        # Pending queries with their noise variances, and the process that expects their answers.
-        self._expected: tuple[list[tuple[Any, float]], GaussianProcess | None] = [], None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_expected": ([], None)}
+        self._expected = ExpectedAnswers()
 
     def pairs(self) -> PairCovariances:
         """Posterior covariances of the queries, where they are the targets."""
@@ -120,7 +162,7 @@ class PosteriorCache:
         ``slot`` is the row of a query that is tracked, -1 for any other; ``noise`` its variance in
         the user's units.
         """
-        self._forget_expected()
+        self._expected.forget()
         for each in (self._pairs, self._across):
             if each is not None:
                 each.observing(slot, noise)
@@ -139,7 +181,7 @@ class PosteriorCache:
     def _retrack(self, slots: np.ndarray) -> None:
         """Track what lies in some slots now."""
         self.gp.track(self._rows()[slots], slots)
-        self._forget_expected()
+        self._expected.forget()
         for each in (self._pairs, self._across):
             if each is not None:
                 each.moved(slots)
@@ -177,25 +219,9 @@ class PosteriorCache:
         if not self.are_one:
             downdate = pending_downdate(self.gp, blocks, noises)
             return CrossPosterior(self.across(), downdate, self.root)
-        expected = self._expecting(pending, blocks, noises) if blocks else self.gp
+        expected = self._expected.of(self.gp, pending, blocks, noises)
         slots = [self.queries.slot_of(query) for query in pending]
         return ArmPosterior(self.gp, expected.posterior, self.pairs, slots, noises)
-
-    def _expecting(
-        self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
-    ) -> GaussianProcess:
-        """Return a process that expects the answers to pending queries.
-
-        In a batch every query is added to those before it, whose answers are expected already.
-        """
-        pairs = list(zip(pending, noises.tolist(), strict=True))
-        known, process = self._expected
-        if process is None or pairs[: len(known)] != known:
-            known, process = [], self.gp
-        n = len(known)
-        expected = process.fantasize(blocks[n:], noises[n:])
-        self._expected = pairs, expected
-        return expected
 
     # -- before a round -----------------------------------------------------------------------
 

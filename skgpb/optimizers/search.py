@@ -74,7 +74,7 @@ from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._limits import Measured, OutcomeConstraints, checked_limits
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import SideLengths
-from skgpb.optimizers._posterior_cache import PosteriorCache
+from skgpb.optimizers._posterior_cache import ExpectedAnswers, PosteriorCache
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
@@ -951,7 +951,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     answers it was measured with. An improvement upon the best answered query that keeps all limits
     counts as far as it is probable that they hold, [Gardner2014]_ with expected improvement. While
     none is known to keep them, it is the improvement upon the worst answer. Queries that keep them
-    with a probability below 5 % are not asked while others are left. The recommendation is an
+    with a probability below 0.5 % are not asked while others are left. The recommendation is an
     answered query that keeps all limits with a probability of at least 95 %, or another target
     that does, or else the one for which that is most probable. A kernel that is given is that of
     all outcomes, in units of their standard deviations.
@@ -1055,6 +1055,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         self._start_surrogate(kernel, feedback.n_columns, seed)
         # Models of other outcomes by their names, and how many events each has seen.
         self._outcome_models: dict[str, tuple[Model, int]] = {}
+        self._expected_outcomes: dict[str, ExpectedAnswers] = {}
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
@@ -1171,11 +1172,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if not self._params.limits or not self._record.n_known:
             return None
         blocks = [self.domain_.block_of(query) for query in pending]
-        known = [
-            (*ends, model.expected(blocks))
-            for name, ends in checked_limits(self._params.limits).items()
-            if (model := self._model_of(name)).n_answers
-        ]
+        known = []
+        for name, ends in checked_limits(self._params.limits).items():
+            if not (model := self._model_of(name)).n_answers:
+                continue
+            noises = np.full(len(pending), model.alpha + model.own_noise)
+            expected = self._expected_outcomes[name].of(model.process, pending, blocks, noises)
+            known.append((*ends, expected))
         return OutcomeConstraints(known) if known else None
 
     def _model_of(self, name: str) -> Model:
@@ -1184,10 +1187,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         # It is put back at the end: after an interruption it begins anew.
         known = self._outcome_models.pop(name) if name in self._outcome_models else None
         model, n_seen = known or (self._make_outcome_model(), 0)
+        if known is None:
+            self._expected_outcomes[name] = ExpectedAnswers()
         for i, (kind, *rest) in enumerate(events[n_seen:], n_seen):
             if kind == "outcomes" and name in rest[1]:
                 stratum = self._record.stratum_of_last(i)
                 model = model.with_effects() if stratum else model
+                self._expected_outcomes[name].forget()
                 rows = self.domain_.block_of(rest[0])
                 model.observe(rows, rest[1][name], stratum=stratum)
                 if model.is_due:
