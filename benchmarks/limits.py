@@ -1,7 +1,9 @@
 """Optima under limits on other measured outcomes, and how many suggestions are beyond them.
 
-``python -m benchmarks.limits [--runs 10] [--seed 0] [--problems Gardner ...] [--plain]
-[--botorch]`` plays five problems without noise: the second one of Gardner et al. [Gardner2014]_, that of Gramacy
+    python -m benchmarks.limits [--runs 10] [--seed 0] [--problems Gardner ...]
+        [--plain | --botorch]
+
+Five problems without noise: the second one of Gardner et al. [Gardner2014]_, that of Gramacy
 et al. [Gramacy2016]_, Townsend's function in its heart-shaped region [Townsend2014]_, and of
 mechanics [Arora2017]_ a spring and a welded beam. Sides and outcomes of the last two span several
 powers of ten: they are on a log scale, as somebody would enter them.
@@ -30,10 +32,10 @@ References
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from math import inf, log, pi, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -315,7 +317,7 @@ def main(arguments: list[str] | None = None) -> None:
         help="play BoTorch instead, which has to be installed",
     )  # fmt: skip
     options = parser.parse_args(arguments)
-    if options.method == "botorch" and not find_spec("botorch"):
+    if options.method == "botorch" and not importlib.util.find_spec("botorch"):
         raise SystemExit("BoTorch is not installed. Install it with: python -m pip install botorch")
     warnings.simplefilter("ignore")
     run, rows, table = METHODS[options.method], [], []

@@ -168,6 +168,22 @@ def test_a_large_table_is_searched_by_duckdb(start: Callable, tmp_path: Path, ca
     assert "20,000 rows" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_the_best_of_made_up_tables_is_found_by_duckdb(start: Callable, tmp_path: Path) -> None:
+    pytest.importorskip("ibis", reason="needs ibis")
+    pytest.importorskip("duckdb")
+    start("tables", ["--database", "--rows", "5000", "--runs", "1", "--output", str(tmp_path)])
+    rows = list(csv.DictReader((tmp_path / "tables_database.csv").open(encoding="utf-8")))
+    assert [row["door"] for row in rows] == ["database", "file"] * 4
+    assert all(float(row["gain"]) > 0.0 for row in rows)
+
+
+def test_a_package_that_is_missing_is_named(start: Callable, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="pip install botorch"):
+        start("limits", ["--botorch", "--output", str(tmp_path)])
+
+
 @pytest.mark.usefixtures("own_seeds")
 def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch) -> None:
     monkeypatch.syspath_prepend(ROOT)

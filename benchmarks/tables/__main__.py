@@ -1,8 +1,8 @@
 """The best group of rows: what it averages over rows that had no part in the search.
 
     python -m benchmarks.tables [--half confirming] [--methods skgpb tree prim] [--kinds real]
-        [--names NAME ...] [--each] [--verdicts | --asked | --large] [--runs 2] [--seed 0]
-        [--output DIR]
+        [--names NAME ...] [--each] [--verdicts | --asked | --large | --database] [--runs 2]
+        [--seed 0] [--output DIR]
 
 Each run cuts every table into two halves, searches one and judges by the other, and the reverse.
 A gain is the average of the group minus the average of all rows over the other half, in standard
@@ -14,7 +14,8 @@ are, and with which conditions, and how often intervals hold. With ``--runs 10``
 noise. ``--asked`` asks for averages with noise, or within a budget of privacy, see
 ``benchmarks.tables.asked``: gains are true averages of the group minus the average of the table, in
 standard deviations. ``--large`` searches a Parquet file of 20,000,000 rows by DuckDB, see
-``benchmarks.tables.large``.
+``benchmarks.tables.large``. ``--database`` compares such a search with that of a file, on made-up
+tables of four kinds, see ``benchmarks.tables.databases``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._common import argument_parser, format_table, write_csv
-from benchmarks.tables import large
+from benchmarks.tables import databases, large
 from benchmarks.tables.asked import EPSILONS, NOISES, noisy_gains, private_gains
 from benchmarks.tables.opponents import OPPONENTS
 from benchmarks.tables.problems import Problem, real, synthetic
@@ -222,13 +223,23 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--large", action="store_true", help="search a Parquet file by DuckDB")
     parser.add_argument(
-        "--rows", type=int, default=20_000_000, help="rows of that file (default 20,000,000)"
+        "--database", action="store_true", help="search made-up tables in DuckDB and as files"
+    )
+    parser.add_argument(
+        "--laws", nargs="+", choices=databases.LAWS, default=list(databases.LAWS),
+        help="kinds of these tables, --runs of each; default: all",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rows", type=int, help="rows of that file (default 20,000,000) or table (40,000)"
     )
     parser.add_argument(
         "--samples", nargs="+", default=[], metavar="M", help="also samples of that file, as 5%%"
     )
     options = parser.parse_args(arguments)
-    if options.large:
+    options.rows = options.rows or (databases.N_ROWS if options.database else large.N_ROWS)
+    if options.database:
+        databases.play(options)
+    elif options.large:
         large.play(options)
     elif options.verdicts:
         judge_verdicts(options)

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks._common import format_table, write_csv
 from benchmarks.tables.opponents import best_of_boxes
 
-SIDE, SHARE = 128, 0.01
+N_ROWS, SIDE, SHARE = 20_000_000, 128, 0.01
 AT_ONCE = 1_000_000
 FEATURES = ["x1", "x2", "x3", "x4", "x5", "x6", "x7", "shop", "day", "weekend"]
 CENTRE, WIDTHS = (0.62, 0.37), (0.09, 0.16)

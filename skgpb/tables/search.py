@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -65,7 +65,7 @@ OTHER_HILLS = (16.0, 4.0)
 # Bins of a feature where pairs are looked at, how many are followed, and features at most.
 COARSE, BEST_PAIRS, MOST_PAIRED = 8, 5, 40
 # The same of a table that has to be asked.
-OTHER_HILL_ASKED, BEST_PAIRS_ASKED, MOST_PAIRED_ASKED = 4.0, 2, 12
+BEST_PAIRS_ASKED, MOST_PAIRED_ASKED = 2, 12
 # A box with fewer rows than this multiple of the fewest rows is not made smaller.
 ENOUGH = 1.05
 MOST_MOVES, MOST_STEPS = 50, 80
@@ -627,6 +627,8 @@ class SubgroupResult:
         Number of queries for marginals, 0 for rows in memory.
     others : tuple of Subgroup
         At most ten of the next best boxes that it has met, the best first.
+    larger : Subgroup
+        The largest box that it has met whose shrunken average is at most a standard error less.
     """
 
     subgroup: Subgroup
@@ -636,6 +638,7 @@ class SubgroupResult:
     n_boxes: int
     n_asked: int = 0
     others: tuple[Subgroup, ...] = ()
+    larger: Subgroup = field(default_factory=Subgroup)
 
 
 def find_subgroup(
@@ -647,6 +650,7 @@ def find_subgroup(
     max_calls: int | None = None,
     pairs: bool = False,
     hills: bool = False,
+    starts: Sequence[Subgroup] = (),
 ) -> SubgroupResult:
     """Find a group of rows with a high average.
 
@@ -668,6 +672,8 @@ def find_subgroup(
         Whether a table that is asked is also searched from the best boxes over two features, and
         for another group than the first, as rows in memory are. It is asked two to three times as
         often then.
+    starts : sequence of Subgroup, default=()
+        Where further searches by queries begin, such as groups of parts of the rows.
 
     Returns
     -------
@@ -698,9 +704,10 @@ def find_subgroup(
             raise ValueError(f"start has {sides.count:g} rows, fewer than min_rows={min_rows}")
         threshold = 0.0 if start is None else 0.5 * sides.total / sides.count
         firsts = _asked_pairs(sides, min_rows) if pairs else []
+        firsts += [shape.inside(each) for each in starts]
         trajectories = [peel(sides, min_rows, max(threshold, 0.0), step=ASKED_STEP)]
-        if hills:
-            sides.start(shape.everything, trajectories[0].around(OTHER_HILL_ASKED * min_rows))
+        for times in OTHER_HILLS if hills else ():
+            sides.start(shape.everything, trajectories[0].around(times * min_rows))
             other = peel(sides, min_rows, step=ASKED_STEP)
             sides.start(other.inside[-1])
             trajectories.append(peel(sides, min_rows, other.threshold, step=ASKED_STEP))
@@ -732,6 +739,7 @@ def find_subgroup(
         len(np.unique(found.inside, axis=0)),
         asked,
         tuple(others)[:MOST_OTHERS],
+        shape.subgroup(found.inside[found.largest(1.0)]),
     )
 
 

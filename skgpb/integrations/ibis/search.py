@@ -15,6 +15,7 @@ rows that are not in the group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
 from typing import Literal
@@ -29,7 +30,7 @@ from skgpb.tables.conditions import Subgroup
 from skgpb.tables.crossfit import LENIENT, LITTLE, STRICT
 from skgpb.tables.finding import IN_COMMON
 from skgpb.tables.levels import Shape
-from skgpb.tables.search import COST_OF_END, ends_of
+from skgpb.tables.search import COST_OF_END, SubgroupResult, ends_of
 from skgpb.tables.verdict import CONFIDENCE, LEVEL, share_interval
 
 # Rows of a sample, and the size of the smallest table that is sampled.
@@ -219,27 +220,41 @@ class _Search:
             A half of the rows, and the group that was found without them in the same features.
         """
         one, other = rows.halves()
-        halves = [(other, self._found(one, spare)), (one, self._found(other, spare))]
-        named = {name for _, found in halves for name in found}
-        kept = {name for _, found in self._pruned(halves, LENIENT, 0.0) for name in found}
-        some = rows.only(list(kept)) if kept else rows
+        found = [self._found(one, spare), self._found(other, spare)]
+        named = {name for each in found for name in each.larger}
+        some = self._only(rows, self._that_pay((other, one), found, LENIENT, 0.0))
         one, other = some.halves()
-        halves = [
-            (other, self._found(one, spare, hills=True)),
-            (one, self._found(other, spare, hills=True)),
+        found = [self._found(each, spare, hills=True) for each in (one, other)]
+        level = STRICT / max(len(named), 1)
+        kept = self._that_pay((other, one), found, level, LITTLE)
+        boxes = [
+            Subgroup.of({name: each.subgroup[name] for name in each.subgroup if name in kept})
+            for each in found
         ]
-        halves = self._pruned(halves, STRICT / max(len(named), 1), LITTLE)
-        kept = {name for _, found in halves for name in found}
-        box = self._found(rows.only(list(kept)) if kept else rows, spare, hills=True)
-        return box, halves
+        # What is best in one half may be best of all, although all rows lead to another hill.
+        best = self._found(self._only(rows, kept), spare, hills=True, starts=boxes)
+        return best.subgroup, [(other, boxes[0]), (one, boxes[1])]
 
-    def _pruned(
-        self, halves: list[tuple[IbisTable, Subgroup]], level: float, little: float
-    ) -> list[tuple[IbisTable, Subgroup]]:
-        """Drop features until each is significant in the other half, the least one first."""
-        while len(names := sorted({name for _, box in halves for name in box})) > 1:
+    @staticmethod
+    def _only(rows: IbisTable, kept: set[str]) -> IbisTable:
+        return rows.only(list(kept)) if kept else rows
+
+    def _that_pay(
+        self,
+        halves: tuple[IbisTable, IbisTable],
+        found: list[SubgroupResult],
+        level: float,
+        little: float,
+    ) -> set[str]:
+        """Return the features that are significant in the halves that had no part in the choice.
+
+        The least significant one is dropped first. The largest groups that are about as good are
+        looked at: more rows tell more.
+        """
+        told = [(rows, each.larger) for rows, each in zip(halves, found, strict=True)]
+        while len(names := sorted({name for _, box in told for name in box})) > 1:
             gains, errors, least = (dict.fromkeys(names, 0.0) for _ in range(3))
-            for rows, box in halves:
+            for rows, box in told:
                 seen = rows.totals([box, *(box.without(name) for name in box)])
                 noise = _errors(seen)[0]
                 for i, name in enumerate(box, 1):
@@ -257,8 +272,8 @@ class _Search:
             worst = max(p_values, key=p_values.__getitem__)
             if p_values[worst] <= level:
                 break
-            halves = [(rows, box.without(worst)) for rows, box in halves]
-        return halves
+            told = [(rows, box.without(worst)) for rows, box in told]
+        return {name for _, box in told for name in box}
 
     def _next_best(self, rows: IbisTable, box: Subgroup) -> list[Subgroup]:
         """Return the best group of the rows outside of another one, if the two are different."""
@@ -277,13 +292,21 @@ class _Search:
         apart = seen.n[1] <= IN_COMMON * seen.n[0]
         return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
 
-    def _found(self, rows: IbisTable, spare: float, hills: bool = False) -> Subgroup:
-        """Search some of the rows."""
+    def _found(
+        self,
+        rows: IbisTable,
+        spare: float,
+        hills: bool = False,
+        starts: Sequence[Subgroup] = (),
+    ) -> SubgroupResult:
+        """Search some of the rows, also from some groups."""
         least = self.min_rows * rows.n_rows / self.table.n_rows
         least = min(max(ceil(least + spare * sqrt(least)), 1), rows.n_rows)
-        group = find_subgroup(rows, least, minimize=self.sign < 0.0, pairs=True, hills=hills)
+        group = find_subgroup(
+            rows, least, minimize=self.sign < 0.0, pairs=True, hills=hills, starts=starts
+        )
         self.n_asked += group.n_asked
-        return group.subgroup
+        return group
 
     def _group(
         self,
