@@ -673,7 +673,7 @@ def find_subgroup(
         for another group than the first, as rows in memory are. It is asked two to three times as
         often then.
     starts : sequence of Subgroup, default=()
-        Where further searches by queries begin, such as groups of parts of the rows.
+        Where further searches by queries begin, as with ``start``.
 
     Returns
     -------

@@ -138,6 +138,23 @@ def test_a_table_that_is_asked_from_several_starts_is_not_behind_rows_in_memory(
         assert value(find_subgroup(Asked(table), 200)) < 1.3 < in_memory
 
 
+def test_a_table_that_is_asked_is_also_searched_from_given_groups():
+    rng = np.random.default_rng(1)
+    X = rng.random((8000, 2))
+    broad = np.exp(-((X - 0.3) ** 2).sum(axis=1) / 0.1)
+    narrow = 1.6 * (np.abs(X - 0.85) < 0.07).all(axis=1)
+    table = MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=8000))
+    ends = [levels.edges[90] for levels in table.levels]
+    near = Subgroup.of({"x0": Range(ends[0], None), "x1": Range(ends[1], None)})
+    without = find_subgroup(Asked(table), 80)
+    group = find_subgroup(Asked(table), 80, starts=[near])
+    assert without.mean < 1.3 < group.mean
+    # The larger group has more rows, and is about as good.
+    larger = table.totals([group.larger])
+    assert larger.n[0] > group.n and larger.mean[0] > 0.8 * group.mean
+    assert group.larger["x0"].low > 0.7
+
+
 def test_categories_and_missing_values_are_chosen_by_what_they_average():
     rng = np.random.default_rng(2)
     n = 4000
