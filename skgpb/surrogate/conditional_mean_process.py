@@ -348,7 +348,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """Variance added to the noise of answers, in units of the observations."""
         kernel = self._prepared()
         if hasattr(self, "_model"):
-            return self._model.own_noise
+            return self._model.model_noise
         return float(kernel.model_noise() if self.model_noise == "auto" else self.model_noise)
 
     @property

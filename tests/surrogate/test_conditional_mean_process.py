@@ -22,7 +22,7 @@ from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.evaluator import Functionals, numbered
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.likelihood import Likelihood, OwnNoise, noise_prior
+from skgpb.surrogate.likelihood import Likelihood, ModelNoise, noise_prior
 from skgpb.surrogate.samples import ScaledSamples
 
 RNG = np.random.default_rng(0)
@@ -444,9 +444,9 @@ def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, 
     z = np.random.default_rng(3).normal(size=len(rows))
     samples = ScaledSamples(numbers, z, np.where(unknown, np.nan, 0.2))
     functionals = Functionals.of_rows(rows[first])
-    own_noise = OwnNoise(kernel, asked, None if free else kernel.model_noise())
+    model_noise = ModelNoise(kernel, asked, None if free else kernel.model_noise())
     covariance = covariance_of_functionals(kernel, functionals, free)
-    objective = Likelihood(covariance, samples, None, prior, own_noise)
+    objective = Likelihood(covariance, samples, None, prior, model_noise)
     x = np.append(kernel.theta if free else [], -1.5)
     value, slope = objective(x)
     steps = 1e-5 * np.eye(len(x))
@@ -454,7 +454,7 @@ def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, 
     assert_allclose(slope, differences, rtol=1e-5, atol=1e-6)
     # The same density, with every sample a functional of its own.
     theta = kernel.theta
-    noise = np.where(unknown, np.exp(-1.5), 0.2) + own_noise(theta)[0]
+    noise = np.where(unknown, np.exp(-1.5), 0.2) + model_noise(theta)[0]
     Q = kernel(rows) + np.diag(noise)
     expected = multivariate_normal(np.zeros(len(z)), Q).logpdf(z) + prior(x[-1:])[0]
     assert_allclose(value, expected, rtol=1e-9)
