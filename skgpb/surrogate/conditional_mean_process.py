@@ -417,6 +417,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     def _observing(self, rows: np.ndarray) -> Model:
         """Return the model before rows are observed, as the parameters say now."""
+        if hasattr(self, "_model") and not len(self._model.samples):
+            del self._model  # it was made for rows that were only predicted
         self._ready(rows)
         if self._model.options != self._options():
             self._model = self._model.with_options(self._options())

@@ -15,7 +15,13 @@ from scipy.linalg import solve_triangular
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
 
 from skgpb import defaults
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
@@ -299,6 +305,16 @@ def test_learning_raises_the_likelihood_and_keeps_everything(setting):
     assert fresh.model_noise_ == pytest.approx(process.model_noise_)
     assert_allclose(process.predict(P), fresh.predict(P), atol=1e-7)
     assert_allclose(process.predict_query(A), fresh.predict_query(A), atol=1e-7)
+
+
+def test_what_was_predicted_before_the_first_answer_changes_nothing():
+    kernel, far = DotProduct(0.5) + RBF(0.3), [[0.0], [9.0]]
+    process = ConditionalMeanProcess(kernel, WindowMean(scale=0.1), alpha=None)
+    fresh = clone(process).condition_query([[0.1], [0.5]], [1.0, 2.0])
+    process.predict(far)
+    process.condition_query([[0.1], [0.5]], [1.0, 2.0])
+    assert process.alpha_ == fresh.alpha_
+    assert_array_equal(process.predict(far), fresh.predict(far))
 
 
 def test_noise_in_scaled_units_is_that_of_the_user(setting):
