@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import subprocess
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from urllib.request import urlopen
 
 import numpy as np
 import pytest
+from browsing import Person
 from served import Served
 
 from skgpb.cli.commands import main
@@ -19,9 +19,6 @@ from skgpb.experiments import Experiment
 
 pytestmark = pytest.mark.browser
 
-HOW = (
-    "pip install selenium, and apt-get install chromium chromium-driver (nox -s browser says more)"
-)
 SEED = 5
 # The sides as the form of a new experiment has them: name, kind, smallest, largest, steps, list.
 SIDES = [
@@ -83,96 +80,6 @@ for (let node = walker.nextNode(); node; node = walker.nextNode()) {
 }
 return broken;
 """
-
-
-@pytest.fixture(scope="module")
-def driver():
-    """Chromium, with JavaScript switched off for the pages."""
-    pytest.importorskip("flask")
-    selenium = pytest.importorskip("selenium.webdriver", reason=f"needs selenium: {HOW}")
-    from selenium.webdriver.chrome.service import Service
-
-    names = ("chromium", "chromium-browser", "google-chrome")
-    browser = next(filter(None, map(shutil.which, names)), None)
-    program = shutil.which("chromedriver")
-    if browser is None or program is None:
-        pytest.skip(f"needs Chromium and its driver: {HOW}")
-    options = selenium.ChromeOptions()
-    options.binary_location = browser
-    switches = ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"]
-    switches += ["disable-background-networking", "no-first-run"]
-    for switch in switches:
-        options.add_argument(f"--{switch}")
-    off = {"profile.managed_default_content_settings.javascript": 2}
-    options.add_experimental_option("prefs", off)
-    driver = selenium.Chrome(options=options, service=Service(program))
-    driver.set_page_load_timeout(120)
-    yield driver
-    driver.quit()
-
-
-class Person:
-    """Somebody in front of a window."""
-
-    def __init__(self, driver):
-        self.driver = driver
-
-    def open(self, address):
-        self.driver.get(address)
-
-    def find(self, what, inside=None):
-        return (inside or self.driver).find_element("css selector", what)
-
-    def all(self, what):
-        return self.driver.find_elements("css selector", what)
-
-    def labelled(self, label, inside=None):
-        """The field with a label, the first of them."""
-        inside = inside or self.driver
-        text = inside.find_element("xpath", f".//label[normalize-space()='{label}']")
-        return self.driver.find_element("id", text.get_attribute("for"))
-
-    def type(self, label, text, inside=None):
-        field = self.labelled(label, inside)
-        field.clear()
-        field.send_keys(text)
-        return field
-
-    def choose(self, label, text, inside=None):
-        field = self.labelled(label, inside)
-        field.find_element("xpath", f".//option[normalize-space()='{text}']").click()
-
-    def press(self, text, inside=None):
-        path = f".//button[normalize-space()='{text}'] | .//a[normalize-space()='{text}']"
-        with self.another_page():
-            (inside or self.driver).find_element("xpath", path).click()
-
-    @contextmanager
-    def another_page(self):
-        """Wait until what is done in the block has led to another page."""
-        from selenium.common.exceptions import WebDriverException
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        def gone(_):
-            # Chromium says that a page is left in several ways, not only by StaleElement...
-            try:
-                page.is_enabled()
-            except WebDriverException:
-                return True
-            return False
-
-        page = self.find("html")
-        yield
-        WebDriverWait(self.driver, 120).until(gone)
-        WebDriverWait(self.driver, 120).until(lambda _: self.all("footer"))
-
-    @property
-    def message(self):
-        return self.find(".message").text
-
-    def settings(self, inside):
-        """Values on a card, as shown."""
-        return [each.text for each in inside.find_elements("css selector", "dd")]
 
 
 class Browser(Person):
