@@ -20,6 +20,8 @@ from skgpb.plotting._words import say
 WIDTH, HEIGHT = 4.4, 2.8
 # A map has its colour bar at the side and its legend below.
 MAP_HEIGHT = 3.9
+# Above the first of several panels.
+LEGEND_HEIGHT = 0.45
 PIXELS_PER_INCH = 96
 # The parts of matplotlib that draw keep state in its modules.
 DRAWING = Lock()
@@ -29,7 +31,10 @@ Paint = Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: its name in addresses, its caption, and its size."""
+    """One picture: its name in addresses, its caption, and its size.
+
+    Each panel is an image of its own, so that paper may end between two of them.
+    """
 
     kind: str
     caption: str
@@ -43,11 +48,15 @@ class Picture:
         return round(WIDTH * PIXELS_PER_INCH)
 
     @property
-    def height(self) -> int:
-        """In pixels."""
-        return round(self.inches * self.panels * PIXELS_PER_INCH)
+    def heights(self) -> list[int]:
+        """Of each panel, in pixels."""
+        return [round(inches * PIXELS_PER_INCH) for inches in self._inches()]
 
-    def draw(self, paint: Paint, theme: str) -> bytes:
+    def _inches(self) -> list[float]:
+        first = self.inches + (LEGEND_HEIGHT if self.panels > 1 else 0.0)
+        return [first] + [self.inches] * (self.panels - 1)
+
+    def draw(self, paint: Paint, theme: str) -> list[bytes]:
         """Draw it.
 
         Parameters
@@ -59,23 +68,42 @@ class Picture:
 
         Returns
         -------
-        svg : bytes
+        svgs : list of bytes
+            One for each panel.
         """
         from matplotlib import rc_context
         from matplotlib.figure import Figure
+        from matplotlib.transforms import Bbox
 
         # Letters that matplotlib does not have the browser may have; what users typed is no
         # formula.
         style = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
         with DRAWING, rc_context(style_of(theme) | style), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")
-            size = (WIDTH, self.inches * self.panels)
-            figure = Figure(figsize=size, layout="constrained")
-            paint(figure.subplots(self.panels, squeeze=False)[:, 0].tolist())
+            figure = Figure(figsize=(WIDTH, sum(self._inches())), layout="constrained")
+            panels = figure.subplots(self.panels, squeeze=False)[:, 0].tolist()
+            paint(panels)
             say(figure)
-            out = io.BytesIO()
-            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-        return out.getvalue()
+            if self.panels == 1:
+                return [_saved(figure)]
+            # Laid out together, all panels are as wide; then each is saved without the others.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            svgs = []
+            for panel, inches in zip(panels, self._inches(), strict=True):
+                for each in panels:
+                    each.set_visible(each is panel)
+                box = panel.get_tightbbox().transformed(figure.dpi_scale_trans.inverted())
+                low = 0.5 * (box.y0 + box.y1 - inches)
+                svgs.append(_saved(figure, Bbox.from_bounds(0.0, low, WIDTH, inches)))
+        return svgs
+
+
+def _saved(figure: Any, box: Any = None) -> bytes:
+    """Return a figure, or what is in a box of it in inches, as SVG."""
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
+    return out.getvalue()
 
 
 def progress(entries: Sequence[dict[str, Any]], direction: str, outcome: str) -> Paint:
