@@ -62,11 +62,7 @@ def texts_of(figure):
 def covered(figure, slack=1.0):
     """Return pairs of texts that cover each other, by more than some pixels."""
     boxes = [(text.get_text(), corners(text)) for text in texts_of(figure)]
-    return [
-        (one, other)
-        for (one, a), (other, b) in combinations(boxes, 2)
-        if meet(a, b, slack)
-    ]
+    return [(one, other) for (one, a), (other, b) in combinations(boxes, 2) if meet(a, b, slack)]
 
 
 def cut_off(figure, slack=2.0):

@@ -11,6 +11,7 @@ from typing import Any
 
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._axes import ink_of
+from skgpb.plotting._letters import fit_labels
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import style_of
 from skgpb.plotting._trade_offs import draw_trade_offs
@@ -159,6 +160,7 @@ def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:
         ax.set_xlim(-0.6, len(groups) - 0.4)
         ax.set_xlabel("experiments with the same settings")
         ax.set_ylabel(outcome)
+        fit_labels(ax)
         ax.figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
 
     return paint

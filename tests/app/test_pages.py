@@ -130,7 +130,13 @@ def test_each_suggestion_says_why(run, path):
 def test_looking_changes_nothing(run, path):
     before = path.read_bytes()
     window = Window(path)
-    for address in ("/", "/correct/2", "/picture/slices-0-dark.svg", "/report.html", "/results.csv"):
+    for address in (
+        "/",
+        "/correct/2",
+        "/picture/slices-0-dark.svg",
+        "/report.html",
+        "/results.csv",
+    ):
         window.open(address)
         assert window.status == 200
     assert path.read_bytes() == before
@@ -824,7 +830,11 @@ def test_limits_are_typed_asked_for_and_said(path):
     assert "acid &gt;= 2: not known, it was not measured yet" in window.open()
     window.open("/expect?side0=88&side1=A")
     assert "peak (C) &lt;= 70: holds with probability" in window.text
-    for address in ("/picture/slices-0-dark.svg", "/picture/progress-0-light.svg", "/map/0-1-dark.svg"):
+    for address in (
+        "/picture/slices-0-dark.svg",
+        "/picture/progress-0-light.svg",
+        "/map/0-1-dark.svg",
+    ):
         window.open(address)
         assert window.status == 200 and "beyond a limit" in window.text
     assert "Limits on what else is measured" in window.open("/report.html")
