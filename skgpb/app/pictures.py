@@ -40,8 +40,19 @@ class Picture:
     kind: str
     caption: str
     alt: str
-    panels: int = 1
+    #: What each panel is along, if there are several.
+    along: tuple[str, ...] = ()
     inches: float = HEIGHT
+
+    @property
+    def panels(self) -> int:
+        """Number of panels."""
+        return max(1, len(self.along))
+
+    @property
+    def alts(self) -> list[str]:
+        """What to say of each panel to those who do not see it."""
+        return [self.alt, *(f"The same along {name}." for name in self.along[1:])]
 
     @property
     def width(self) -> int:

@@ -209,7 +209,7 @@ def _turned(ax: Any, names: Sequence[str]) -> dict[str, Any]:
     if max(map(len, names)) * LETTER * usual <= distance:
         return {}
     # A colour bar will take some of the width.
-    if 0.75 * distance * np.sin(np.radians(TURNED)) > small:
+    if 0.6 * distance * np.sin(np.radians(TURNED)) > small:
         turn = {"rotation": TURNED, "ha": "right", "rotation_mode": "anchor"}
         return {**turn, "fontsize": "small"}
     return {"rotation": 90, "fontsize": "small" if distance > 1.2 * small else "xx-small"}

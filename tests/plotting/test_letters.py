@@ -125,14 +125,14 @@ def test_pictures_of_the_app(run, drawn):
         check(drawn[-1])
     Picture("replicates", "", "").draw(replicates(run.replicates(), VALUE), "light")
     check(drawn[-1])
-    Picture("slices", "", "", panels=3).draw(slices(run.optimizer, VALUE), "light")
+    Picture("slices", "", "", (BATH, OVEN, "solvent")).draw(slices(run.optimizer, VALUE), "light")
     for panel in drawn[-1].axes:
         panel.set_visible(True)
     assert covered(drawn[-1]) == []
 
 
 def test_panels_of_a_picture_are_as_wide_and_whole(run):
-    picture = Picture("slices", "", "", panels=3)
+    picture = Picture("slices", "", "", (BATH, OVEN, "solvent"))
     svgs = picture.draw(slices(run.optimizer, VALUE), "light")
     assert len(svgs) == 3
     for svg, height, name in zip(svgs, picture.heights, (BATH, OVEN, "solvent"), strict=True):
