@@ -19,8 +19,8 @@ from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 4.4, 2.8
-# A map has its colour bar at the side and its legend below.
-MAP_HEIGHT = 3.9
+# A map has its legend and its colour bar below.
+MAP_HEIGHT = 4.6
 # Above the first of several panels.
 LEGEND_HEIGHT = 0.45
 PIXELS_PER_INCH = 96

@@ -34,7 +34,7 @@ PAGE = Template(
 <style>
 :root { --page: $light_page; --ink: $light_ink;
   --quiet: #51606f; --rule: #d5dbe1; --best: #a84900; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root { --page: $dark_page; --ink: $dark_ink;
     --quiet: #a5b1bd; --rule: #3a4550; --best: #f0a35e; }
 }
@@ -60,7 +60,17 @@ figcaption { font-size: 0.9rem; margin-top: 0.3rem; }
   dt { padding-bottom: 0; }
   dd { border-top: 0; padding-top: 0; }
 }
-@media print { body { max-width: none; } figure { break-inside: avoid; } }
+@media print {
+  :root { color-scheme: light; }
+  body { max-width: none; padding: 0; }
+  .pictures { display: block; }
+  /* Two in a row; one page has all of each. */
+  figure { display: inline-block; width: 48%; margin: 0 1% 1rem 0; vertical-align: top; }
+  img { max-height: 80vh; object-fit: contain; object-position: left top; }
+  figure, .best, dt, dd { break-inside: avoid; }
+  h2, dt { break-after: avoid; }
+}
+@media print and (orientation: landscape) { figure { width: 32%; } }
 </style>
 </head>
 <body>
@@ -226,7 +236,7 @@ def _figure(panel: Panel) -> str:
     width, height = (round(side * DOTS / 2) for side in SIZE)
     return (
         "<figure><picture>"
-        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        f'<source media="screen and (prefers-color-scheme: dark)" srcset="{dark}">'
         f'<img src="{light}" width="{width}" height="{height}" alt="{escape(panel.caption)}">'
         f"</picture><figcaption>{escape(panel.caption)}</figcaption></figure>"
     )

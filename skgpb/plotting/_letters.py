@@ -18,6 +18,8 @@ SHARE = 0.85
 LEGEND_SHARE = 1.15
 # Lines of a label of an axis at most, and letters of a line at least.
 MOST_LINES, FEWEST_LETTERS = 3, 8
+# Inches below which axes have no colour bar at their side.
+NARROW = 4.0
 # Between a legend and the letters next to it, in font sizes.
 GAP = 0.4
 
@@ -55,6 +57,13 @@ def _fit(text: Any, length: float, most_lines: int | None) -> None:
         letters = max(FEWEST_LETTERS, int(len(said) * length / drawn))
         lines = wrap(said, letters, max_lines=most_lines, placeholder=" …")
         text.set_text("\n".join(lines))
+
+
+def add_colorbar(ax: Any, mappable: Any, label: str) -> None:
+    """Add a colour bar beside axes, or below narrow ones."""
+    narrow = ax.bbox.width < NARROW * ax.figure.dpi
+    place = {"location": "bottom", "aspect": 30.0} if narrow else {}
+    fit_labels(ax.figure.colorbar(mappable, ax=ax, label=label, **place).ax)
 
 
 def add_legend(ax: Any, n_columns: int, *, above: bool = False, **legend: Any) -> None:

@@ -24,7 +24,7 @@ from skgpb.plotting._axes import (
     recommendation_of,
     sides_of,
 )
-from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils import in_contexts
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class CellMapDisplay:
         self.mappable_ = colored
         if colorbar:
             name = f" of {self.value_name}" if self.value_name else ""
-            fit_labels(self.figure_.colorbar(colored, ax=ax, label=f"posterior mean{name}").ax)
+            add_colorbar(ax, colored, f"posterior mean{name}")
         return legend
 
     def _point_out(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:

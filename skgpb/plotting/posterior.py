@@ -33,7 +33,7 @@ from skgpb.plotting._axes import (
     with_categories_of,
     within_limits,
 )
-from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 __all__ = ["PosteriorDisplay"]
 
@@ -224,7 +224,7 @@ class PosteriorDisplay:
             names = [f"feature {i}" for i in range(len(self.grid))]
         ax.set_xlabel(names[0])
         if self.title:
-            ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium")
+            ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium", pad=9.0)
         self.mappable_: ScalarMappable | None = None
         legend = None
         if len(self.grid) == 1:
@@ -309,5 +309,5 @@ class PosteriorDisplay:
         if colorbar:
             what = "posterior mean" if kind == "mean" else "posterior standard deviation"
             name = f" of {self.value_name}" if self.value_name else ""
-            fit_labels(self.figure_.colorbar(self.mappable_, ax=ax, label=what + name).ax)
+            add_colorbar(ax, self.mappable_, what + name)
         return legend

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
 from skgpb.plotting._axes import RECOMMENDED, check_has_cells, ink_of, make_axes, recommendation_of
-from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,7 +188,7 @@ class TreeDisplay:
             add_legend(ax, 1)
         if colorbar:
             label = f"estimated mean of {self.value_name}" if self.value_name else "estimated mean"
-            fit_labels(self.figure_.colorbar(self.mappable_, ax=ax, label=label).ax)
+            add_colorbar(ax, self.mappable_, label)
         return self
 
     @property

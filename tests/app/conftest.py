@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
@@ -38,6 +39,19 @@ def _templates_are_compiled_once():
 @pytest.fixture(scope="session")
 def driver():
     """Chromium, with JavaScript switched off for the pages."""
+    with _chromium(scripts=False) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def driver_with_scripts():
+    """Chromium in which tools for tests can run scripts that wait."""
+    with _chromium(scripts=True) as driver:
+        yield driver
+
+
+@contextmanager
+def _chromium(scripts):
     pytest.importorskip("flask")
     selenium = pytest.importorskip("selenium.webdriver", reason=f"needs selenium: {HOW}")
     from selenium.webdriver.chrome.service import Service
@@ -53,8 +67,9 @@ def driver():
     switches += ["disable-background-networking", "no-first-run"]
     for switch in switches:
         options.add_argument(f"--{switch}")
-    off = {"profile.managed_default_content_settings.javascript": 2}
-    options.add_experimental_option("prefs", off)
+    if not scripts:
+        off = {"profile.managed_default_content_settings.javascript": 2}
+        options.add_experimental_option("prefs", off)
     driver = selenium.Chrome(options=options, service=Service(program))
     driver.set_page_load_timeout(120)
     yield driver

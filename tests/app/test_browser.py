@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
@@ -452,3 +454,66 @@ def test_no_number_is_broken_across_lines(driver, tmp_path):
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert seen > 100
+
+
+# Rules of axe beyond those that it checks anyway.
+MORE_RULES = {"target-size": {"enabled": True}}
+RUN_AXE = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"], rules: arguments[0]}).then(
+  found => done(found.violations.map(
+    each => [each.id, ...each.nodes.map(node => node.target.join(" ") + node.failureSummary)])),
+  error => done([[String(error)]]));
+"""
+
+
+def axe_source():
+    """Return the newest axe there is: from npm in SKGPB_AXE, or from a package of Python."""
+    if "SKGPB_AXE" in os.environ:
+        return Path(os.environ["SKGPB_AXE"]).read_text(encoding="utf-8")
+    package = pytest.importorskip("axe_core_python", reason="needs pip install axe-core-python")
+    return (Path(package.__path__[0]) / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_barrier(driver_with_scripts, tmp_path, width, scheme):
+    source, driver = axe_source(), driver_with_scripts
+    sides = ["temperature of the oven (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
+    labels = {"answer": "loss", "limits": ["pH <= 8"], "block": "operator"}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, direction="minimize", **labels)
+    for answer, operator in ((1.5, "Ada"), (2.5, "Ben"), (3.5, "Ada")):
+        told = run.tell(answer, run.ask()[0]["query"], operator=operator, measured={"pH": 7.0})
+    run.tell(1.25, run.repeat(told["query"])["query"], operator="Ben", measured={"pH": 7.5})
+    run.correct(1, 1.0, by="Ada")
+    run.ask(2)
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 7}\n" for i in range(100)))
+    searched, report = tmp_path / "searched.html", tmp_path / "report.html"
+    search = ["search", str(table), "--features", "a", "b", "--target", "y"]
+    assert main([*search, "--report", str(searched)]) == 0
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    found = {}
+    try:
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        opened = Served(run.path), Served(tmp_path / "new.skgpb"), Served(tmp_path)
+        with opened[0] as served, opened[1] as new, opened[2] as folder:
+            with urlopen(f"{served.address}report.html", timeout=60) as answer:
+                report.write_bytes(answer.read())
+            at = "expect?side0=50&side1=0.01&side2=A"
+            names = ("", "correct/1", at, "expect?side0=low", "change", "add", "map?x=0&y=2", "no")
+            pages = [f"{served.address}{name}" for name in names]
+            for page in [*pages, new.address, folder.address, report.as_uri(), searched.as_uri()]:
+                driver.get(page)
+                driver.execute_script(
+                    "document.querySelectorAll('details').forEach(each => each.open = true)"
+                )
+                driver.execute_script(source)
+                if barriers := driver.execute_async_script(RUN_AXE, MORE_RULES):
+                    found[page] = barriers
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert found == {}
