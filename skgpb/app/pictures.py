@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 4.4, 2.8
 # A map has its legend and its colour bar below.
 MAP_HEIGHT = 4.6
 # Above the first of several panels.
-LEGEND_HEIGHT = 0.45
+LEGEND_HEIGHT = 0.6
 PIXELS_PER_INCH = 96
 # The parts of matplotlib that draw keep state in its modules.
 DRAWING = Lock()
@@ -106,8 +106,9 @@ class Picture:
                 for each in panels:
                     each.set_visible(each is panel)
                 box = panel.get_tightbbox().transformed(figure.dpi_scale_trans.inverted())
-                low = 0.5 * (box.y0 + box.y1 - inches)
-                svgs.append(_saved(figure, Bbox.from_bounds(0.0, low, WIDTH, inches)))
+                height = max(inches, box.height)
+                low = 0.5 * (box.y0 + box.y1 - height)
+                svgs.append(_saved(figure, Bbox.from_bounds(0.0, low, WIDTH, height)))
         return svgs
 
 

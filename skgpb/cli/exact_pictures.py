@@ -72,7 +72,7 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
     n = count(int(found.finding.rows.sum()), "row")
     caption = (
         f"The average {found.target} by {names[0]} and {names[1]}{beside}. The group of {n} is "
-        "outlined; where it is white there are no rows."
+        "outlined; where there is no colour there are no rows."
     )
     return Panel(draw, caption)
 

@@ -328,8 +328,9 @@ def test_two_windows_and_the_command_line_lose_nothing(driver, run):
     assert [entry["answer"] for entry in run.history()] == [1.5, 2.5, 0.25, 0.5]
 
 
-def test_what_is_printed_is_whole(driver, run):
+def test_what_is_printed_is_whole(driver, run, tmp_path):
     """On paper nothing can be scrolled: the notebook has all columns, and a page a picture."""
+    report = tmp_path / "report.html"
     words = "the stirrer stopped for some minutes before somebody noticed it; "
     run.annotate(1, note=8 * words, measured={"colour after an hour": "light red"})
     run.correct(2, 1.25, by="Ada Lovelace")
@@ -347,9 +348,25 @@ def test_what_is_printed_is_whole(driver, run):
             )
             assert len(tables) == 2 and max(tables) <= 0
             heights = [image.size["height"] for image in person.all("figure img")]
-            assert heights and max(heights) <= 20 / 2.54 * 96 + 1
+            assert len(heights) == 4 and max(heights) <= 20 / 2.54 * 96 + 1
+            # Buttons are of no use there, but the box for a result is.
+            assert not any(button.is_displayed() for button in person.all("button"))
+            assert person.find(".card input[name=value]").is_displayed()
+            with urlopen(f"{served.address}report.html", timeout=60) as answer:
+                report.write_bytes(answer.read())
+            person.open(report.as_uri())
+            feature = {"name": "prefers-color-scheme", "value": "dark"}
+            for media, shown in (("screen", "dark"), ("print", "light")):
+                emulated = {"media": media, "features": [feature]}
+                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
+                images = person.all("figure img")
+                assert len(images) == 8
+                assert all(
+                    image.is_displayed() == (image.get_attribute("class") == shown)
+                    for image in images
+                )
     finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 

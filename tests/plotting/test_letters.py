@@ -139,9 +139,7 @@ def test_panels_of_a_picture_are_as_wide_and_whole(run):
         text = svg.decode()
         words = " ".join(text.split("<text")[1:])
         assert name.split()[0] in words and 'width="316.8pt"' in text
-        assert float(text.split('height="')[1].split("pt")[0]) == pytest.approx(
-            0.75 * height, abs=1
-        )
+        assert float(text.split('height="')[1].split("pt")[0]) >= 0.75 * height - 1
     assert b"recommended" in svgs[0] and b"recommended" not in svgs[1]
 
 
