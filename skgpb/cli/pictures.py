@@ -329,7 +329,9 @@ def draw_photograph(found: Found, image: np.ndarray) -> Any:
     low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))
     for ax in (left, right):
         style = outlined(ax, 1.2)
-        ax.add_patch(Rectangle(low, *(high - low), fill=False, ec=RECOMMENDED, **style))
+        ax.add_patch(
+            Rectangle((low[0], low[1]), *(high - low), fill=False, ec=RECOMMENDED, **style)
+        )
         ax.set(xlabel=PIXELS[0], ylabel=PIXELS[1])
     left.set(title="the photograph, unknown to the search")
     right.set(title=f"what {count(found.search.n_answers, 'average')} tell")
