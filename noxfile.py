@@ -124,7 +124,7 @@ def browser(session: nox.Session) -> None:
     """
     if shutil.which("chromedriver") is None:
         session.error("there is no chromedriver: apt-get install chromium chromium-driver")
-    install(session, "test", "selenium>=4.20")
+    install(session, "test", "selenium>=4.20", "axe-core-python>=0.1")
     session.run(*PYTEST, "-m", "browser", "tests/app", *session.posargs)
 
 

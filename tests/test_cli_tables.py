@@ -527,9 +527,11 @@ def test_the_report_is_one_page_with_pictures(search, tmp_path, features, epsilo
     status, result, said = search(content, *more, features=features)
     assert status == 0, said
     page = report.read_text(encoding="utf-8")
-    pictures = re.findall(r'<img src="data:image/png;base64,[^"]+"', page)
-    dark = re.findall(r'prefers-color-scheme: dark\)" srcset="data:image/png', page)
-    assert len(pictures) == len(dark) >= min(2, len(features) + 1)
+    light, dark = (
+        re.findall(rf'<img class="{theme}" src="data:image/png;base64,[^"]+"', page)
+        for theme in ("light", "dark")
+    )
+    assert len(light) == len(dark) >= min(2, len(features) + 1)
     # Nothing is fetched, and nothing is run.
     assert not re.search(r"https?://|<script|<south>", page)
     assert f"{result['n_members']} rows" in page

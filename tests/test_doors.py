@@ -8,6 +8,7 @@ import inspect
 import io
 import re
 import runpy
+import shlex
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
 import skgpb
+from skgpb.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC, DOORS = ROOT / "doc", ROOT / "doc/doors"
@@ -114,6 +116,19 @@ def test_an_instrument_finds_its_source(doors: ModuleType) -> None:
     )
     assert left < 62 < right and low < 22 < high
     assert figure.axes[0].get_xlabel() == "azimuth"
+
+
+def test_an_instrument_without_programming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in (DOORS / "regions.sh").read_text(encoding="utf-8").splitlines():
+        assert main(shlex.split(line)[1:]) == 0
+    printed = capsys.readouterr().out
+    assert "azimuth   0 to 90" in printed.partition("query 1")[2]
+    best = printed.partition("recommended after")[2]
+    ends = re.findall(r"(?:azimuth|altitude) +([\d.]+) to ([\d.]+)", best)
+    assert [float(high) - float(low) for low, high in ends] == pytest.approx([10.0, 10.0])
 
 
 @pytest.mark.usefixtures("own_seeds")  # seeds of the answers on the page

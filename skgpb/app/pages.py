@@ -153,7 +153,7 @@ def make_app(
         ("/add", "add", pages.add, ["GET", "POST"]),
         ("/map", "map", pages.map, ["GET"]),
         ("/map/<int:x>-<int:y>-<theme>.svg", "map_picture", pages.map_picture, ["GET"]),
-        ("/picture/<kind>-<theme>.svg", "picture", pages.picture, ["GET"]),
+        ("/picture/<kind>-<int:panel>-<theme>.svg", "picture", pages.picture, ["GET"]),
         ("/report.html", "report", pages.report, ["GET"]),
         ("/results.csv", "table", pages.table, ["GET"]),
         ("/results-comma.csv", "comma_table", pages.comma_table, ["GET"]),
@@ -590,15 +590,16 @@ class Pages:
 
     # -- what is not a page -------------------------------------------------------------------
 
-    def picture(self, kind: str, theme: str) -> Any:
-        """A picture as it is now."""
+    def picture(self, kind: str, panel: int, theme: str) -> Any:
+        """A panel of a picture as it is now."""
         experiment = self._opened()
         run = None if experiment is None else RunView(experiment)
-        if run is None or theme not in THEMES or kind not in [each.kind for each in run.pictures]:
+        panels = {} if run is None else {each.kind: each.panels for each in run.pictures}
+        if run is None or theme not in THEMES or panel >= panels.get(kind, 0):
             return abort(404, "There is no such picture.")
-        return Response(self._drawn(kind, theme, run.revision), mimetype="image/svg+xml")
+        return Response(self._drawn(kind, theme, run.revision)[panel], mimetype="image/svg+xml")
 
-    def _draw(self, kind: str, theme: str, revision: str) -> bytes:
+    def _draw(self, kind: str, theme: str, revision: str) -> list[bytes]:
         """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
         status, optimizer = experiment.status(), experiment.optimizer
@@ -642,14 +643,14 @@ class Pages:
         """Draw a map; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
         paint = map_of(experiment.optimizer, outcome_of(experiment.status()), x, y)
-        return RunView(experiment).map(x, y).draw(paint, theme)
+        return RunView(experiment).map(x, y).draw(paint, theme)[0]
 
     def report(self) -> Any:
         """Return the experiment as one self-contained page, readable without this app."""
         run = RunView(self._existing())
 
-        def inlined(kind: str, theme: str) -> str:
-            svg = self._drawn(kind, theme, run.revision)
+        def inlined(kind: str, panel: int, theme: str) -> str:
+            svg = self._drawn(kind, theme, run.revision)[panel]
             return "data:image/svg+xml;base64," + b64encode(svg).decode("ascii")
 
         style = Markup((Path(__file__).parent / "static" / "app.css").read_text(encoding="utf-8"))

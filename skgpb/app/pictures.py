@@ -11,6 +11,7 @@ from typing import Any
 
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._axes import ink_of
+from skgpb.plotting._letters import fit_labels
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import style_of
 from skgpb.plotting._trade_offs import draw_trade_offs
@@ -18,8 +19,10 @@ from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 4.4, 2.8
-# A map has its colour bar at the side and its legend below.
-MAP_HEIGHT = 3.9
+# A map has its legend and its colour bar below.
+MAP_HEIGHT = 4.6
+# Above the first of several panels.
+LEGEND_HEIGHT = 0.6
 PIXELS_PER_INCH = 96
 # The parts of matplotlib that draw keep state in its modules.
 DRAWING = Lock()
@@ -29,13 +32,27 @@ Paint = Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: its name in addresses, its caption, and its size."""
+    """One picture: its name in addresses, its caption, and its size.
+
+    Each panel is an image of its own, so that paper may end between two of them.
+    """
 
     kind: str
     caption: str
     alt: str
-    panels: int = 1
+    #: What each panel is along, if there are several.
+    along: tuple[str, ...] = ()
     inches: float = HEIGHT
+
+    @property
+    def panels(self) -> int:
+        """Number of panels."""
+        return max(1, len(self.along))
+
+    @property
+    def alts(self) -> list[str]:
+        """What to say of each panel to those who do not see it."""
+        return [self.alt, *(f"The same along {name}." for name in self.along[1:])]
 
     @property
     def width(self) -> int:
@@ -43,11 +60,15 @@ class Picture:
         return round(WIDTH * PIXELS_PER_INCH)
 
     @property
-    def height(self) -> int:
-        """In pixels."""
-        return round(self.inches * self.panels * PIXELS_PER_INCH)
+    def heights(self) -> list[int]:
+        """Of each panel, in pixels."""
+        return [round(inches * PIXELS_PER_INCH) for inches in self._inches()]
 
-    def draw(self, paint: Paint, theme: str) -> bytes:
+    def _inches(self) -> list[float]:
+        first = self.inches + (LEGEND_HEIGHT if self.panels > 1 else 0.0)
+        return [first] + [self.inches] * (self.panels - 1)
+
+    def draw(self, paint: Paint, theme: str) -> list[bytes]:
         """Draw it.
 
         Parameters
@@ -59,23 +80,43 @@ class Picture:
 
         Returns
         -------
-        svg : bytes
+        svgs : list of bytes
+            One for each panel.
         """
         from matplotlib import rc_context
         from matplotlib.figure import Figure
+        from matplotlib.transforms import Bbox
 
         # Letters that matplotlib does not have the browser may have; what users typed is no
         # formula.
         style = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
         with DRAWING, rc_context(style_of(theme) | style), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")
-            size = (WIDTH, self.inches * self.panels)
-            figure = Figure(figsize=size, layout="constrained")
-            paint(figure.subplots(self.panels, squeeze=False)[:, 0].tolist())
+            figure = Figure(figsize=(WIDTH, sum(self._inches())), layout="constrained")
+            panels = figure.subplots(self.panels, squeeze=False)[:, 0].tolist()
+            paint(panels)
             say(figure)
-            out = io.BytesIO()
-            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-        return out.getvalue()
+            if self.panels == 1:
+                return [_saved(figure)]
+            # Laid out together, all panels are as wide; then each is saved without the others.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            svgs = []
+            for panel, inches in zip(panels, self._inches(), strict=True):
+                for each in panels:
+                    each.set_visible(each is panel)
+                box = panel.get_tightbbox().transformed(figure.dpi_scale_trans.inverted())
+                height = max(inches, box.height)
+                low = 0.5 * (box.y0 + box.y1 - height)
+                svgs.append(_saved(figure, Bbox.from_bounds(0.0, low, WIDTH, height)))
+        return svgs
+
+
+def _saved(figure: Any, box: Any = None) -> bytes:
+    """Return a figure, or what is in a box of it in inches, as SVG."""
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
+    return out.getvalue()
 
 
 def progress(entries: Sequence[dict[str, Any]], direction: str, outcome: str) -> Paint:
@@ -131,6 +172,7 @@ def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:
         ax.set_xlim(-0.6, len(groups) - 0.4)
         ax.set_xlabel("experiments with the same settings")
         ax.set_ylabel(outcome)
+        fit_labels(ax)
         ax.figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
 
     return paint

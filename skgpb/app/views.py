@@ -325,7 +325,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         "hardly matters there." + (f" {BEYOND}" if run.limits else ""),
         f"Expected {run.outcome} along each of {len(run.sides)} settings: best at {where}, with "
         f"{best.mean}, between {best.low} and {best.high}.",
-        len(run.sides),
+        tuple(side.label for side in run.sides),
     )
     progress = Picture(
         "progress",

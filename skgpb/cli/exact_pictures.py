@@ -21,7 +21,8 @@ from skgpb.cli.pictures import (
     label_axis,
 )
 from skgpb.cli.words import count
-from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of
+from skgpb.plotting._axes import RECOMMENDED, ink_of
+from skgpb.plotting._letters import add_legend, fit_labels
 
 
 def panels_of(found: ExactFound) -> list[Panel]:
@@ -71,7 +72,7 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
     n = count(int(found.finding.rows.sum()), "row")
     caption = (
         f"The average {found.target} by {names[0]} and {names[1]}{beside}. The group of {n} is "
-        "outlined; where it is white there are no rows."
+        "outlined; where there is no colour there are no rows."
     )
     return Panel(draw, caption)
 
@@ -134,7 +135,8 @@ def finish_profile(ax: Any, name: str, target: str, of_table: float) -> None:
     """Draw what all pictures of averages along a feature have."""
     ax.axhline(of_table, color=ink_of(ax), lw=0.8, ls=":")
     ax.set(xlabel=name, ylabel=f"average {target}")
-    ax.legend(**ABOVE, ncols=3, frameon=False)
+    fit_labels(ax)
+    add_legend(ax, 3, above=True)
 
 
 def _average(target: np.ndarray) -> tuple[float, float]:

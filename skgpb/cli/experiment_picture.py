@@ -9,6 +9,7 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.sides import shown
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting import SliceDisplay
+from skgpb.plotting._letters import add_legend_of_figure, fit_labels
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
 
@@ -55,6 +56,9 @@ def draw_experiment(experiment: Experiment) -> Any:
     draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
     say(figure)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
+    # The title and the names have made the panels smaller.
+    figure.draw_without_rendering()
+    fit_labels(*figure.get_axes())
     return figure
 
 
@@ -82,5 +86,4 @@ def _draw_slices(figure: Any, optimizer: Any, shape: tuple[int, int, int], value
     legend.remove()
     if "posterior mean" in handles:
         handles.pop("posterior mean, 95 % interval", None)
-    place = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": "small"}
-    figure.legend(handles=list(handles.values()), **place)
+    add_legend_of_figure(figure, list(handles.values()), 4, fontsize="small")

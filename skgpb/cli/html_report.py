@@ -34,7 +34,7 @@ PAGE = Template(
 <style>
 :root { --page: $light_page; --ink: $light_ink;
   --quiet: #51606f; --rule: #d5dbe1; --best: #a84900; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root { --page: $dark_page; --ink: $dark_ink;
     --quiet: #a5b1bd; --rule: #3a4550; --best: #f0a35e; }
 }
@@ -54,13 +54,29 @@ code { font: 0.9em ui-monospace, monospace; }
   gap: 1.5rem; }
 figure { margin: 0; }
 img { width: 100%; height: auto; display: block; }
+.dark { display: none; }
+@media screen and (prefers-color-scheme: dark) {
+  .light { display: none; }
+  .dark { display: block; }
+}
 figcaption { font-size: 0.9rem; margin-top: 0.3rem; }
 @media (max-width: 30rem) {
   dl { display: block; }
   dt { padding-bottom: 0; }
   dd { border-top: 0; padding-top: 0; }
 }
-@media print { body { max-width: none; } figure { break-inside: avoid; } }
+@media print {
+  :root { color-scheme: light; }
+  body { max-width: none; padding: 0; }
+  .pictures { display: block; }
+  /* Two in a row; one page has all of each. */
+  figure { display: inline-block; width: 48%; margin: 0 1% 1rem 0; vertical-align: top; }
+  img { max-height: 80vh; object-fit: contain; object-position: left top; }
+  figure, .best, dt, dd { break-inside: avoid; }
+  h2 { break-after: avoid; }
+  footer { break-before: avoid; }
+}
+@media print and (orientation: landscape) { figure { width: 32%; } }
 </style>
 </head>
 <body>
@@ -222,14 +238,15 @@ def _method(result: dict[str, Any]) -> str:
 
 
 def _figure(panel: Panel) -> str:
-    light, dark = (_drawn(panel, theme) for theme in ("light", "dark"))
+    """Write a picture with its caption; paper has the light one, whatever the screen shows."""
     width, height = (round(side * DOTS / 2) for side in SIZE)
-    return (
-        "<figure><picture>"
-        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img src="{light}" width="{width}" height="{height}" alt="{escape(panel.caption)}">'
-        f"</picture><figcaption>{escape(panel.caption)}</figcaption></figure>"
+    caption = escape(panel.caption)
+    images = "".join(
+        f'<img class="{theme}" src="{_drawn(panel, theme)}" width="{width}" height="{height}" '
+        f'alt="{caption}">'
+        for theme in THEMES
     )
+    return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
 
 
 def _drawn(panel: Panel, theme: str) -> str:

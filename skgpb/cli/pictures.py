@@ -14,7 +14,8 @@ from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import FeatureLimits
 from skgpb.cli.words import count, named
 from skgpb.datasets.columns import Column
-from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of, mark_recommended, outlined
+from skgpb.plotting._axes import RECOMMENDED, ink_of, mark_recommended, outlined
+from skgpb.plotting._letters import add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
 # Inches of a panel; maximum number of panels in a row.
@@ -125,10 +126,11 @@ def draw_means(
     with np.errstate(invalid="ignore"):
         mean = (sums / n).reshape(shape)
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
-    ax.figure.colorbar(drawn, ax=ax, label=label)
+    fit_labels(ax.figure.colorbar(drawn, ax=ax, label=label).ax)
     for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
         label_axis(limit, axis)
         axis.set_label_text(limit.column.name)
+    fit_labels(ax)
     outline(ax, limits, edges)
 
 
@@ -183,6 +185,7 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
     ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
     ax.set_xlabel(label)
     ax.set_title(title)
+    fit_labels(ax)
 
 
 def _profile(found: Found, name: str) -> Panel:
@@ -198,7 +201,8 @@ def _profile(found: Found, name: str) -> Panel:
             _draw_profile(ax, limit, values, mean)
         label_axis(limit, ax.xaxis)
         ax.set(xlabel=name, ylabel=f"posterior mean of {found.target}")
-        ax.legend(**ABOVE, ncols=2, frameon=False)
+        fit_labels(ax)
+        add_legend(ax, 2, above=True)
 
     caption = f"{name}: what the answers tell of {found.target} along it"
     others = ", whatever the others are" if len(found.features) > 1 else ""
@@ -255,6 +259,7 @@ def _ranking(found: Found) -> Panel:
         ax.set_yticks(places, names, fontsize="small")
         ax.axvline(mean[0], color=ink_of(ax), lw=0.8, ls=":")
         ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
+        fit_labels(ax)
 
     return Panel(draw, "The best of the groups that were asked for, and the whole table.")
 
@@ -314,7 +319,6 @@ def draw_photograph(found: Found, image: np.ndarray) -> Any:
     """Draw the photograph, and next to it the estimate from averages."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
-    from matplotlib.patheffects import Normal, Stroke
 
     figure = Figure(figsize=(15.0, 5.2), layout="constrained", dpi=150)
     left, right = figure.subplots(1, 2)
@@ -323,12 +327,11 @@ def draw_photograph(found: Found, image: np.ndarray) -> Any:
     figure.colorbar(shown, ax=right, label="posterior mean of brightness")
     corners = [column.values[found.members] for column in found.features]
     low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))
-    # Neither an orange flower nor the colours of the map hide it.
-    rim = [Stroke(linewidth=6.0, foreground="black"), Normal()]
     for ax in (left, right):
-        around = Rectangle((low[0], low[1]), *(high - low), fill=False, ec="cyan", lw=2.5)
-        around.set_path_effects(rim)
-        ax.add_patch(around)
+        style = outlined(ax, 1.2)
+        ax.add_patch(
+            Rectangle((low[0], low[1]), *(high - low), fill=False, ec=RECOMMENDED, **style)
+        )
         ax.set(xlabel=PIXELS[0], ylabel=PIXELS[1])
     left.set(title="the photograph, unknown to the search")
     right.set(title=f"what {count(found.search.n_answers, 'average')} tell")

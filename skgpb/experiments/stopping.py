@@ -161,7 +161,7 @@ def _said(
     if least is not None and n_answers < least:
         yield f"With {settings}, rely on it from about {least} results on."
     if gap is None:
-        yield f"With {settings} there may always be something much better far from all tried."
+        yield f"With {settings} something much better may always lie where nothing was tried."
         if room is not None:
             yield f"But nothing is better by more than {room:.3g}{unit}: {beyond}."
 

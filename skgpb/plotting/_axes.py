@@ -27,20 +27,15 @@ BEYOND = "#777777"
 QUANTILE_95 = 1.96
 # A side of more values than this has ticks at some of them.
 MOST_TICKS = 12
-# Letters of the name of a value, and letters that fit below a panel; with more, names are turned.
-LONGEST_LABEL, SIDE_BY_SIDE = 18, 40
+# Letters of the name of a value, and the width of one in font sizes; where all names side by side
+# would be wider than the axes they are turned by some degrees, or stand if they are close.
+LONGEST_LABEL, LETTER, TURNED = 18, 0.6, 40
 # A side whose ends have at least this ratio has ticks at powers of ten; the smallest tick distance.
 DECADES, APART = 100.0, 0.1
 # Number of panels in a row.
 PANELS_PER_ROW = 3
-# A legend below the axes covers no data.
-BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
-# Below the label of the x axis, whatever the height of the axes: the pad is in font sizes.
-BELOW_LABEL = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 3.6}
 # Characters of a line of the title above each panel.
 TITLE_WIDTH = 36
-# Above axes without a title, where tick labels may be long.
-ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
 
 
 def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:
@@ -193,9 +188,7 @@ def label_ticks(axis: Any, side: Axis) -> None:
     if is_short(side):
         middles = side.middles()
         labels = [shorten(plain(side.value(u)), LONGEST_LABEL) for u in middles]
-        style: dict[str, Any] = {}
-        if axis.axis_name == "x" and max(map(len, labels)) * len(labels) > SIDE_BY_SIDE:
-            style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
+        style = {} if axis.axis_name == "y" else _turned(axis.axes, labels)
         axis.set_ticks(middles, labels=labels, **style)
         return
     if isinstance(side, Quantile | Steps):
@@ -205,6 +198,21 @@ def label_ticks(axis: Any, side: Axis) -> None:
         return plain(side.value(u)) if 0.0 <= u <= 1.0 else ""
 
     axis.set_major_formatter(value)
+
+
+def _turned(ax: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the style of names below some axes with which they do not lie on each other."""
+    from matplotlib.font_manager import FontProperties
+
+    usual, small = (FontProperties(size=size).get_size_in_points() for size in ("medium", "small"))
+    distance = ax.bbox.width * 72.0 / ax.figure.dpi / len(names)
+    if max(map(len, names)) * LETTER * usual <= distance:
+        return {}
+    # A colour bar will take some of the width.
+    if 0.6 * distance * np.sin(np.radians(TURNED)) > small:
+        turn = {"rotation": TURNED, "ha": "right", "rotation_mode": "anchor"}
+        return {**turn, "fontsize": "small"}
+    return {"rotation": 90, "fontsize": "small" if distance > 1.2 * small else "xx-small"}
 
 
 def _round_places(side: Quantile | Steps) -> list[float]:

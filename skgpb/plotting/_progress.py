@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skgpb.plotting._axes import ink_of
+from skgpb.plotting._letters import fit_labels
 from skgpb.plotting.regret import RegretDisplay
 
 
@@ -41,3 +42,4 @@ def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], direction: str, ou
     best = (np.fmin if direction == "minimize" else np.fmax).accumulate(within)
     RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)
     ax.set(xlabel="number of the experiment", ylabel=outcome)
+    fit_labels(ax)

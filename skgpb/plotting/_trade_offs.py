@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skgpb.plotting._axes import ink_of
+from skgpb.plotting._letters import add_legend, fit_labels
 
 # Share of a side of the picture by which two numbers are apart that are written.
 APART = 0.08
@@ -38,4 +39,5 @@ def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
     ax.set_xlabel(f"{x_name} ({'more' if found['larger_is_better'][0] else 'less'} is better)")
     ax.set_ylabel(f"{y_name} ({'more' if found['larger_is_better'][1] else 'less'} is better)")
     ax.margins(0.1)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, frameon=False)
+    fit_labels(ax)
+    add_legend(ax, 2)

@@ -20,8 +20,9 @@ def say(figure: Any) -> None:
     for ax in figure.get_axes():
         for text in (ax.xaxis.label, ax.yaxis.label):
             name = text.get_text()
-            if name.startswith("posterior mean of "):
-                text.set_text("expected " + name.removeprefix("posterior mean of "))
+            # It may be broken into lines.
+            if name.split()[:3] == ["posterior", "mean", "of"]:
+                text.set_text("expected " + name.split(maxsplit=3)[3])
             elif name in WORDS:
                 text.set_text(WORDS[name])
     legends = [ax.get_legend() for ax in figure.get_axes()]

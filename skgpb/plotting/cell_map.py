@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from skgpb.domains import Cell
 from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
-    BELOW,
     QUANTILE_95,
     RECOMMENDED,
     check_has_cells,
@@ -25,6 +24,7 @@ from skgpb.plotting._axes import (
     recommendation_of,
     sides_of,
 )
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils import in_contexts
 
 if TYPE_CHECKING:
@@ -215,16 +215,20 @@ class CellMapDisplay:
             names = [f"feature {i}" for i in range(self.lower.shape[1])]
         ax.set_xlabel(names[0])
         self.mappable_: Collection | None = None
+        legend = None
         if self.lower.shape[1] == 1:
             self._draw_steps(ax)
         else:
             ax.set_ylabel(names[1])
-            self._draw_map(ax, cmap, colorbar)
+            legend = self._draw_map(ax, cmap, colorbar)
         drawn = (ax.xaxis, ax.yaxis)[: self.lower.shape[1]]
         for axis, side in zip(drawn, self.sides or (), strict=False):
             label_ticks(axis, side)
         if len(names) > 2:
             ax.set_title(f"{names[0]} and {names[1]} of {len(names)} features, highest on top")
+        fit_labels(ax)
+        if legend is None or legend:
+            add_legend(ax, 2, handles=legend)
         return self
 
     def _draw_steps(self, ax: Any) -> None:
@@ -248,10 +252,9 @@ class CellMapDisplay:
         if self.recommended is not None:
             mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(value)
-        ax.legend(**BELOW, ncols=2, frameon=False)
 
-    def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> None:
-        """Two features or more: leaves or their members in colour, boxes outlined."""
+    def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> list[Any]:
+        """Two features or more: leaves or their members in colour, boxes outlined, for a legend."""
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import Rectangle
 
@@ -292,8 +295,8 @@ class CellMapDisplay:
         self.mappable_ = colored
         if colorbar:
             name = f" of {self.value_name}" if self.value_name else ""
-            self.figure_.colorbar(colored, ax=ax, label=f"posterior mean{name}")
-            ax.legend(handles=legend, **BELOW, ncols=2, frameon=False)
+            add_colorbar(ax, colored, f"posterior mean{name}")
+        return legend
 
     def _point_out(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
         """Label the recommended cell, with an arrow that finds it where it is tiny."""

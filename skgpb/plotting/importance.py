@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from skgpb.inspection import feature_effects
-from skgpb.plotting._axes import BELOW, make_axes, names_of
+from skgpb.plotting._axes import make_axes, names_of
+from skgpb.plotting._letters import add_legend, fit_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["ImportanceDisplay"]
+
+# Letters of a line of a name.
+NAME_WIDTH = 26
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -135,9 +140,11 @@ class ImportanceDisplay:
         if unsure.any():
             pale = {"color": color, "alpha": 0.3, "label": "with what is not known yet"}
             ax.barh(places, unsure, height=0.6, left=self.known[drawn], **pale)
-            ax.legend(**BELOW, ncols=2, frameon=False)
-        ax.set_yticks(places, [names[i] for i in drawn])
+        ax.set_yticks(places, [fill(names[i], NAME_WIDTH) for i in drawn])
         what = self.value_name or "f"
         ax.set_xlabel(f"standard deviation of {what} by one feature alone")
         ax.set_xlim(0.0, None)
+        fit_labels(ax)
+        if unsure.any():
+            add_legend(ax, 2)
         return self

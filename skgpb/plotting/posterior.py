@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis, in_coordinates
 from skgpb.plotting._axes import (
-    BELOW,
     QUANTILE_95,
     RECOMMENDED,
     TITLE_WIDTH,
@@ -34,6 +33,7 @@ from skgpb.plotting._axes import (
     with_categories_of,
     within_limits,
 )
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 __all__ = ["PosteriorDisplay"]
 
@@ -224,15 +224,19 @@ class PosteriorDisplay:
             names = [f"feature {i}" for i in range(len(self.grid))]
         ax.set_xlabel(names[0])
         if self.title:
-            ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium")
+            ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium", pad=9.0)
         self.mappable_: ScalarMappable | None = None
+        legend = None
         if len(self.grid) == 1:
             self._draw_curve(ax)
         else:
             ax.set_ylabel(names[1])
-            self._draw_map(ax, kind, cmap, colorbar)
+            legend = self._draw_map(ax, kind, cmap, colorbar)
         for axis, side in zip((ax.xaxis, ax.yaxis), self.sides or (), strict=False):
             label_ticks(axis, side)
+        fit_labels(ax)
+        if legend is None or legend:
+            add_legend(ax, 2, handles=legend)
         return self
 
     def _draw_curve(self, ax: Any) -> None:
@@ -252,9 +256,9 @@ class PosteriorDisplay:
         if self.recommended is not None:
             mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
-        ax.legend(**BELOW, ncols=2, frameon=False)
 
-    def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> None:
+    def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> list[Any]:
+        """Draw a map; what its legend names."""
         from matplotlib.patches import Patch, Rectangle
 
         values = self.mean if kind == "mean" else self.std
@@ -305,6 +309,5 @@ class PosteriorDisplay:
         if colorbar:
             what = "posterior mean" if kind == "mean" else "posterior standard deviation"
             name = f" of {self.value_name}" if self.value_name else ""
-            self.figure_.colorbar(self.mappable_, ax=ax, label=what + name)
-        if legend:
-            ax.legend(handles=legend, **BELOW, ncols=2, frameon=False)
+            add_colorbar(ax, self.mappable_, what + name)
+        return legend

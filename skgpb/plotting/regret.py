@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting._axes import BELOW_LABEL, ink_of, make_axes, of_truth
+from skgpb.plotting._axes import ink_of, make_axes, of_truth
+from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.utils import check_numbers, check_real, in_contexts
 
 if TYPE_CHECKING:
@@ -250,6 +251,7 @@ class RegretDisplay:
         against = " (against the estimated optimum)" if self.estimated else ""
         ax.set(xlabel="round", ylabel=what + against)
         ax.xaxis.get_major_locator().set_params(integer=True)
+        fit_labels(ax)
         if style["label"] is not None:
             _draw_legend(ax)
         return self
@@ -301,7 +303,7 @@ def _draw_legend(ax: Any) -> None:
     if ax.figure.get_layout_engine() is None:
         ax.legend()
     else:
-        ax.legend(**BELOW_LABEL, ncols=3, frameon=False)
+        add_legend(ax, 3)
 
 
 def _estimated_optimum(optimizer: Any) -> float:

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis, in_coordinates
 from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
-    ABOVE,
     QUANTILE_95,
     TITLE_WIDTH,
     asked_of,
@@ -33,6 +32,7 @@ from skgpb.plotting._axes import (
     sides_of,
     within_limits,
 )
+from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +42,8 @@ __all__ = ["SliceDisplay"]
 
 # Default number of panels.
 MOST_PANELS = 12
+# Inches of the title and the legend together for which a new figure has room.
+ROOM = 0.4
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -245,18 +247,19 @@ class SliceDisplay:
             first = panel.get_subplotspec() is None or panel.get_subplotspec().is_first_col()
             if first:
                 panel.set_ylabel(self.value_name or "f")
+        fit_labels(*self.axes_)
         if new:
             handles = {h.get_label(): h for panel in self.axes_ for h in _labelled(panel)}
             if "posterior mean" in handles:
                 handles.pop("posterior mean, 95 % interval", None)
             n_columns = self.ax_.get_gridspec().ncols
-            place = {"loc": "outside lower center", "ncols": 2 * n_columns, "frameon": False}
-            self.figure_.legend(handles=list(handles.values()), **place)
+            add_legend_of_figure(self.figure_, list(handles.values()), 2 * n_columns)
             if self.title:
                 width = TITLE_WIDTH * n_columns
-                self.figure_.suptitle(fill(self.title, width), fontsize="medium")
+                title = self.figure_.suptitle(fill(self.title, width), fontsize="medium")
+                _make_room(self.figure_, [title, *self.figure_.legends])
         else:
-            self.ax_.legend(**ABOVE, ncols=3, fontsize="small", frameon=False)
+            add_legend(self.ax_, 3, above=True, fontsize="small")
         return self
 
     def _draw_side(self, ax: Any, i: int) -> None:
@@ -310,6 +313,13 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
         means, stds = [g.mean() for g in groups], [g.std(ddof=1) for g in groups]
         style = {"fmt": "none", "capsize": 3, "ecolor": ink_of(ax), "elinewidth": 1.0, "alpha": 0.7}
         ax.errorbar(places[counts > 1], means, stds, **style)
+
+
+def _make_room(figure: Any, letters: Sequence[Any]) -> None:
+    """Make a figure higher if what is above and below its panels takes more than usual."""
+    inches = sum(each.get_window_extent().height for each in letters) / figure.dpi
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + max(0.0, inches - ROOM))
 
 
 def _labelled(ax: Any) -> list[Any]:

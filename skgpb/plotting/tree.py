@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
 from skgpb.plotting._axes import RECOMMENDED, check_has_cells, ink_of, make_axes, recommendation_of
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,13 +180,15 @@ class TreeDisplay:
             where = x[self.recommended], y[self.recommended]
             area = size[self.recommended] + 60
             ax.scatter(*where, s=area, label="recommended", zorder=4, **ring)
-            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)
         ax.invert_yaxis()
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.set(xticks=[], xlabel="cells, in the order of the partition", ylabel="depth")
+        fit_labels(ax)
+        if self.recommended >= 0:
+            add_legend(ax, 1)
         if colorbar:
-            name = f" of {self.value_name}" if self.value_name else ""
-            self.figure_.colorbar(self.mappable_, ax=ax, label=f"estimated mean{name}")
+            label = f"estimated mean of {self.value_name}" if self.value_name else "estimated mean"
+            add_colorbar(ax, self.mappable_, label)
         return self
 
     @property

@@ -1,10 +1,16 @@
-"""Templates are compiled once for all apps of a test run, and not for each."""
+"""What all tests of the app share: compiled templates, and a browser."""
 
 from __future__ import annotations
 
+import shutil
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
+
+HOW = (
+    "pip install selenium, and apt-get install chromium chromium-driver (nox -s browser says more)"
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,3 +34,43 @@ def _templates_are_compiled_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Flask, "jinja_options", {"bytecode_cache": Compiled()})
         yield
+
+
+@pytest.fixture(scope="session")
+def driver():
+    """Chromium, with JavaScript switched off for the pages."""
+    with _chromium(scripts=False) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def driver_with_scripts():
+    """Chromium in which tools for tests can run scripts that wait."""
+    with _chromium(scripts=True) as driver:
+        yield driver
+
+
+@contextmanager
+def _chromium(scripts):
+    pytest.importorskip("flask")
+    selenium = pytest.importorskip("selenium.webdriver", reason=f"needs selenium: {HOW}")
+    from selenium.webdriver.chrome.service import Service
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next(filter(None, map(shutil.which, names)), None)
+    program = shutil.which("chromedriver")
+    if browser is None or program is None:
+        pytest.skip(f"needs Chromium and its driver: {HOW}")
+    options = selenium.ChromeOptions()
+    options.binary_location = browser
+    switches = ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"]
+    switches += ["disable-background-networking", "no-first-run"]
+    for switch in switches:
+        options.add_argument(f"--{switch}")
+    if not scripts:
+        off = {"profile.managed_default_content_settings.javascript": 2}
+        options.add_experimental_option("prefs", off)
+    driver = selenium.Chrome(options=options, service=Service(program))
+    driver.set_page_load_timeout(120)
+    yield driver
+    driver.quit()

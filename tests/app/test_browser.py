@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
+import os
 import subprocess
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
+from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
 import pytest
+from browsing import Person
 from served import Served
 
 from skgpb.cli.commands import main
@@ -19,9 +21,6 @@ from skgpb.experiments import Experiment
 
 pytestmark = pytest.mark.browser
 
-HOW = (
-    "pip install selenium, and apt-get install chromium chromium-driver (nox -s browser says more)"
-)
 SEED = 5
 # The sides as the form of a new experiment has them: name, kind, smallest, largest, steps, list.
 SIDES = [
@@ -83,96 +82,6 @@ for (let node = walker.nextNode(); node; node = walker.nextNode()) {
 }
 return broken;
 """
-
-
-@pytest.fixture(scope="module")
-def driver():
-    """Chromium, with JavaScript switched off for the pages."""
-    pytest.importorskip("flask")
-    selenium = pytest.importorskip("selenium.webdriver", reason=f"needs selenium: {HOW}")
-    from selenium.webdriver.chrome.service import Service
-
-    names = ("chromium", "chromium-browser", "google-chrome")
-    browser = next(filter(None, map(shutil.which, names)), None)
-    program = shutil.which("chromedriver")
-    if browser is None or program is None:
-        pytest.skip(f"needs Chromium and its driver: {HOW}")
-    options = selenium.ChromeOptions()
-    options.binary_location = browser
-    switches = ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"]
-    switches += ["disable-background-networking", "no-first-run"]
-    for switch in switches:
-        options.add_argument(f"--{switch}")
-    off = {"profile.managed_default_content_settings.javascript": 2}
-    options.add_experimental_option("prefs", off)
-    driver = selenium.Chrome(options=options, service=Service(program))
-    driver.set_page_load_timeout(120)
-    yield driver
-    driver.quit()
-
-
-class Person:
-    """Somebody in front of a window."""
-
-    def __init__(self, driver):
-        self.driver = driver
-
-    def open(self, address):
-        self.driver.get(address)
-
-    def find(self, what, inside=None):
-        return (inside or self.driver).find_element("css selector", what)
-
-    def all(self, what):
-        return self.driver.find_elements("css selector", what)
-
-    def labelled(self, label, inside=None):
-        """The field with a label, the first of them."""
-        inside = inside or self.driver
-        text = inside.find_element("xpath", f".//label[normalize-space()='{label}']")
-        return self.driver.find_element("id", text.get_attribute("for"))
-
-    def type(self, label, text, inside=None):
-        field = self.labelled(label, inside)
-        field.clear()
-        field.send_keys(text)
-        return field
-
-    def choose(self, label, text, inside=None):
-        field = self.labelled(label, inside)
-        field.find_element("xpath", f".//option[normalize-space()='{text}']").click()
-
-    def press(self, text, inside=None):
-        path = f".//button[normalize-space()='{text}'] | .//a[normalize-space()='{text}']"
-        with self.another_page():
-            (inside or self.driver).find_element("xpath", path).click()
-
-    @contextmanager
-    def another_page(self):
-        """Wait until what is done in the block has led to another page."""
-        from selenium.common.exceptions import WebDriverException
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        def gone(_):
-            # Chromium says that a page is left in several ways, not only by StaleElement...
-            try:
-                page.is_enabled()
-            except WebDriverException:
-                return True
-            return False
-
-        page = self.find("html")
-        yield
-        WebDriverWait(self.driver, 120).until(gone)
-        WebDriverWait(self.driver, 120).until(lambda _: self.all("footer"))
-
-    @property
-    def message(self):
-        return self.find(".message").text
-
-    def settings(self, inside):
-        """Values on a card, as shown."""
-        return [each.text for each in inside.find_elements("css selector", "dd")]
 
 
 class Browser(Person):
@@ -419,8 +328,9 @@ def test_two_windows_and_the_command_line_lose_nothing(driver, run):
     assert [entry["answer"] for entry in run.history()] == [1.5, 2.5, 0.25, 0.5]
 
 
-def test_what_is_printed_is_whole(driver, run):
+def test_what_is_printed_is_whole(driver, run, tmp_path):
     """On paper nothing can be scrolled: the notebook has all columns, and a page a picture."""
+    report = tmp_path / "report.html"
     words = "the stirrer stopped for some minutes before somebody noticed it; "
     run.annotate(1, note=8 * words, measured={"colour after an hour": "light red"})
     run.correct(2, 1.25, by="Ada Lovelace")
@@ -438,9 +348,25 @@ def test_what_is_printed_is_whole(driver, run):
             )
             assert len(tables) == 2 and max(tables) <= 0
             heights = [image.size["height"] for image in person.all("figure img")]
-            assert heights and max(heights) <= 20 / 2.54 * 96 + 1
+            assert len(heights) == 4 and max(heights) <= 20 / 2.54 * 96 + 1
+            # Buttons are of no use there, but the box for a result is.
+            assert not any(button.is_displayed() for button in person.all("button"))
+            assert person.find(".card input[name=value]").is_displayed()
+            with urlopen(f"{served.address}report.html", timeout=60) as answer:
+                report.write_bytes(answer.read())
+            person.open(report.as_uri())
+            feature = {"name": "prefers-color-scheme", "value": "dark"}
+            for media, shown in (("screen", "dark"), ("print", "light")):
+                emulated = {"media": media, "features": [feature]}
+                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
+                images = person.all("figure img")
+                assert len(images) == 8
+                assert all(
+                    image.is_displayed() == (image.get_attribute("class") == shown)
+                    for image in images
+                )
     finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
@@ -545,3 +471,69 @@ def test_no_number_is_broken_across_lines(driver, tmp_path):
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert seen > 100
+
+
+# Rules beyond those that axe checks anyway, if it knows them.
+MORE_RULES = ["target-size"]
+RUN_AXE = """
+const done = arguments[arguments.length - 1];
+const known = new Set(axe.getRules().map(each => each.ruleId));
+const rules = Object.fromEntries(arguments[0].map(id => [id, {enabled: true}])
+  .filter(([id, _]) => known.has(id)));
+axe.run(document, {resultTypes: ["violations"], rules}).then(
+  found => done(found.violations.map(
+    each => [each.id, ...each.nodes.map(node => node.target.join(" ") + node.failureSummary)])),
+  error => done([[String(error)]]));
+"""
+
+
+def axe_source():
+    """Return the newest axe there is: from npm in SKGPB_AXE, or from a package of Python."""
+    if "SKGPB_AXE" in os.environ:
+        return Path(os.environ["SKGPB_AXE"]).read_text(encoding="utf-8")
+    package = pytest.importorskip("axe_core_python", reason="needs pip install axe-core-python")
+    return (Path(package.__path__[0]) / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_barrier(driver_with_scripts, tmp_path, width, scheme):
+    source, driver = axe_source(), driver_with_scripts
+    sides = ["temperature of the oven (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
+    labels = {"answer": "loss", "limits": ["pH <= 8"], "block": "operator"}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, direction="minimize", **labels)
+    for answer, operator in ((1.5, "Ada"), (2.5, "Ben"), (3.5, "Ada")):
+        told = run.tell(answer, run.ask()[0]["query"], operator=operator, measured={"pH": 7.0})
+    run.tell(1.25, run.repeat(told["query"])["query"], operator="Ben", measured={"pH": 7.5})
+    run.correct(1, 1.0, by="Ada")
+    run.ask(2)
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 7}\n" for i in range(100)))
+    searched, report = tmp_path / "searched.html", tmp_path / "report.html"
+    search = ["search", str(table), "--features", "a", "b", "--target", "y"]
+    assert main([*search, "--report", str(searched)]) == 0
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    found = {}
+    try:
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        opened = Served(run.path), Served(tmp_path / "new.skgpb"), Served(tmp_path)
+        with opened[0] as served, opened[1] as new, opened[2] as folder:
+            with urlopen(f"{served.address}report.html", timeout=60) as answer:
+                report.write_bytes(answer.read())
+            at = "expect?side0=50&side1=0.01&side2=A"
+            names = ("", "correct/1", at, "expect?side0=low", "change", "add", "map?x=0&y=2", "no")
+            pages = [f"{served.address}{name}" for name in names]
+            for page in [*pages, new.address, folder.address, report.as_uri(), searched.as_uri()]:
+                driver.get(page)
+                driver.execute_script(
+                    "document.querySelectorAll('details').forEach(each => each.open = true)"
+                )
+                driver.execute_script(source)
+                if barriers := driver.execute_async_script(RUN_AXE, MORE_RULES):
+                    found[page] = barriers
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert found == {}
