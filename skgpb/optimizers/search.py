@@ -1176,7 +1176,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         for name, ends in checked_limits(self._params.limits).items():
             if not (model := self._model_of(name)).n_answers:
                 continue
-            noises = np.full(len(pending), model.alpha + model.own_noise)
+            noises = np.full(len(pending), model.alpha + model.model_noise)
             expected = self._expected_outcomes[name].of(model.process, pending, blocks, noises)
             known.append((*ends, expected))
         return OutcomeConstraints(known) if known else None
