@@ -93,6 +93,12 @@ def add_parser(commands: Any) -> None:
         help="as for new; those given replace all there were, and none stands for none",
     )
     change.add_argument(
+        "--cost",
+        action="append",
+        metavar="TEXT",
+        help="as for new; those given replace all there were, and none stands for none",
+    )
+    change.add_argument(
         "--block", metavar="NAME", help="as for new; none if nothing tells results apart any more"
     )
     change.add_argument(
@@ -166,6 +172,14 @@ def _add_new(commands: Any) -> None:
         metavar="TEXT",
         help="limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= 8'; "
         "tell it with --measured. May be given several times",
+    )
+    add(
+        "--cost",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what an experiment costs, if some cost more than others: '20 + 0.5*time', or '100 if "
+        "catalyst = Pd' for one value of a list. May be given several times; amounts add up",
     )
     add(
         "--block",
@@ -333,6 +347,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         arguments.bounds,
         constraints=arguments.constraint,
         limits=arguments.limit,
+        costs=arguments.cost,
         block=arguments.block,
         answer_range=arguments.answer_range,
         score=arguments.maximize,
@@ -376,6 +391,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     lines: list[str] = []
     for entry in queries:
         lines += [f"query {entry['query']}", *_setting(entry["params"])]
+        lines += [] if entry["cost"] is None else [f"it costs {shown(entry['cost'])}"]
         lines += reason_in_words(reasons[entry["query"]]) if reasons else []
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
@@ -460,15 +476,16 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 
 def _change(arguments: argparse.Namespace) -> Said:
-    given = arguments.constraint, arguments.limit
+    given = arguments.constraint, arguments.limit, arguments.cost
     more = arguments.block, arguments.answer_range, arguments.maximize
     block, ends, score = ("" if text == "none" else text for text in more)
-    if not arguments.bounds and (*given, *more) == (None,) * 5:
+    if not arguments.bounds and (*given, *more) == (None,) * 6:
         raise UsageError(
-            "change needs --bounds, --constraint, --limit, --block, --answer-range or --maximize"
+            "change needs --bounds, --constraint, --limit, --cost, --block, --answer-range or "
+            "--maximize"
         )
     experiment = Experiment(arguments.run_file)
-    constraints, limits = (
+    constraints, limits, costs = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
     if score and experiment.status()["direction"] == "minimize":
@@ -478,6 +495,7 @@ def _change(arguments: argparse.Namespace) -> Said:
         )
     rules: dict[str, Any] = {
         "limits": limits,
+        "costs": costs,
         "block": block,
         "answer_range": ends,
         "score": score,
@@ -674,6 +692,8 @@ def _rules(status: dict[str, Any]) -> list[str]:
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         more.append(f"average results are {in_words_of_range(status['answer_range'])}")
+    if status["costs"]:
+        more.append(f"an experiment costs {'; '.join(status['costs'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
 
 
@@ -717,6 +737,8 @@ def _state(experiment: Experiment) -> list[str]:
         counts.append(count(status["n_failed"], "failure"))
     if status["n_skipped"]:
         counts.append(f"{status['n_skipped']} skipped")
+    if status["spent"]:
+        counts.append(f"spent {shown(status['spent'])}")
     pending = [str(entry["query"]) for entry in status["pending"]]
     if pending:
         counts.append(f"pending: {', '.join(pending)}")

@@ -153,7 +153,7 @@ def test_two_programs_that_tell_at_once_lose_nothing(path, call):
 
 def test_keys_of_every_object(path, call, tmp_path):
     entry = {"query", "params", "status", "answer", "noise", "reason"}
-    entry |= {"note", "operator", "date", "measured", "measurements", "within_limits"}
+    entry |= {"note", "operator", "date", "measured", "measurements", "within_limits", "cost"}
     asked = call("ask", path, "-n", 2)
     assert set(asked) == {"queries", "pending"} and set(asked["queries"][0]) == entry
     told = call("tell", path, "-1.5e-3", "--query", 2, "--noise", 0.25)
@@ -170,6 +170,7 @@ def test_keys_of_every_object(path, call, tmp_path):
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
+        *("costs", "spent"),
     }
 
 
