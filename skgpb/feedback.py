@@ -188,13 +188,15 @@ def successes_in(text: str) -> Answer:
     >>> from skgpb.feedback import successes_in
     >>> reward, alpha = successes_in("12 of 300")
     >>> reward, round(alpha, 2)
-    (12.0, 12.38)
+    (12.0, 12.36)
     """
     counts = counts_in(text)
     try:
         k, n = map(float, counts or ())
     except ValueError:
-        raise ValueError(f"reward must be a number, or counts such as '12 of 300', got {text!r}") from None
+        raise ValueError(
+            f"reward must be a number, or counts such as '12 of 300', got {text!r}"
+        ) from None
     if k == n == 0.0:
         return Answer(0.0, 0.0)
     _, alpha = from_counts(k, n, stabilize=False)

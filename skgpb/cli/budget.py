@@ -1,6 +1,6 @@
 """``python -m skgpb budget``: ``new``, ``ask``, ``tell``, ``undo`` and ``show`` of campaigns.
 
-They are the methods of :class:`skgpb.experiments.Campaigns`, in words.
+They are the methods of :class:`skgpb.experiments.campaigns.Campaigns`, in words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from skgpb.cli.arguments import LARGEST_SEED, whole
 from skgpb.cli.experiment import Said, add_command, aligned, columns, pairs_of, program
-from skgpb.experiments import Campaigns
+from skgpb.experiments.campaigns import Campaigns
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import quoted_name
 
@@ -130,8 +130,8 @@ def _state(campaigns: Campaigns) -> list[str]:
     best, n = status["best"], sum(bool(each["answers"]) for each in status["splits"])
     if best is None:
         return [
-            f"{n} of the first {campaigns.n_first} splits told; these give each campaign much and "
-            "little, and the best split is named after them"
+            f"told: {n} of the first {campaigns.n_first} splits, which give each campaign much and "
+            "little; the best split is named after them"
         ]
     total, std = best["total"], best["total"]["std"]
     mean, low, high = (rounded(x, std) for x in (total["mean"], *total["interval_95"]))

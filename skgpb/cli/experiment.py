@@ -44,7 +44,9 @@ def add_parser(commands: Any) -> None:
     _add_new(commands)
     _add_ask(commands)
     _add_tell(commands)
-    undo = add_command(commands, "undo", _undo, "take back what was told last, an answer or a failure")
+    undo = add_command(
+        commands, "undo", _undo, "take back what was told last, an answer or a failure"
+    )
     _add_by(undo)
     add_command(commands, "show", _show, "what the experiment is, every query, and what is pending")
     history = add_command(commands, "history", _history, "every query, or what was changed of them")
@@ -53,7 +55,9 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="what was corrected, taken back or written anew: the old value, when, by whom",
     )
-    best = add_command(commands, "best", _best, "the setting recommended by now, and how sure that is")
+    best = add_command(
+        commands, "best", _best, "the setting recommended by now, and how sure that is"
+    )
     best.add_argument(
         "--stop-within",
         type=positive,
@@ -76,7 +80,9 @@ def add_parser(commands: Any) -> None:
     note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
     _add_record(note)
     _add_by(note)
-    change = add_command(commands, "change", _change, "go on with other limits, values or constraints")
+    change = add_command(
+        commands, "change", _change, "go on with other limits, values or constraints"
+    )
     change.add_argument(
         "--bounds", nargs="+", default=[], metavar="SIDE", help="sides that change, as for new"
     )
@@ -110,7 +116,9 @@ def add_parser(commands: Any) -> None:
         help="as for new, for all results so far; none for the answers that were told",
     )
     _add_by(change)
-    export = add_command(commands, "export", _export, "write the notebook to a table for a spreadsheet")
+    export = add_command(
+        commands, "export", _export, "write the notebook to a table for a spreadsheet"
+    )
     export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
     export.add_argument(
         "--decimal-comma",
@@ -126,7 +134,9 @@ def add_parser(commands: Any) -> None:
     every.set_defaults(run=_in_words(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
     every.add_argument("--json", action="store_true", help="print one JSON object instead")
-    plot = add_command(commands, "plot", _plot, "draw what is expected along every side, and the progress")
+    plot = add_command(
+        commands, "plot", _plot, "draw what is expected along every side, and the progress"
+    )
     plot.add_argument(
         "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
     )
@@ -135,6 +145,7 @@ def add_parser(commands: Any) -> None:
 def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], Said], what: str
 ) -> argparse.ArgumentParser:
+    """Add a command about a file, which prints what ``run`` returns."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False
     )
@@ -785,6 +796,7 @@ def _setting(params: dict[str, Any]) -> list[str]:
 
 
 def columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names and texts as lines of two columns."""
     return [GAP + line for line in aligned([list(pair) for pair in pairs])]
 
 

@@ -124,8 +124,9 @@ class BoxCandidates(ArmSet):
                 places = self.space.feasible.design(*of)
             else:
                 points = first_points(self.bounds, *of)
-                separate = [] if self.space is None else np.flatnonzero(self.space.n_values)
-                places = self._settable(level_out(points, n, separate))
+                if self.space is not None:
+                    points = level_out(points, n, np.flatnonzero(self.space.n_values))
+                places = self._settable(points)
             self._places = of, places
         places = self._places[1]
         number = self._next_place(places, n, known, failed)

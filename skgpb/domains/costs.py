@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 
 from skgpb.domains.linear import read_sum
 
-__all__ = ["SettingCosts"]
-
 # An amount, and perhaps the side and the value for which it is, which may be between quotes.
 _FORM = re.compile(r'(.*?)(?:\bif\s+("(?:[^"]|"")*"|[^="]+?)\s*=\s*(.+))?', re.DOTALL)
 # Memory: texts of costs that are kept as what they mean.

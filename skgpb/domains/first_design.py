@@ -7,7 +7,7 @@ lies: however much is known in one corner, the places elsewhere are asked (D-G8)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -45,7 +45,7 @@ def first_points(bounds: np.ndarray, n: int, seed: int, more: int = 0) -> np.nda
     return np.clip(lower + unit * (upper - lower), lower, upper)
 
 
-def level_out(points: np.ndarray, n: int, axes: Sequence[int]) -> np.ndarray:
+def level_out(points: np.ndarray, n: int, axes: Iterable[int]) -> np.ndarray:
     """Let the first n points have every value of a list equally often, or one time more.
 
     Along each of these axes the coordinates become their ranks, as in a Latin hypercube: points
@@ -57,7 +57,7 @@ def level_out(points: np.ndarray, n: int, axes: Sequence[int]) -> np.ndarray:
         Points of :func:`first_points`.
     n : int
         Size of the design.
-    axes : sequence of int
+    axes : iterable of int
         Axes from 0 to 1 on which each value has an interval, all of the same length.
 
     Examples

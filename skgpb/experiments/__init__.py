@@ -1,9 +1,7 @@
 """Experiments in files that several windows and programs may use together."""
 
-from skgpb.experiments.campaigns import Campaigns
 from skgpb.experiments.experiment import Experiment
 
 __all__ = [
-    "Campaigns",
     "Experiment",
 ]

@@ -18,11 +18,9 @@ from skgpb.optimizers import GPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.persistence import read_notes
 
-__all__ = ["Campaigns"]
-
 # Limit: amounts of a campaign; more are taken for a forgotten step.
 MOST_AMOUNTS = 201
-# Standard deviations to the ends of an interval of 95 %.
+# Mathematics: standard deviations to the ends of an interval of 95 %.
 WIDTH = 1.96
 
 
@@ -42,7 +40,7 @@ class Campaigns:
     Examples
     --------
     >>> import tempfile, os
-    >>> from skgpb.experiments import Campaigns
+    >>> from skgpb.experiments.campaigns import Campaigns
     >>> path = os.path.join(tempfile.mkdtemp(), "ads.skgpb")
     >>> ads = Campaigns.create(path, ["search=0:20:1", "video=0:20:1"], budget=20)
     >>> split = ads.ask()

@@ -39,7 +39,9 @@ def read_costs(texts: str | Iterable[str], sides: Sequence[Side]) -> SettingCost
     least = _least([each for each in found if each.side is None], of)
     for side in sides if any(each.side for each in found) else []:
         values = side.bounds if side.kind == "choice" else []
-        own = [[each for each in found if each.side == side.name and each.is_for(v)] for v in values]
+        own = [
+            [each for each in found if each.side == side.name and each.is_for(v)] for v in values
+        ]
         least += min((_least(each, of) for each in own), default=0.0)
     if not least > 0.0:
         raise ValueError(
@@ -75,7 +77,9 @@ def _least(some: Iterable[Amount], of: Mapping[str, Side]) -> float:
     for amount in some:
         for name, each in amount.coefficients.items():
             total[name] = total.get(name, 0.0) + each
-    return sum(min(c * end for end in of[name].ends) if name else c for name, c in total.items() if c)
+    return sum(
+        min(c * end for end in of[name].ends) if name else c for name, c in total.items() if c
+    )
 
 
 def costs_of(optimizer: Any) -> list[str]:

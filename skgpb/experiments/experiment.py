@@ -956,7 +956,8 @@ class Experiment(KeptRun):
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
             None; ``noise``, the standard deviation told with it or None; ``reason``, why it
             failed, or None; ``within_limits``, whether all that has a limit was measured within it,
-            None if some of it was not measured; ``cost``, None without costs; ``note``, ``operator`` and ``date``, texts;
+            None if some of it was not measured; ``cost``, a number, None without costs; ``note``,
+            ``operator`` and ``date``, texts;
             ``measured``, a dict of what else was measured; ``measurements``, those that the answer
             is the mean of, a list, empty for a single one.
         """

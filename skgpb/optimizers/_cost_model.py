@@ -107,7 +107,9 @@ class CostModel:
     def _cost_at(self, point: np.ndarray) -> float:
         """Return what the user's function says of a point, or of its setting."""
         space = self.queries.space
-        cost = check_callable_value(self.cost, point if space is None else space.setting(point), "cost")
+        cost = check_callable_value(
+            self.cost, point if space is None else space.setting(point), "cost"
+        )
         if not cost:
             raise ValueError("cost must be above 0 everywhere, got a function that returns 0")
         return cost

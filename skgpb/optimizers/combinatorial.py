@@ -58,8 +58,8 @@ from skgpb.utils import (
 
 __all__ = ["CombinatorialBandit", "knapsack"]
 
-#: What ``tell`` takes: one of each campaign, of several queries or one.
-Counts: TypeAlias = Numbers | Iterable[SupportsFloat | str | None | Iterable[SupportsFloat | str | None]]
+#: What a campaign answers, for type checkers: a number, "12 of 300", or nothing.
+Reported: TypeAlias = SupportsFloat | str | None
 
 
 @dataclass(eq=False, repr=False)
@@ -468,7 +468,12 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     # -- what is told -------------------------------------------------------------------------
 
     @locked
-    def tell(self, query: Any, reward: Counts, alpha: Numbers = None) -> Self:
+    def tell(
+        self,
+        query: Any,
+        reward: Numbers | Iterable[Reported | Iterable[Reported]],
+        alpha: Numbers = None,
+    ) -> Self:
         """Report the rewards of an allocation; nothing changes if anything is wrong with them.
 
         An answer is information whatever it has cost: also that of an allocation above the budget
@@ -523,13 +528,13 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                 self._record.events.append((kind, *when, i))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        n, rewards = len(self.optimizers_), None
+        n, rewards = len(self.optimizers_), list[Any]()
         if reward is not None:
             rewards = check_one_each(reward, n, "reward", "campaigns")
             if all(each is None for each in rewards):
                 raise ValueError("reward holds None for every campaign")
         alphas = check_one_each(alpha, n, "alpha", "campaigns", shared=True)
-        for i, each in enumerate(rewards or ()):
+        for i, each in enumerate(rewards):
             if isinstance(each, str):
                 if alphas[i] is not None:
                     raise ValueError(f"the noise of {each!r} follows from it, got alpha={alpha!r}")
@@ -543,7 +548,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
             query = self._as_query(query)
-        return self._resolve(query), rewards, alphas
+        return self._resolve(query), None if reward is None else rewards, alphas
 
     def _as_query(self, points: Any) -> Allocation | PointsQuery:
         query = super()._as_query(points)

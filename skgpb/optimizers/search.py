@@ -512,8 +512,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _longest_list(self) -> int:
-        """The most values of a side whose values are not ordered, each of which is to be tried."""
-        if self._space is None or not self.domain_.is_discretization:
+        """The most values of a list without an order, if each of them is to be tried."""
+        separate = self._space is not None and self.domain_.is_discretization
+        if self._space is None or not (separate and self._for_simple_regret):
             return 0
         pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
         return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
@@ -887,8 +888,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     cost : array-like or callable, default=None
         Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
         of its cells; for points of ``bounds`` a function of a setting, a dict if ``bounds`` is one
-        and otherwise a row. None means 1. What an answer is worth is divided by its cost; in the UCB
-        family that is its index less the largest posterior mean of a target.
+        and otherwise a row. None means 1. What an answer is worth is divided by its cost; in the
+        UCB family that is its index less the largest posterior mean of a target.
     n_candidates : int, default=500
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
@@ -896,7 +897,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Size of the initial design: distinct queries, spread evenly, that are asked before the
         acquisition function is used. Earlier answers near a query of the design replace it. Cells
         have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
-        asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
+        asked at no higher cost. In a box every value of a list occurs about as often. None means 0
+        with a kernel. Without one it is 10, or as many as the longest list without an order has
+        values, up to 25, where only the recommendation counts (EI, ``regret="simple"``).
     limits : dict, default=None
         Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
         that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes

@@ -564,17 +564,14 @@ def test_costs_are_the_same_through_every_door(driver, tmp_path, width):
             person.choose("Kind", "list of choices", second)
             person.type("Choices", "Pd, Ni", second)
             person.type("Costs of an experiment", "\n".join(costs))
-            driver.save_screenshot(str(tmp_path / f"form-{width}.png"))
             person.press("Start")
             person.press("Suggest")
             seen = person.find(".card").text
-            driver.save_screenshot(str(tmp_path / f"card-{width}.png"))
             assert driver.execute_script("return document.documentElement.scrollWidth") <= width
             person.press("Change ranges, choices, rules, limits or costs")
             assert person.labelled("Costs of an experiment").get_attribute("value") == "\n".join(
                 costs
             )
-            driver.save_screenshot(str(tmp_path / f"change-{width}.png"))
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     sides = ["time (min)=10:60", "catalyst=Pd,Ni"]

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 from skgpb.cli import main
 from skgpb.exceptions import AllocationWarning, LoadError
-from skgpb.experiments import Campaigns, Experiment
+from skgpb.experiments import Experiment
+from skgpb.experiments.campaigns import Campaigns
 from skgpb.feedback import from_counts, successes_in
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
@@ -23,9 +24,7 @@ def ads(tmp_path):
 
 def orders(amounts):
     """Expected orders of each campaign."""
-    return {
-        name: top * (1 - np.exp(-rate * amounts[name])) for name, (rate, top) in RATES.items()
-    }
+    return {name: top * (1 - np.exp(-rate * amounts[name])) for name, (rate, top) in RATES.items()}
 
 
 def clicks(amounts, rng):

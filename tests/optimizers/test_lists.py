@@ -137,7 +137,9 @@ def counts_in(optimizer, n, sizes):
     """How often each value of each list is among the first queries."""
     asked = optimizer.ask(n)
     every = [[query.params[name] for query in asked] for name in lists(sizes)]
-    return [[each.count(v) for v in s] for each, s in zip(every, lists(sizes).values(), strict=True)]
+    return [
+        [each.count(v) for v in s] for each, s in zip(every, lists(sizes).values(), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("sizes", [(12, 8, 3), (16, 4), (5, 5, 5), (25,)])
@@ -145,7 +147,7 @@ def counts_in(optimizer, n, sizes):
 @pytest.mark.parametrize("seed", range(3))
 def test_first_queries_try_every_value_of_every_list(sizes, constraint, seed):
     box = Box(lists(sizes) | {"x": (0, 1), "y": (0, 1)}, constraint)
-    optimizer = GPUCBOptimizer(bounds=box, random_state=seed).start()
+    optimizer = GPUCBOptimizer(bounds=box, regret="simple", random_state=seed).start()
     first = optimizer._n_initial
     assert first == max(10, *sizes)
     for counts in counts_in(optimizer, first, sizes):
@@ -154,10 +156,14 @@ def test_first_queries_try_every_value_of_every_list(sizes, constraint, seed):
 
 
 def test_a_long_list_does_not_make_all_queries_first_ones():
-    (counts,) = counts_in(GPUCBOptimizer(bounds=lists((60,)) | {"x": (0, 1)}), 25, (60,))
+    (counts,) = counts_in(EIOptimizer(bounds=lists((60,)) | {"x": (0, 1)}), 25, (60,))
     assert sorted(counts)[-25:] == [1] * 25
-    # Values in an order tell of their neighbours, and a kernel that is given needs no design.
-    for settings in ({"bounds": {"n": range(40)}}, {"bounds": lists((40,)), "n_initial": 7}):
-        optimizer = GPUCBOptimizer(**settings, random_state=0)
+    # Values in an order tell of their neighbours, and where every answer counts no value must be.
+    for cls, settings in (
+        (EIOptimizer, {"bounds": {"n": range(40)}}),
+        (EIOptimizer, {"bounds": lists((40,)), "n_initial": 7}),
+        (GPUCBOptimizer, {"bounds": lists((40,))}),
+    ):
+        optimizer = cls(**settings, random_state=0)
         optimizer.ask()
         assert optimizer._n_initial == settings.get("n_initial", 10)
