@@ -1,7 +1,7 @@
 """Regret on spaces of lists, integers and numbers, nothing known but the choices.
 
     python -m benchmarks.lists [--runs 3] [--seed 0] [--half confirming] [--methods ucb simple ei]
-        [--tables FOLDER] [--output DIR]
+        [--noises 0 5] [--tables FOLDER] [--output DIR]
 
 Functions are made up: main effects of every side and of pairs of sides, of different sizes, as they
 are, squashed, or with few good settings. ``choosing`` and ``confirming`` are two halves of them;
@@ -208,6 +208,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds, help="of functions")
     parser.add_argument("--methods", nargs="+", choices=methods, default=methods, help="to play")
     parser.add_argument("--tables", type=Path, help="folder of tables to play instead")
+    noises = "standard deviations in per cent of the range (default 0 and 5, of tables 2 as well)"
+    parser.add_argument("--noises", nargs="+", type=float, metavar="NOISE", help=noises)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     methods = [each for each in options.methods if each != "tpe" or find_spec("optuna")]
@@ -215,10 +217,11 @@ def main(arguments: list[str] | None = None) -> None:
         first = HALVES[options.half]
         numbers = range(first, first + N_FUNCTIONS)
         problems = {f"{k} {n}": made_up(k, n) for k in options.kinds for n in numbers}
-        noises: tuple[float, ...] = NOISES
+        usual: tuple[float, ...] = NOISES
     else:
         problems = {name: of_table(name, options.tables) for name in TABLES}
-        noises = NOISES_OF_TABLES
+        usual = NOISES_OF_TABLES
+    noises = usual if options.noises is None else tuple(each / 100 for each in options.noises)
     cells = [(name, noise) for name in problems for noise in noises]
     seeds, rows, means = range(options.seed, options.seed + options.runs), [], {}
     for method in methods:

@@ -16,9 +16,10 @@ setting that a method chooses, fitted to all rows for training, on the rows that
 by accuracy or by R squared: the table has the lead of BanditSearchCV over the others in the same
 runs, in hundredths. BanditSearchCV is shown with both values of ``select``, for one and the same
 search. Successive halving draws as many settings as give it the same number of fits, most of them
-on fewer rows, so that it has no regret on the way. Optuna's samplers are compared where they are
-installed, the one with a Gaussian process in ``--gp-runs`` runs only, since it takes seconds a
-search.
+on fewer rows, so that it has no regret on the way. BayesSearchCV of scikit-optimize searches spaces
+with a share of the settings each, one after the other. It and Optuna's samplers are compared where
+they are installed, the one with a Gaussian process in ``--gp-runs`` runs only, since it takes
+seconds a search.
 
 The default rule of BanditSearchCV was chosen on the tasks of the first half and the seeds from
 1,000 on. Standard errors are those over tasks, of the means of their runs.
@@ -366,6 +367,41 @@ def optuna_gp(problem: Problem) -> Found:
     return found_by_optuna(problem, GPSampler(seed=problem.seed))
 
 
+def bayes_search_space(space: dict[str, Any]) -> dict[str, Any]:
+    """A space in the terms of scikit-optimize."""
+    from skopt.space import Categorical, Integer, Real
+
+    out = {}
+    for name, values in space.items():
+        if isinstance(values, list):
+            out[name] = Categorical(values)
+            continue
+        low, high = values.support()
+        if hasattr(values, "pmf"):
+            out[name] = Integer(int(low), int(high))
+        else:
+            prior = "log-uniform" if values.dist.name == "loguniform" else "uniform"
+            out[name] = Real(low, high, prior)
+    return out
+
+
+def bayes_search(problem: Problem) -> Found:
+    """BayesSearchCV of scikit-optimize; of several dicts each has its share of the settings."""
+    from skopt import BayesSearchCV
+
+    spaces = problem.space if isinstance(problem.space, list) else [problem.space]
+    shares = [len(each) for each in np.array_split(np.arange(problem.n_iter), len(spaces))]
+    search = BayesSearchCV(
+        problem.estimator,
+        [(bayes_search_space(each), n) for each, n in zip(spaces, shares, strict=True)],
+        cv=problem.cv,
+        random_state=problem.seed,
+        refit=False,
+    )
+    search.fit(problem.X, problem.y)
+    return Found(search.cv_results_["mean_test_score"], [search.best_params_])
+
+
 def gp_bandit_sampler(problem: Problem) -> Found:
     """The sampler of skgpb for Optuna."""
     from skgpb.integrations.optuna import GPBanditSampler
@@ -389,6 +425,7 @@ METHODS = {
     "random": Method(random_search, (RANDOM,)),
     "halving": Method(halving, ("HalvingRandomSearchCV",)),
     "tpe": Method(optuna_tpe, ("Optuna TPE",), ("optuna",)),
+    "bayes": Method(bayes_search, ("BayesSearchCV",), ("skopt",)),
     "gp": Method(optuna_gp, ("Optuna GP",), ("optuna", "torch")),
 }
 
