@@ -92,11 +92,9 @@ def _ask(arguments: argparse.Namespace) -> Said:
 
 def _tell(arguments: argparse.Namespace) -> Said:
     campaigns = Campaigns(arguments.run_file)
-    answers, spent = (pairs_of(arguments.answers, "tell"), pairs_of(arguments.spent, "--spent"))
-    split = campaigns.tell(answers, spent=spent)
-    what = campaigns.answer
-    total = sum(each for each in split["answers"].values() if each is not None)
-    said = f"split {split['split']}: {shown(total)} {what}".rstrip()
+    answers = pairs_of(arguments.answers, "tell")
+    split = campaigns.tell(answers, spent=pairs_of(arguments.spent, "--spent"))
+    said = f"split {split['split']}: {shown(_total(split))} {campaigns.answer}".rstrip()
     missing = [name for name, each in split["answers"].items() if each is None]
     said += f", without {' and '.join(missing)}" if missing else ""
     return split, [said, *_state(campaigns)]
@@ -115,9 +113,9 @@ def _show(arguments: argparse.Namespace) -> Said:
     rows = [["split", *names, status["answer"] or "total"]]
     for each in status["splits"]:
         told = each["answers"]
-        cells = [f"{shown(x)} -> {_back(told, name)}" for name, x in each["amounts"].items()]
-        known = [y for y in told.values() if y is not None]
-        rows.append([str(each["split"]), *cells, shown(sum(known)) if known else "not yet"])
+        back = {name: "?" if y is None else shown(y) for name, y in told.items()}
+        cells = [f"{shown(x)} -> {back.get(name, '?')}" for name, x in each["amounts"].items()]
+        rows.append([str(each["split"]), *cells, shown(_total(each)) if told else "not yet"])
     lines = ["nothing was asked yet"]
     if status["splits"]:
         lines = ["what each campaign got -> what came back", *aligned(rows)]
@@ -133,8 +131,8 @@ def _state(campaigns: Campaigns) -> list[str]:
             f"told: {n} of the first {campaigns.n_first} splits, which give each campaign much and "
             "little; the best split is named after them"
         ]
-    total, std = best["total"], best["total"]["std"]
-    mean, low, high = (rounded(x, std) for x in (total["mean"], *total["interval_95"]))
+    numbers = best["mean"], *best["interval_95"]
+    mean, low, high = (rounded(x, best["std"]) for x in numbers)
     return [
         f"best split of {shown(status['budget'])} after {n}:",
         *_amounts(best["amounts"]),
@@ -146,9 +144,9 @@ def _amounts(amounts: Mapping[str, float]) -> list[str]:
     return columns((name, shown(each)) for name, each in amounts.items())
 
 
-def _back(told: Mapping[str, float | None], name: str) -> str:
-    """Return what came back from a campaign, in a cell."""
-    return "?" if told.get(name) is None else shown(told[name])
+def _total(split: dict[str, Any]) -> float:
+    """Return what came back from all campaigns together."""
+    return sum(each for each in split["answers"].values() if each is not None)
 
 
 def _in_short(amounts: list[float]) -> str:

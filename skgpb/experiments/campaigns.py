@@ -58,7 +58,7 @@ class Campaigns:
     def create(
         cls,
         path: str | os.PathLike[str],
-        campaigns: Iterable[str | Side],
+        campaigns: Iterable[str],
         budget: float | str,
         *,
         answer: str = "",
@@ -70,7 +70,7 @@ class Campaigns:
         ----------
         path : path
             The file, which must not exist.
-        campaigns : list of str or Side
+        campaigns : list of str
             Names of the campaigns and what each may get: ``"search=0:20:1"`` from 0 to 20 in steps
             of 1, or a list ``"search=0,5,10"``.
         budget : float
@@ -85,12 +85,10 @@ class Campaigns:
         campaigns : Campaigns
         """
         check_name(answer, "answer")
-        sides = [each if isinstance(each, Side) else Side.parse(each) for each in campaigns]
-        bandit = CombinatorialBandit(
-            [(side.name, GPUCBOptimizer(arms=_amounts_of(side))) for side in sides],
-            budget=number(budget, "the budget"),
-            random_state=seed,
-        ).start()
+        sides = [Side.parse(each) for each in campaigns]
+        optimizers = [(side.name, GPUCBOptimizer(arms=_amounts_of(side))) for side in sides]
+        total = number(budget, "the budget")
+        bandit = CombinatorialBandit(optimizers, total, random_state=seed).start()
         self = cls.__new__(cls)
         self.path, self.answer, self._bandit = Path(path), answer, bandit
         with FileLock(self.path):
@@ -172,15 +170,11 @@ class Campaigns:
             for name, (low, high) in self._by_name(self._bandit.bounds_.tolist()).items():
                 if not low <= amounts.get(name, low) <= high:
                     raise ValueError(f"{name} gets {low:g} to {high:g}, not {amounts[name]:g}")
-            missing = [name for name in self.names if name not in amounts]
-            if missing:
-                raise ValueError(
-                    f"no split was asked: ask for one, or say what each campaign got; nothing is "
-                    f"said of {missing[0]}"
-                )
+            if len(amounts) < len(self.names):
+                raise ValueError("no split was asked: ask for one, or say what each campaign got")
             query: Any = self._asked
             if spent:
-                query = np.array([amounts[name] for name in self.names])
+                query = [amounts[name] for name in self.names]
                 self._withdraw()
             self._bandit.tell(query, told)
             self._write()
@@ -198,11 +192,11 @@ class Campaigns:
             self._read()
             self._withdraw()
             events = self._bandit._events
-            places = [i for i, event in enumerate(events) if event[0] == "tell"]
-            if not places:
+            told = [i for i, event in enumerate(events) if event[0] == "tell"]
+            if not told:
                 raise ValueError("nothing was told yet that could be taken back")
             taken = self.history()[-1]
-            self._bandit = self._bandit._repeated(events[: places[-1]])
+            self._bandit = self._bandit._repeated(events[: told[-1]])
             self._write()
             return taken
 
@@ -239,26 +233,18 @@ class Campaigns:
         Returns
         -------
         best : dict or None
-            None before the first splits were told, :attr:`n_first` of them. ``amounts``; ``means``
-            and ``stds``, what is expected of each campaign, without the noise of one answer, dicts
-            by their names; and ``total``, a dict with ``mean``, ``std`` and ``interval_95`` of all
-            together.
+            None before the first splits were told, :attr:`n_first` of them. ``amounts``; and
+            ``mean``, ``std`` and ``interval_95`` of what is expected of all campaigns together,
+            without the noise of one answer.
         """
         if sum(event[0] == "tell" for event in self._bandit._events) < self.n_first:
             return None
         query = self._bandit.recommend()
-        means, stds = (np.ravel(each) for each in self._bandit.predict_query([query], True))
-        total, std = float(means.sum()), float(np.sqrt((stds**2).sum()))
-        return {
-            "amounts": self._by_name(query.costs.tolist()),
-            "means": self._by_name(means.tolist()),
-            "stds": self._by_name(stds.tolist()),
-            "total": {
-                "mean": total,
-                "std": std,
-                "interval_95": [total - WIDTH * std, total + WIDTH * std],
-            },
-        }
+        means, stds = self._bandit.predict_query([query], return_std=True)
+        mean, std = float(means.sum()), float(np.linalg.norm(stds))
+        ends = [mean - WIDTH * std, mean + WIDTH * std]
+        amounts = self._by_name(query.costs.tolist())
+        return {"amounts": amounts, "mean": mean, "std": std, "interval_95": ends}
 
     def status(self) -> dict[str, Any]:
         """Return what the campaigns are and how far they are.

@@ -53,7 +53,7 @@ def test_the_best_split_is_found_and_all_of_it_is_in_the_file(ads, tmp_path):
         for b in range(21 - c - a)
     ]
     assert sum(orders(best["amounts"]).values()) > 0.97 * max(every)
-    low, high = best["total"]["interval_95"]
+    low, high = best["interval_95"]
     assert low < sum(orders(best["amounts"]).values()) < high
     assert Campaigns(ads.path).status() == ads.status() == json.loads(json.dumps(ads.status()))
     bandit = CombinatorialBandit.load(ads.path)
