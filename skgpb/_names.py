@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from inspect import get_annotations
 
+#: What makes parameters of the fields of a class.
+DATACLASS = "@dataclass(eq=False, repr=False, kw_only=True)"
 #: Names that other libraries have, and those that they may stand for here; calls are for classes
 #: that have ``run``.
 SYNONYMS = {
@@ -55,4 +58,16 @@ def check_parameter_names(cls: type, given: Iterable[str], known: list[str]) -> 
             if each in known or ("(" in each and hasattr(cls, "run"))
         ] or get_close_matches(name, known, 1)
         hint = f"did you mean {likely[0]!r}?" if likely else f"it has {', '.join(known)}"
+        if (owner := _undecorated(cls, name)) is not None:
+            hint = f"{owner.__name__} declares it, but lacks {DATACLASS}"
         raise TypeError(f"{cls.__name__} has no parameter {name!r}; {hint}")
+
+
+def _undecorated(cls: type, name: str) -> type | None:
+    """Return the class that declares a field, but is no dataclass that has it as a parameter."""
+    for each in cls.__mro__:
+        if "__dataclass_fields__" in vars(each):
+            return None
+        if name in get_annotations(each):
+            return each
+    return None

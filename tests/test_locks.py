@@ -153,7 +153,6 @@ def test_threads_may_share_a_regressor():
 def test_threads_may_share_a_conditional_mean_process():
     A = np.random.default_rng(0).random((4000, 1))
     process = ConditionalMeanProcess(RBF(0.3), WindowMean(scale=0.1), alpha=0.1)
-    process.track(X=A[:30], A=A[:30])
     done = []
 
     def observe():
@@ -162,11 +161,13 @@ def test_threads_may_share_a_conditional_mean_process():
 
     def look():
         process.predict(A[:40], return_std=True)
-        process.predict_tracked()
+        process.predict_query(A[:30])
 
     hammer(observe, observe, look, lambda: copy.deepcopy(process).predict(A[:5]), seconds=0.5)
     assert process.n_observations_ == len(done)
-    np.testing.assert_allclose(process.predict_tracked(), process.predict(A[:30]), atol=1e-8)
+    samples, observed = process._model.samples, process.process_.observed.rows
+    again = clone(process).observe(observed[samples.functional], samples.reward)
+    np.testing.assert_allclose(again.predict(A[:30]), process.predict(A[:30]), atol=1e-8)
 
 
 def guarded_classes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 
 import pytest
 from sklearn.base import clone
@@ -18,7 +19,7 @@ from skgpb import (
 )
 from skgpb._names import SYNONYMS
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers import Search
+from skgpb.optimizers import Search, Strategy, TreeSearch
 
 CLASSES = [EIOptimizer, GPOOOptimizer, StoOOOptimizer, TargetsOptimizer, BanditSearchCV]
 CLASSES += [CombinatorialBandit, Guarantee, OnlineGaussianProcessRegressor]
@@ -78,3 +79,27 @@ def test_a_class_of_ones_own_may_have_another_constructor():
     assert len(Own().ask(2)) == 2
     with pytest.raises(TypeError, match="did you mean 'margin'"):
         Own(margins=2.0)
+
+
+@pytest.mark.parametrize("base", [EIOptimizer, TreeSearch, Strategy])
+def test_a_field_without_the_decorator_is_missed_by_its_name(base):
+    class Wide(base):
+        width: float = 2.0
+
+    class Wider(Wide):
+        pass
+
+    for cls in (Wide, Wider):
+        with pytest.raises(TypeError, match="'width'; Wide declares it, but lacks @data"):
+            cls(width=3.0)
+    with pytest.raises(TypeError, match=r"no parameter 'widht'; (it has|did you mean)"):
+        Wide(widht=3.0)
+
+    @dataclass(eq=False, repr=False, kw_only=True)
+    class Decorated(base):
+        width: float = 2.0
+
+    Decorated.__abstractmethods__ = frozenset()
+    assert Decorated(width=3.0).get_params()["width"] == 3.0
+    with pytest.raises(TypeError, match="no parameter 'widht'; did you mean 'width'"):
+        Decorated(widht=3.0)

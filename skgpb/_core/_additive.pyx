@@ -21,7 +21,7 @@ cdef Py_ssize_t RELEASED = 2 ** 15
 # Powers of both signs can be multiplied up to this exponent.
 cdef double LARGEST_EXPONENT = 300.0
 # Fewer points than these are not worth powers of all the others.
-cdef Py_ssize_t FEW = 4
+cdef Py_ssize_t MIN_POINTS = 4
 
 
 cdef class RadialKernel:
@@ -62,7 +62,7 @@ cdef class RadialKernel:
         self.buffers = np.empty((5, m))
         self.is_line = np.zeros(d, dtype=np.int8)
         self.rate = rate_of(kind)
-        if self.rate == 0.0 or share == 0.0 or n < FEW or m == 0:
+        if self.rate == 0.0 or share == 0.0 or n < MIN_POINTS or m == 0:
             return
         self.up_x, self.down_x = np.empty((2, d, n))
         self.up_y, self.down_y = self.up_x, self.down_x

@@ -7,7 +7,7 @@ from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 # dtrsm first packs the whole factor. With at most this many right-hand sides, one dtrsv for each is
 # faster.
-cdef Py_ssize_t FEW = 6
+cdef Py_ssize_t MOST_BY_TRSV = 6
 # Below this number of elements, a matrix-vector product takes less time than waking other threads,
 # and far less than waiting for a thread whose core is busy. OpenBLAS uses threads from 460,800
 # elements on, so larger matrices are multiplied in parts. Level-3 routines use as many threads as
@@ -65,7 +65,7 @@ cdef void solve_rows(char trans, Py_ssize_t k, Py_ssize_t n, const double* L, Py
 cdef void trsm_rows(Py_ssize_t k, Py_ssize_t n, const double* L, Py_ssize_t ldl,
                     double* B, Py_ssize_t ldb) noexcept nogil:
     cdef Py_ssize_t i
-    if k <= FEW and n:
+    if k <= MOST_BY_TRSV and n:
         for i in range(k):
             trsv_lower(n, L, ldl, B + i * ldb)
         return
@@ -75,7 +75,7 @@ cdef void trsm_rows(Py_ssize_t k, Py_ssize_t n, const double* L, Py_ssize_t ldl,
 cdef void trsm_rows_trans(Py_ssize_t k, Py_ssize_t n, const double* L, Py_ssize_t ldl,
                           double* B, Py_ssize_t ldb) noexcept nogil:
     cdef Py_ssize_t i
-    if k <= FEW and n:
+    if k <= MOST_BY_TRSV and n:
         for i in range(k):
             trsv_lower_trans(n, L, ldl, B + i * ldb)
         return

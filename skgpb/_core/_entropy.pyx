@@ -19,10 +19,10 @@ from libc.math cimport M_PI, erfc, exp, floor, log, log1p, sqrt
 import numpy as np
 
 # Below these, Laplace's continued fraction with this many terms is exact to rounding.
-cdef double FAR = -8.0
-cdef int FAR_TERMS = 16
-cdef double VERY_FAR = -24.0
-cdef int VERY_FAR_TERMS = 8
+cdef double TAIL = -8.0
+cdef int TAIL_TERMS = 16
+cdef double FAR_TAIL = -24.0
+cdef int FAR_TAIL_TERMS = 8
 # q is tabulated between LOWEST and HIGHEST with cubic Hermite pieces (error below 1e-10).
 cdef double LOWEST = -36.0
 cdef double HIGHEST = 9.0
@@ -40,7 +40,7 @@ cdef void mills(double gamma, double* h, double* A) noexcept nogil:
         tail = 0.5 * erfc(gamma * 0.7071067811865476)
         h[0] = exp(-0.5 * gamma * gamma - LOG_SQRT_2PI) / (1.0 - tail)
         A[0] = 0.5 * gamma * h[0] - log1p(-tail)
-    elif gamma > FAR:
+    elif gamma > TAIL:
         cdf = 0.5 * erfc(-gamma * 0.7071067811865476)
         h[0] = exp(-0.5 * gamma * gamma - LOG_SQRT_2PI) / cdf
         A[0] = 0.5 * gamma * h[0] - log(cdf)
@@ -49,7 +49,7 @@ cdef void mills(double gamma, double* h, double* A) noexcept nogil:
         # The terms of size x^2 in the two halves of A cancel, so A is written in terms of e.
         u = 1.0 / (gamma * gamma)
         above, below = 0.0, 1.0
-        for k in range(FAR_TERMS if gamma > VERY_FAR else VERY_FAR_TERMS, 0, -1):
+        for k in range(TAIL_TERMS if gamma > FAR_TAIL else FAR_TAIL_TERMS, 0, -1):
             swap = k * below
             below += u * above
             above = swap

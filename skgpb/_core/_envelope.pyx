@@ -29,9 +29,9 @@ import numpy as np
 
 cdef double LOG_SQRT_2PI = 0.9189385332046727
 cdef double SQRT_HALF = 0.7071067811865476
-# Beyond FAR, Laplace's continued fraction with this many terms is exact to rounding.
-cdef double FAR = 8.0
-cdef int FAR_TERMS = 16
+# Beyond TAIL, Laplace's continued fraction with this many terms is exact to rounding.
+cdef double TAIL = 8.0
+cdef int TAIL_TERMS = 16
 # Contributions below exp(-NEGLIGIBLE) of the gain are left out.
 cdef double NEGLIGIBLE = 40.0
 # Bound on the relative error that rounding makes in the intersection of two lines.
@@ -45,10 +45,10 @@ cdef double log_h(double c) noexcept nogil:
     """Return the logarithm of phi(c) - c Phi(-c) for c >= 0."""
     cdef double tail
     cdef int k
-    if c < FAR:
+    if c < TAIL:
         return log(exp(-0.5 * c * c - LOG_SQRT_2PI) - 0.5 * c * erfc(c * SQRT_HALF))
     tail = 0.0
-    for k in range(FAR_TERMS, 0, -1):
+    for k in range(TAIL_TERMS, 0, -1):
         tail = k / (c + tail)
     return -0.5 * c * c - LOG_SQRT_2PI + log(tail / (c + tail))
 

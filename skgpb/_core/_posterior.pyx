@@ -61,8 +61,8 @@ from skgpb._core._blas cimport (
 # least this many multiplications release it.
 cdef Py_ssize_t RELEASED = 2 ** 15
 # Rows completed in one step, and the difference of their lengths that is always allowed.
-cdef Py_ssize_t AT_ONCE = 256
-cdef Py_ssize_t ALIKE = 8
+cdef Py_ssize_t MOST_ROWS = 256
+cdef Py_ssize_t LENGTH_TOLERANCE = 8
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double EPSILON = 2.220446049250313e-16
 cdef double RELATIVE_PIVOT = 10 * EPSILON
@@ -245,7 +245,7 @@ cdef class Posterior:
         self.bring(moments=True)
         return np.array(self.var[: self.m])
 
-    def tracked_at(self, Py_ssize_t slot):
+    def moments_at(self, Py_ssize_t slot):
         """Return the posterior mean and noiseless variance of one tracked functional."""
         self._check_slot(slot)
         if self.behind:
@@ -414,8 +414,8 @@ cdef class Posterior:
         while start < len(late):
             # One step completes the shortest row and the rows that lack at least half as much.
             first = ends[start]
-            stop = np.searchsorted(ends, (first + n) // 2 + ALIKE, side="right")
-            stop = min(max(stop, start + 1), start + AT_ONCE)
+            stop = np.searchsorted(ends, (first + n) // 2 + LENGTH_TOLERANCE, side="right")
+            stop = min(max(stop, start + 1), start + MOST_ROWS)
             some = late[start:stop]
             self._bring(some, np.array(self.source(some, first)), first)
             start = stop

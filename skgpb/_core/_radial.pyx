@@ -278,7 +278,7 @@ cdef enum:
 # Maximum number of parts of a box; a part with fewer evaluations than the second number stays
 # whole.
 cdef Py_ssize_t MOST_PARTS = 512
-cdef Py_ssize_t FEW = 200
+cdef Py_ssize_t MIN_SPLIT = 200
 # Overhead of a part, in evaluations.
 cdef Py_ssize_t PER_PART = 40
 # Initial and maximum number of cache entries, and number of places where a key may be.
@@ -827,7 +827,7 @@ cdef class RadialCells:
             self.part_start[0, a], self.part_size[0, a] = 0, self.axes[a].n_large
         n = whole = self.look_at(0, key, &widest)
         while True:
-            if n > FEW and widest >= 0 and n_parts < MOST_PARTS:
+            if n > MIN_SPLIT and widest >= 0 and n_parts < MOST_PARTS:
                 for a in range(d):
                     self.part_start[n_parts, a] = self.part_start[i, a]
                     self.part_size[n_parts, a] = self.part_size[i, a]

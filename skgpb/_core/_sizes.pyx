@@ -33,7 +33,7 @@ cdef double VANISHED = 38.0
 cdef Py_ssize_t MOST_INTERVALS = 512
 # Fewer pairs than this are computed one by one: a search that never computes this many at once is
 # short, and all its pairs cost less than the tables.
-cdef Py_ssize_t FEW = 256
+cdef Py_ssize_t MIN_PAIRS = 256
 # Widths that differ by less than this, relative to the coordinates, differ only by rounding.
 cdef double SAME_WIDTH = 8 * 2.220446049250313e-16
 
@@ -119,7 +119,7 @@ cdef class SizedCells:
         cdef Py_ssize_t n = a.shape[0], m = b.shape[0], i
         out = np.empty((n, m))
         cdef double[:, ::1] view = out
-        if n * m < FEW:
+        if n * m < MIN_PAIRS:
             if n and m:
                 self.cells.cross_into(&a[0, 0], n, a.shape[1], &b[0, 0], m, b.shape[1],
                                       &view[0, 0], m)

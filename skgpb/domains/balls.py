@@ -243,19 +243,21 @@ class Balls:
             self.n_evaluations.append(0)
         return added
 
-    def front(self, finest: int) -> list[Place]:
+    def front(self, finest_depth: int) -> list[Place]:
         """Places of the balls down to a depth, or the oldest at that depth if all are finer."""
         centers = self.covering.centers
         known = enumerate(self.depth.tolist())
-        return [(centers[i], h, i) for i, h in known if h <= finest] or [(centers[0], finest, -1)]
+        return [(centers[i], h, i) for i, h in known if h <= finest_depth] or [
+            (centers[0], finest_depth, -1)
+        ]
 
-    def finer(self, places: list[Place], finest: int) -> list[Place]:
+    def finer(self, places: list[Place], finest_depth: int) -> list[Place]:
         """Return places of balls of half the radius: at the centres of others and next to them."""
         d = len(self.bounds)
         steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
         inside: dict[tuple[Any, ...], Place] = {}
         for center, depth, _ in places:
-            if depth < finest:
+            if depth < finest_depth:
                 step = self.covering.diameter * 2.0 ** -(depth + 1)
                 for c in np.clip(center + step * steps, 0.0, 1.0):
                     inside.setdefault((depth + 1, c.tobytes()), (c, depth + 1, -1))

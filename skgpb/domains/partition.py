@@ -252,17 +252,17 @@ class Partition(ABC):
         nodes = nodes[depth == depth.max()]
         return nodes[np.argsort(self.tree.index[nodes])]
 
-    def front(self, finest: int) -> list[int]:
+    def front(self, finest_depth: int) -> list[int]:
         """Return the leaves down to a depth, and the split nodes of that depth."""
         depth, leaves, expanded = self.tree.depth, self.tree.leaves, self.expanded
-        nodes = leaves[depth[leaves] <= finest], expanded[depth[expanded] == finest]
+        nodes = leaves[depth[leaves] <= finest_depth], expanded[depth[expanded] == finest_depth]
         return np.concatenate(nodes).tolist()
 
-    def finer(self, nodes: list[int], finest: int) -> list[int]:
+    def finer(self, nodes: list[int], finest_depth: int) -> list[int]:
         """Split those nodes above a depth that may be split; their children."""
         children: list[int] = []
         for node in nodes:
-            if self.tree.node(node)[0] < finest and self.splittable(node):
+            if self.tree.node(node)[0] < finest_depth and self.splittable(node):
                 first = self.split(node)
                 children += range(first, self.tree.n_nodes)
         return children

@@ -36,7 +36,12 @@ from skgpb.kernels._groups import Groups, has_groups
 from skgpb.kernels._radial_products import RadialProducts
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, PlainEvaluator
+from skgpb.kernels.evaluator import (
+    Evaluator,
+    FeatureEvaluator,
+    PlainEvaluator,
+    check_covariances,
+)
 from skgpb.kernels.low_rank import FeatureMap, LowRank
 
 #: Limit: largest number of base evaluations that one covariance between two boxes may take.
@@ -463,6 +468,7 @@ def _mean_block(
                 # scikit-learn differentiates only K(X): take the off-diagonal block of [P, Q].
                 values, slopes = base(np.vstack((P, Q)), eval_gradient=True)
                 values, slopes = values[: len(P), len(P) :], slopes[: len(P), len(P) :]
+            check_covariances(base, values, (len(P), len(Q)))
             u, v = left.weights[rows], right.weights[cols]
             K += _weighted_sums(values[..., None], u, v, left.starts, right.starts)[..., 0]
             if eval_gradient:

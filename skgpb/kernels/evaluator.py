@@ -113,6 +113,16 @@ def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndar
     return sums / sizes.reshape([-1 if a == axis else 1 for a in range(K.ndim)])
 
 
+def check_covariances(kernel: Kernel, K: Any, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless a kernel returned covariances of a shape, or variances (n,)."""
+    if np.shape(K) != shape:
+        call = "diag(X)" if len(shape) == 1 else "kernel(X, Y)"
+        raise ValueError(
+            f"{call} of {type(kernel).__name__} must have the shape {shape}, one number for each "
+            f"{'row' if len(shape) == 1 else 'pair of rows'}; got {np.shape(K)} from {kernel!r}"
+        )
+
+
 class PlainEvaluator:
     """Any kernel of scikit-learn; the embedding is the rows themselves.
 
@@ -145,11 +155,14 @@ class PlainEvaluator:
     def cross(self, E: np.ndarray, F: np.ndarray) -> np.ndarray:
         """Return the covariances (n, m)."""
         K = self.kernel(relative(E, self.origin), relative(F, self.origin))
-        return np.asarray(K, dtype=np.float64, order="C")
+        K = np.asarray(K, dtype=np.float64, order="C")
+        check_covariances(self.kernel, K, (len(E), len(F)))
+        return K
 
     def diag(self, E: np.ndarray) -> np.ndarray:
         """Return the variances (n,)."""
         total = np.array(self.kernel.diag(relative(E, self.origin)), dtype=np.float64)
+        check_covariances(self.kernel, total, (len(E),))
         return total - self.noise(E) if self._white else total
 
     def noise(self, E: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -391,11 +392,24 @@ def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> di
         targets = queries
     given = {"queries": queries, "targets": targets}
     for name, each in given.items():
-        if isinstance(each, Real):
-            raise ValueError(f"{name} must be rows, settings or cells, got {each!r}")
+        rows = each if isinstance(each, (list, tuple)) and each else [each]
+        if isinstance(each, (Real, str)) or _is_no_set(rows[0]):
+            raise ValueError(
+                f"{name} must be rows of numbers or settings, Cells"
+                f"{', Districts or Fidelities' if name == 'queries' else ' or Districts'}; "
+                f"got {each!r}"
+            )
     if actions is None:
         return given
     return {name: _rows_in_units(each, actions) for name, each in given.items()}
+
+
+def _is_no_set(given: Any) -> bool:
+    """Return whether what was given as a set, or as its first row, is neither of them."""
+    known = (Real, str, Mapping, Cells, Districts, Fidelities, NoneType)
+    if isinstance(given, (*known, list, tuple)) or hasattr(given, "columns"):
+        return False
+    return np.ndim(given) == 0
 
 
 def _rows_in_units(given: Any, actions: ParameterSpace) -> Any:

@@ -121,9 +121,12 @@ def read_run(
         )
         optimizer, n_mismatches = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
     if n_mismatches:
+        who, why = f"skgpb {document['skgpb']}", "only that version would go on as before"
+        if not again:
+            who, why = "the run", f"{cls.__name__} has changed, or not all it draws is from its rng"
         warn(
-            f"{n_mismatches} of {len(events)} steps of {os.fspath(path)!r} chose other "
-            f"queries than skgpb {document['skgpb']} did; the answers stay those that were told",
+            f"{n_mismatches} of {len(events)} steps of {os.fspath(path)!r} chose other queries "
+            f"than {who} did; the answers stay those that were told, and the run may go on: {why}",
             ReplayWarning,
         )
     return optimizer

@@ -120,8 +120,10 @@ class Rivals(Comparison):
 class Refined(Comparison):
     """Regions of a domain and finer ones against one of them."""
 
-    def __init__(self, gp: GaussianProcess, domain: Any, finest: int, best: np.ndarray) -> None:
-        self._gp, self._domain, self._finest, self._best = gp, domain, finest, best
+    def __init__(
+        self, gp: GaussianProcess, domain: Any, finest_depth: int, best: np.ndarray
+    ) -> None:
+        self._gp, self._domain, self._finest_depth, self._best = gp, domain, finest_depth, best
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether one of the regions of the search itself, which are tracked, shows it."""
@@ -130,8 +132,8 @@ class Refined(Comparison):
 
     def blocks(self) -> list[np.ndarray]:
         """Refine all regions until they are many, then those that may be best."""
-        regions, finest = self._domain.copy(), self._finest
-        front, blocks = regions.front(finest), []
+        regions, finest_depth = self._domain.copy(), self._finest_depth
+        front, blocks = regions.front(finest_depth), []
         while front:
             new = [regions.block(each) for each in front]
             blocks += new
@@ -139,7 +141,7 @@ class Refined(Comparison):
                 mean, std = self._gp.moments(new, std=True)
                 order = np.argsort(-(mean + 3.0 * std), kind="stable")
                 front = [front[i] for i in order[: defaults.BEAM]]
-            front = regions.finer(front, finest)
+            front = regions.finer(front, finest_depth)
         return [*blocks, self._best]
 
     def __call__(self) -> SuboptimalityGap:

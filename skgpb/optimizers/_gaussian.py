@@ -526,7 +526,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             lambda: self.alpha_,
             model.standardizes,
             self.optimizer is not None and not several,
-            model.own_noise > 0.0,
+            model.model_noise > 0.0,
             model.first_theta if several else None,
         )
 

@@ -103,7 +103,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
     @property
     @abstractmethod
-    def _finest(self) -> int:
+    def _finest_depth(self) -> int:
         """Depth of the finest regions that there are."""
 
     @abstractmethod
@@ -179,20 +179,20 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             return self._best_region(side, caution=float(caution))
         if method == "paper":
             return self._best()
-        finest = self._finest if depth is None else min(depth, self._finest)
-        return self._best_by_posterior(finest, float(caution))
+        finest_depth = self._finest_depth if depth is None else min(depth, self._finest_depth)
+        return self._best_by_posterior(finest_depth, float(caution))
 
-    def _best_by_posterior(self, finest: int, caution: float) -> Q:
+    def _best_by_posterior(self, finest_depth: int, caution: float) -> Q:
         """Return the best region by the posterior, of all that are no finer than that."""
         domain, outcomes = self.domain_.copy(), self._record.outcomes_of_regions(self.bounds_)
-        front, possible = self.domain_.front(finest), None
+        front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
             among = partial(possible_regions, outcomes, domain)
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front, unit = self._in_question(front, caution), self._model.unit_of_means
-        return best_by_posterior(self._gp, domain, front, finest, caution, unit, possible)
+        front, unit = self._in_question(front, caution), self._model.tie_scale
+        return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
 
     def _in_question(self, front: list[Any], caution: float) -> list[Any]:
         """Return the part of the front that may be among the best by the tracked values."""
@@ -210,7 +210,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
     def _compared(self, best: Any) -> Refined:
         return Refined(
-            self._gp.copy(), self.domain_.copy(), self._finest, self.domain_.block_of(best)
+            self._gp.copy(), self.domain_.copy(), self._finest_depth, self.domain_.block_of(best)
         )
 
 
@@ -223,7 +223,7 @@ def best_by_posterior(
     gp: GaussianProcess,
     regions: Any,
     front: list[Any],
-    finest: int,
+    finest_depth: int,
     caution: float,
     unit: float,
     possible: Callable[[list[Any]], np.ndarray] | None = None,
@@ -238,7 +238,7 @@ def best_by_posterior(
         The domain, which is refined.
     front : list
         The regions to begin with.
-    finest : int
+    finest_depth : int
         The deepest level.
     caution : float
         Number of standard deviations that are taken off a mean.
@@ -261,5 +261,5 @@ def best_by_posterior(
         order = np.argsort(-value, kind="stable")
         if best is None or exceeds(value[order[0]], top, unit):
             best, top = front[order[0]], value[order[0]]
-        front = regions.finer([front[i] for i in order[: defaults.BEAM]], finest)
+        front = regions.finer([front[i] for i in order[: defaults.BEAM]], finest_depth)
     return regions.query(best)

@@ -211,7 +211,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     # -- recommending -----------------------------------------------------------------------
 
     @property
-    def _finest(self) -> int:
+    def _finest_depth(self) -> int:
         return self.max_depth_ + 1
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
@@ -224,14 +224,14 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         outcomes = self._record.outcomes_of_regions(self.bounds_)
         nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
-        best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
+        best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
         return self.domain_.cell(int(nodes[best]))
 
-    def _best_by_posterior(self, finest: int, caution: float) -> Cell:
-        best = super()._best_by_posterior(finest, caution)
+    def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
+        best = super()._best_by_posterior(finest_depth, caution)
         domain, on_grid = (
             self.domain_,
-            self._params.max_depth is not None and best.depth == self._finest,
+            self._params.max_depth is not None and best.depth == self._finest_depth,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
             self._warn_of_grid(domain, best)

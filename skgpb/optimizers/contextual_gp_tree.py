@@ -319,7 +319,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         for i, node in enumerate(nodes):
             parent = int(self._parent_of[node])
             if parent >= 0:
-                bar_mean, bar_var = gp.posterior.tracked_at(self._bar[parent])
+                bar_mean, bar_var = gp.posterior.moments_at(self._bar[parent])
                 depth = self._tree.node(parent)[0]
                 index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._variation[depth])
             index[i] += self._variation[self._tree.node(node)[0]]

@@ -155,7 +155,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 self._refine(best_divisible(self.domain_, self._best_leaf), expected)
                 continue
             depth = self._tree.node(node)[0]
-            known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._variation[depth]
+            known = sqrt(beta * posterior.moments_at(node)[1]) <= self._variation[depth]
             if known and self.domain_.splittable(node) and self._may_split(leaves):
                 self._refine(node, expected)
             elif node in pending:

@@ -282,7 +282,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _should_shrink(self, ball: int, posterior: Posterior, beta: float) -> bool:
         """Line 3."""
         depth = self.domain_.depth[ball]
-        width = sqrt(beta * posterior.tracked_at(ball)[1])
+        width = sqrt(beta * posterior.moments_at(ball)[1])
         return depth < self.max_depth_ and width <= self._variation[depth]
 
     def _shrink(self, ball: int) -> None:
@@ -327,7 +327,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
         means = self._gp.moments([self.domain_.block_of(ball) for ball in balls])
         return balls[
-            argmax_first((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
+            argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
         ]
 
     # -- the constants of Appendix D --------------------------------------------------------
@@ -471,7 +471,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return self._horizon.n
 
     @property
-    def _finest(self) -> int:
+    def _finest_depth(self) -> int:
         return self.max_depth_
 
     def _slots_of(self, front: list[Any]) -> np.ndarray:

@@ -141,22 +141,22 @@ class GPOOOptimizer(PartitionSearch):
         marked[[node for node in below_min_members if node >= 0]] = 1
         return marked
 
-    def _best_by_posterior(self, finest: int, caution: float) -> Cell:
+    def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
         counted = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
         if not counted:
-            return super()._best_by_posterior(finest, caution)
+            return super()._best_by_posterior(finest_depth, caution)
         # A cell whose rows were not counted may have none.
         enough = [
             cell
             for cell, n in counted.items()
-            if n >= self._params.min_members and cell.depth <= finest
+            if n >= self._params.min_members and cell.depth <= finest_depth
         ]
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
             return self.domain_.cell(0)
         mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
         value = (mean - self._gp.offset - caution * std) / self._gp.scale
-        return cells[argmax_first(value, self._model.unit_of_means)]
+        return cells[argmax_first(value, self._model.tie_scale)]
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class GPOOOptimizer(PartitionSearch):
         if splits:
             # Line 6, before the reward or after it (decision D-A2).
             before = self.expansion == "before"
-            width = beta * var if before else beta_after * self._gp.posterior.tracked_at(slot)[1]
+            width = beta * var if before else beta_after * self._gp.posterior.moments_at(slot)[1]
             splits = sqrt(width) <= self._variation[depth]
         if splits:
             self._expand_all([node])

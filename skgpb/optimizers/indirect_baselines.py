@@ -83,7 +83,7 @@ class IndirectBaseline(IndirectSearch):
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         noises = super()._noises_of(queries)
         # The process on the answers alone knows of no error of the kernel.
-        return noises - self._model.own_noise if self._by_answers else noises
+        return noises - self._model.model_noise if self._by_answers else noises
 
     def _process_for_search(self) -> GaussianProcess | None:
         if self._record.pending:

@@ -376,11 +376,11 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _options(self) -> ModelOptions:
         own = None if self.model_noise == "auto" else float(self.model_noise)
-        return replace(super()._options(), own_noise=own)
+        return replace(super()._options(), model_noise=own)
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)
-        if self._model.own_noise > 0.0:
+        if self._model.model_noise > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
                 "query: pass conditional instead of pairs"
@@ -692,7 +692,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             or n_judged < defaults.FIRST_CHECK_LEARNED
         ):
             return []
-        if model.own_noise or model.noise <= exact_noise() or self._cost_model.differ:
+        if model.model_noise or model.noise <= exact_noise() or self._cost_model.differ:
             return []
         first = max(0, len(gp.observed) - defaults.N_CHECKED)
         errors, variances = leave_one_out(gp, first)

@@ -298,6 +298,7 @@ class Round:
 
     Values are in units of the surrogate, where the prior is the kernel; these are the units of the
     rewards unless rewards are scaled. Pending queries count as answered with the expected answer.
+    Arrays are to be read: change a copy.
 
     Attributes
     ----------

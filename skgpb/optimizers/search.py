@@ -213,7 +213,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             costs, noises = np.ones(m), np.full(m, level)
         else:
             costs, noises = self._cost_model.of_round(level)
-        noises = noises + self._model.own_noise
+        noises = noises + self._model.model_noise
         return Round.before(
             self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
         )
@@ -530,7 +530,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         each = [
             level if cost_model is None else cost_model.noise_of(query, level) for query in queries
         ]
-        return np.array(each) + self._model.own_noise
+        return np.array(each) + self._model.model_noise
 
     def _charge(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator
 from skgpb.domains.query import PointsQuery
 
 __all__ = ["Strategy"]
 
 
-class Strategy(BaseEstimator, ABC):
+class Strategy(DocumentedMixin, BaseEstimator, ABC):
     """A search of your own, of any kind: five methods, which :class:`StrategyOptimizer` calls.
 
     A subclass says which point is asked next, and what is the best one. Validation, names and kinds
@@ -50,6 +51,10 @@ class Strategy(BaseEstimator, ABC):
     result: all random numbers come from ``rng``, and :meth:`recommend` changes nothing. An
     exception of a method undoes the whole call of ``ask`` or ``tell``.
     """
+
+    def __init__(self) -> None:
+        # Without parameters, unless a subclass has some.
+        super().__init__()
 
     @abstractmethod
     def start(self, bounds: np.ndarray, rng: np.random.Generator) -> None:

@@ -32,7 +32,7 @@ class Leaves:
 
     Values are in units of the surrogate, where the prior is the kernel; these are the units of the
     rewards unless rewards are scaled. Large values are better. Pending queries count as answered
-    with the expected answer.
+    with the expected answer. Arrays are to be read: change a copy.
 
     Attributes
     ----------

@@ -26,9 +26,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb._documentation import DocumentedMixin
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, one_or_more
-from skgpb.kernels.evaluator import Functionals, PlainEvaluator, near
+from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import Guarded, locked
-from skgpb.roots import PivotedRoot, joint_draws
+from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import Prior, center_and_scale
 from skgpb.surrogate.model import Model, ModelOptions
@@ -101,8 +101,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     -----
     The posterior of equations 4 and 5 of [Zhang2025]_, for functionals of one
     :class:`~skgpb.surrogate.GaussianProcess`: what was observed and learned is in its model, the
-    same as that of all optimizers. An answer about one of m tracked functionals
-    costs O(m t) after t others, and one row of covariances: with N pairs O(N (m + N)).
+    same as that of all optimizers. An answer costs O(t^2) after t others, and one row of
+    covariances: with N pairs O(N (t + N)).
 
     Examples
     --------
@@ -134,7 +134,6 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     kernel_: Kernel
     process_: GaussianProcess
     _model: Model  # with this process and kernel
-    _roots: dict[bool, PivotedRoot]
 
     def __init__(
         self,
@@ -187,22 +186,10 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self.observe(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
 
     @locked
-    def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
-        """Observe an answer about tracked query number i. O(m t), no solve."""
-        if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
-            raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
-        slot = len(self.X_tracked_) + int(i)
-        rows, prior = self._tracked_rows[slot : slot + 1], self._tracked_prior[slot]
-        model = self._observing(rows)
-        (value,), (noise,) = self._checked(rows, z, alpha)
-        model.observe(slot, float(value - prior), float(noise))
-        return self
-
-    @locked
     def learn(self, units: tuple[float, float] | None = None, prior: Prior | None = None) -> Self:
         """Take the most probable hyperparameters of f given all observations.
 
-        ``model_noise="auto"`` follows them. What was observed and what is tracked is kept. Where
+        ``model_noise="auto"`` follows them. What was observed is kept. Where
         ``optimizer`` is None hyperparameters are kept, too. Noise that is not known is learned
         in either case, with a weak prior around 5 % of the variance of observations. If anything
         fails everything stays as it was.
@@ -339,7 +326,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             return self.alpha
         if not hasattr(self, "_model"):
             self._prepared()
-            raise AttributeError("alpha_ is not known before anything is observed or tracked")
+            raise AttributeError("alpha_ is not known before anything is observed")
         return self._model.alpha
 
     @property
@@ -348,7 +335,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """Variance added to the noise of answers, in units of the observations."""
         kernel = self._prepared()
         if hasattr(self, "_model"):
-            return self._model.own_noise
+            return self._model.model_noise
         return float(kernel.model_noise() if self.model_noise == "auto" else self.model_noise)
 
     @property
@@ -368,96 +355,6 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     def log_marginal_likelihood_value_(self) -> float:
         """Log marginal likelihood of everything observed, in units of the scaled targets."""
         return self.process_.posterior.log_marginal_likelihood()
-
-    # -- tracked points and queries ---------------------------------------------------------
-
-    @locked
-    def track(self, X: ArrayLike | None = None, A: ArrayLike | None = None) -> Self:
-        """Follow f at points X (n, d) and g at queries A (m, q) from now on, O(t) each a round.
-
-        They replace those tracked before.
-        """
-        kernel = self._prepared()
-        parts = [] if X is None else [kernel.points(X)]
-        parts += [] if A is None else [kernel.queries(A)]
-        if not parts:
-            raise ValueError("track needs points X, queries A, or both")
-        rows = np.vstack(parts)
-        gp = self._ready(rows)
-        self.X_tracked_: np.ndarray = np.empty((0, 0)) if X is None else np.array(X, float)
-        self.A_tracked_: np.ndarray = np.empty((0, 0)) if A is None else np.array(A, float)
-        self._tracked_rows, self._tracked_prior = rows, self._prior(rows)
-        self._roots = {}
-        gp.track(rows)
-        return self
-
-    @overload
-    def predict_tracked(self, return_std: Literal[False] = False) -> np.ndarray: ...
-
-    @overload
-    def predict_tracked(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
-
-    @overload
-    def predict_tracked(
-        self, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-
-    @locked
-    def predict_tracked(
-        self, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior mean (n,), and deviation, of f at the tracked points. No solve."""
-        return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
-
-    @overload
-    def predict_query_tracked(self, return_std: Literal[False] = False) -> np.ndarray: ...
-
-    @overload
-    def predict_query_tracked(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
-
-    @overload
-    def predict_query_tracked(
-        self, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-
-    @locked
-    def predict_query_tracked(
-        self, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior mean (m,), and deviation, of g at the tracked queries. No solve."""
-        return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
-
-    @locked
-    def sample_tracked(
-        self, n_samples: int, random_state: Any = 0, queries: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Draw f at the tracked points from the joint posterior.
-
-        The prior is resolved by a pivoted Cholesky factor, computed once for the tracked set, so
-        that draws cost O(r^2 (r + t) + n r n_samples) with its rank r.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
-        queries : bool, default=False
-            Whether to draw g at the tracked queries jointly.
-
-        Returns
-        -------
-        f : ndarray of shape (n, n_samples)
-        g : ndarray of shape (m, n_samples), only with ``queries``
-        """
-        if queries not in self._roots:
-            self._roots[queries] = PivotedRoot(*self._columns(queries))
-        root = self._roots[queries]
-        mean = self._tracked_moments(slice(None), False)
-        draws = root.draws(self.process_.posterior.tracked_rows(), n_samples, random_state)
-        draws = mean[: len(draws), None] + draws * self.scale_
-        n = len(self.X_tracked_)
-        return (draws[:n], draws[n:]) if queries else draws
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -520,6 +417,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     def _observing(self, rows: np.ndarray) -> Model:
         """Return the model before rows are observed, as the parameters say now."""
+        if hasattr(self, "_model") and not len(self._model.samples):
+            del self._model  # it was made for rows that were only predicted
         self._ready(rows)
         if self._model.options != self._options():
             self._model = self._model.with_options(self._options())
@@ -527,8 +426,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     def _show(self, model: Model) -> None:
         """Let this be the model."""
-        self._model, self._roots = model, {}
-        self.process_, self.kernel_ = model.process, model.process.kernel
+        self._model, self.process_, self.kernel_ = model, model.process, model.process.kernel
 
     @locked
     def showing(self, model: Model) -> Self:
@@ -582,20 +480,3 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         prior, result = self._prior(rows), self._ready(rows).moments(rows, std, cov)
         return (result[0] + prior, result[1]) if std or cov else result + prior
-
-    def _tracked_moments(self, part: slice, return_std: bool) -> Any:
-        mean, std = self.process_.tracked_moments()
-        mean = mean[part] + self._tracked_prior[part]
-        return (mean, std[part]) if return_std else mean
-
-    def _columns(self, queries: bool) -> tuple[Callable[[int], np.ndarray], np.ndarray]:
-        """Columns and diagonal of the prior covariance of what is tracked, or of points alone."""
-        if not queries:
-            base, X = self.kernel_.base, near(self.kernel_.base, self.X_tracked_)
-            variances = PlainEvaluator(base).diag(X)
-            return lambda p: base(X, X[p : p + 1].copy())[:, 0], variances
-        gp, tracked = self.process_, self.process_.tracked
-        return lambda p: gp.covariance(tracked, tracked.one(p))[:, 0], gp.variance(tracked)
-
-    def _state(self) -> dict[str, Any]:
-        return super()._state() | ({"_roots": {}} if hasattr(self, "_roots") else {})

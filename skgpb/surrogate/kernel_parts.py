@@ -44,6 +44,7 @@ from skgpb.kernels._radial_products import GAUSSIAN, GENERAL_MATERN, MATERN, RAT
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings, starts_of
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.additive_matern import AdditiveMatern
+from skgpb.kernels.evaluator import check_covariances
 from skgpb.kernels.tasks import Tasks
 
 # Memory: covariances that are evaluated at once (half a MB, which caches hold with what they are
@@ -307,6 +308,7 @@ class _Own:
             return partial(self._tiles, self.kernel.clone_with_theta(theta))
         found = self.kernel(self.X, eval_gradient=True) if slopes else (self.kernel(self.X), None)
         K, gradient = cast("tuple[np.ndarray, np.ndarray]", found)
+        check_covariances(self.kernel, K, (len(self.X),) * 2)
 
         def block(rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
             return K[rows, :stop], lambda A: np.tensordot(A, gradient[rows, :stop], 2)

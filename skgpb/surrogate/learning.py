@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.likelihood import Likelihood, OwnNoise, Prior, restarts
+from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, restarts
 from skgpb.surrogate.samples import ScaledSamples
 
 
@@ -68,7 +68,7 @@ class Learning:
         starts: list[tuple[np.ndarray, float]],
         *,
         origin: np.ndarray | None = None,
-        own_noise: OwnNoise | None = None,
+        model_noise: ModelNoise | None = None,
     ) -> tuple[np.ndarray, float | None]:
         """Return hyperparameters theta and the noise variance, None if that is known.
 
@@ -84,22 +84,22 @@ class Learning:
         origin : ndarray of shape (n_columns,) or None, default=None
             Subtracted from rows, as :class:`~skgpb.surrogate.gaussian_process.GaussianProcess` has
             it.
-        own_noise : OwnNoise or None, default=None
+        model_noise : ModelNoise or None, default=None
             Error variance of the kernel itself, which depends on its hyperparameters.
         """
         kernel, free, prior = self.kernel, self.learns_kernel, self.prior
         of_noise, limits = self.noise_prior or (None, None)
-        if own_noise is not None and not free:
-            further: Any = own_noise.at(kernel.theta)
+        if model_noise is not None and not free:
+            further: Any = model_noise.at(kernel.theta)
         else:
-            further = own_noise
+            further = model_noise
 
         def likelihood(functionals: Functionals, samples: ScaledSamples) -> Likelihood:
             covariance = covariance_of_functionals(kernel, functionals, free, origin)
             return Likelihood(covariance, samples, prior if free else None, of_noise, further)
 
         objective, n, share = likelihood(functionals, samples), len(functionals), None
-        if n > 2 * defaults.N_TRIED and own_noise is None:
+        if n > 2 * defaults.N_TRIED and model_noise is None:
             chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             share = likelihood(functionals.chosen(chosen), samples.about(chosen))
         bounds = np.empty((0, 2))

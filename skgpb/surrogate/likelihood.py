@@ -165,7 +165,7 @@ def smooth_prior(theta: np.ndarray) -> Prior:
     return Prior(theta, np.array(spread))
 
 
-class OwnNoise:
+class ModelNoise:
     """Variance of the kernel's own error in each of n samples, at any hyperparameters.
 
     Parameters
@@ -185,9 +185,9 @@ class OwnNoise:
     def __init__(self, kernel: Any, asked: np.ndarray, fixed: float | None) -> None:
         self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
 
-    def at(self, theta: np.ndarray) -> OwnNoise:
+    def at(self, theta: np.ndarray) -> ModelNoise:
         """Return the same, held at these hyperparameters."""
-        return OwnNoise(self.kernel, self.asked, self._variance(theta))
+        return ModelNoise(self.kernel, self.asked, self._variance(theta))
 
     def variances(self, theta: np.ndarray) -> np.ndarray:
         """Return the variances (n,) alone: derivatives take longer."""

@@ -31,7 +31,7 @@ from skgpb.surrogate.exactness import (
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.learning import Learning
-from skgpb.surrogate.likelihood import Likelihood, OwnNoise, Prior, check_restarts, noise_prior
+from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, check_restarts, noise_prior
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.outliers import find_outliers
 from skgpb.surrogate.samples import Samples, ScaledSamples
@@ -57,7 +57,7 @@ class ModelOptions:
         When to learn, see :func:`~skgpb.surrogate.likelihood.next_learning`.
     normalize_y : bool
         Whether the units of the process follow the answers, as they do with a prior.
-    own_noise : float or None
+    model_noise : float or None
         Variance of the kernel's own error about an answer, in the user's units; None if the kernel
         says it, by a method ``model_noise``. Values of f do not have it.
     """
@@ -67,7 +67,7 @@ class ModelOptions:
     n_restarts: int = 0
     relearn: str | int | None = "doubling"
     normalize_y: bool = False
-    own_noise: float | None = 0.0
+    model_noise: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Model:
         self._diagnosed: tuple[Any, Any] = None, None
         self._averaged: tuple[Any, Models | None] = None, None
         self._begun = False
-        self._own_share: float = self._error_of(kernel)
+        self._scaled_model_noise: float = self._error_of(kernel)
         check_due = defaults.FIRST_CHECK_LEARNED if self.learns else defaults.FIRST_CHECK_GIVEN
         self.schedule: Schedule = Schedule.of(*self._times(), check_due)
         if prior is not None or options.optimizer is not None:
@@ -273,7 +273,7 @@ class Model:
         out = copy(self)
         out.options = options
         out.schedule = self.schedule.following(*out._times())
-        out._own_share = out._error_of(self.process.kernel)
+        out._scaled_model_noise = out._error_of(self.process.kernel)
         known = self.options.noise
         if known is not None and options.noise is None:
             # Until it is learned, noise that is no longer known is what it was.
@@ -316,10 +316,10 @@ class Model:
         return self.noise * self.process.scale**2 if known is None else known
 
     @property
-    def own_noise(self) -> float:
+    def model_noise(self) -> float:
         """Variance of the kernel's own error about an answer, in the user's units."""
-        given = self.options.own_noise
-        return self._own_share * self.process.scale**2 if given is None else given
+        given = self.options.model_noise
+        return self._scaled_model_noise * self.process.scale**2 if given is None else given
 
     def noise_of(self, alpha: float, asked: bool = True) -> float:
         """Noise variance with which an answer, or a value of f, is observed, in the user's units.
@@ -327,19 +327,19 @@ class Model:
         ``alpha`` is NaN if it is learned.
         """
         noise = self.noise * self.process.scale**2 if isnan(alpha) else alpha
-        return noise + self.own_noise if asked else noise
+        return noise + self.model_noise if asked else noise
 
     def _error_of(self, kernel: Any) -> float:
         """Variance of a kernel's own error, in units of the process, if the kernel says it."""
-        return float(kernel.model_noise()) if self.options.own_noise is None else 0.0
+        return float(kernel.model_noise()) if self.options.model_noise is None else 0.0
 
-    def _own_noise(self, samples: Samples, scale: float) -> OwnNoise | None:
+    def _model_noise_of(self, samples: Samples, scale: float) -> ModelNoise | None:
         """Return the kernel's own error in each sample; None if it has none."""
-        given = self.options.own_noise
+        given = self.options.model_noise
         if given == 0.0:
             return None
         fixed = None if given is None else given / scale**2
-        return OwnNoise(self.process.kernel, samples.asked, fixed)
+        return ModelNoise(self.process.kernel, samples.asked, fixed)
 
     def in_units(self, mean: float, var: float) -> tuple[float, float]:
         """Mean and standard deviation in the user's units, from moments in those of the process."""
@@ -386,7 +386,7 @@ class Model:
         return variance if SMALLEST_UNIT**2 < variance < LARGEST_UNIT**2 else 1.0
 
     @property
-    def unit_of_means(self) -> float:
+    def tie_scale(self) -> float:
         """Scale of the rounding errors of posterior means in units of the process, at most 1."""
         gp = self.process
         if self.standardizes or not len(gp.observed):
@@ -447,7 +447,7 @@ class Model:
             before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
             number = gp.observe(what, reward, noise, stratum)
         else:
-            before = gp.posterior.tracked_at(what)
+            before = gp.posterior.moments_at(what)
             number = gp.observe_tracked(what, reward, noise)
         self.samples.append(number, reward, alpha)
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
@@ -528,7 +528,7 @@ class Model:
         found, process = out._fit_robust() if values is None else (values, None)
         out.samples = self.samples.with_factors(found.outliers)
         out.process = out._process_of(found, out.samples) if process is None else process
-        out.noise, out._own_share = found.noise, out._error_of(out.process.kernel)
+        out.noise, out._scaled_model_noise = found.noise, out._error_of(out.process.kernel)
         out.found, out.n_learned = found, self.n_learned + 1
         if out.samples.factors.keys() - self.samples.factors.keys():
             # The answer that is told next may be to the same query, and decide.
@@ -573,7 +573,7 @@ class Model:
         """
         return (
             self.schedule.learned_at >= defaults.FIRST_LEARNING
-            and not self.own_noise
+            and not self.model_noise
             and any(map(isnan, self.samples.alpha))
             and found.noise > exact_noise() * self._unit()
         )
@@ -581,7 +581,7 @@ class Model:
     def _process_of(self, found: Hyperparameters, samples: Samples) -> GaussianProcess:
         """Return the process of all answers with what was learned."""
         center, scale = found.center, found.scale
-        own = self._own_noise(samples, scale)
+        own = self._model_noise_of(samples, scale)
         further = 0.0 if own is None else own.variances(found.theta)
         merged = samples.scaled(center, scale).merged(found.noise, further)
         kernel = self.process.kernel
@@ -674,9 +674,9 @@ class Model:
         before: Hyperparameters,
     ) -> Hyperparameters:
         """Return ``before`` with what searches from some starts find."""
-        gp, own = self.process, self._own_noise(samples, before.scale)
+        gp, own = self.process, self._model_noise_of(samples, before.scale)
         theta, noise = learning.most_probable(
-            gp.observed, scaled, starts, origin=gp.origin, own_noise=own
+            gp.observed, scaled, starts, origin=gp.origin, model_noise=own
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 
@@ -701,7 +701,7 @@ class Model:
         blocks = list(blocks)
         if not blocks:
             return self.process
-        usual = self.alpha + self.own_noise
+        usual = self.alpha + self.model_noise
         return self.process.fantasize(blocks, noises or [usual] * len(blocks))
 
     @property
@@ -753,7 +753,7 @@ class Model:
         prior = self.prior
         if prior is None or self.schedule.learned_at < defaults.FIRST_LEARNING:
             return None
-        if self.own_noise or not can_be_averaged(gp.kernel):
+        if self.model_noise or not can_be_averaged(gp.kernel):
             return None
         samples = self.samples.scaled(gp.offset, gp.scale)
         of_noise = None
@@ -830,7 +830,7 @@ class Model:
         if learned:
             out.found, out.n_learned = learned[-1], len(learned)
             out.samples = out.samples.with_factors(learned[-1].outliers)
-        out._own_share = out._error_of(kernel)
+        out._scaled_model_noise = out._error_of(kernel)
         return out
 
     def _resume(self) -> None:

@@ -465,8 +465,6 @@ class QueriedSides:
         The table to ask. Only counts, averages and their errors are used.
     sign : {1.0, -1.0}, default=1.0
         -1.0 where low averages are sought.
-    start : Subgroup, default=None
-        The first one; None for all rows.
     max_calls : int, default=None
         Calls of ``table.marginals`` after which no side moves any more.
 
@@ -482,14 +480,13 @@ class QueriedSides:
         self,
         table: Table,
         sign: float = 1.0,
-        start: Subgroup | None = None,
         max_calls: int | None = None,
     ) -> None:
         self.table = table
         self.max_calls: float = math.inf if max_calls is None else max_calls
         self.shape: Shape = Shape.of(table.levels)
         self.n_asked: int = 0
-        self.box: np.ndarray = self.shape.inside(start or Subgroup())
+        self.box: np.ndarray = self.shape.everything
         self.flat: np.ndarray | None = None
         whole = table.totals([Subgroup()])
         self.inexact: bool = whole.noise is not None
@@ -643,7 +640,6 @@ def find_subgroup(
     min_rows: int,
     *,
     minimize: bool = False,
-    start: Subgroup | None = None,
     max_calls: int | None = None,
     pairs: bool = False,
     hills: bool = False,
@@ -659,9 +655,6 @@ def find_subgroup(
         Fewest rows of a group.
     minimize : bool, default=False
         Whether a low average is sought.
-    start : Subgroup, default=None
-        Where a search by queries begins, such as the group of a sample; its conditions begin and
-        end where levels do. None for all rows.
     max_calls : int, default=None
         A table is asked for marginals at most about so often. None for no limit.
     pairs, hills : bool, default=False
@@ -692,13 +685,10 @@ def find_subgroup(
         found, shape, asked = search_rows(table, target, min_rows), table.shape, 0
         inside = recommend(table, target, found)
     else:
-        sides = QueriedSides(table, sign, start, max_calls)
+        sides = QueriedSides(table, sign, max_calls)
         shape = sides.shape
-        if sides.count < min_rows:
-            raise ValueError(f"start has {sides.count:g} rows, fewer than min_rows={min_rows}")
-        threshold = 0.0 if start is None else 0.5 * sides.total / sides.count
         firsts = _asked_pairs(sides, min_rows) if pairs else []
-        trajectories = [peel(sides, min_rows, max(threshold, 0.0), step=ASKED_STEP)]
+        trajectories = [peel(sides, min_rows, step=ASKED_STEP)]
         if hills:
             sides.start(shape.everything, trajectories[0].around(OTHER_HILL_ASKED * min_rows))
             other = peel(sides, min_rows, step=ASKED_STEP)

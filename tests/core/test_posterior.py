@@ -147,7 +147,7 @@ def test_rows_that_follow_later_are_those_of_a_dense_solve(seed):
         mean, var, _ = direct(np.array(s.rows), np.array(s.y), np.array(s.noise), s.T)
         # some rows now, others not for long: their bounds hold
         for slot in s.rng.integers(30, size=3).tolist():
-            assert_allclose(s.p.tracked_at(slot), (mean[slot], var[slot]), atol=1e-9)
+            assert_allclose(s.p.moments_at(slot), (mean[slot], var[slot]), atol=1e-9)
             square = s.y_square()
             reach[slot] = mean[slot], var[slot], square
         for slot, (m, v, square) in reach.items():
@@ -222,7 +222,7 @@ def test_known_moments_need_rows_only_where_rows_are_read_or_changed(lazy):
         (lambda s: setattr(s, "p", pickle.loads(pickle.dumps(s.p))), True),
         (lambda s: s.p.tracked_rows(), True),
         (lambda s: s.p.tracked_var(), False),
-        (lambda s: s.p.tracked_at(4), False),
+        (lambda s: s.p.moments_at(4), False),
         (lambda s: s.p.known_moments(), False),
     ]
     for call, rows in calls:
@@ -402,7 +402,7 @@ def test_empty_posterior_survives_everything():
     with pytest.raises(IndexError):
         p.repeat(1, 0.1, 0.0)
     with pytest.raises(IndexError):
-        p.tracked_at(0)
+        p.moments_at(0)
     with pytest.raises(ValueError, match="fit 1 observed, 0 tracked and 1 new"):
         p.append_block(np.ones(1), np.full(1, 0.1), np.ones(1), np.zeros((1, 1)))
 

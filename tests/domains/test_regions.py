@@ -56,9 +56,9 @@ def test_refining_a_copy_leaves_the_partition_alone():
     front = regions.front(2)
     # Leaves down to depth 2, and the split cells of depth 2 for what lies below them.
     assert sorted(front) == [1, 3, 4, 5, 6]
-    children = regions.finer(front, finest=2)
+    children = regions.finer(front, finest_depth=2)
     assert len(children) == 6 and all(regions.tree.node(node)[0] == 2 for node in children)
-    assert regions.finer(children, finest=2) == []
+    assert regions.finer(children, finest_depth=2) == []
     assert partition.tree.n_nodes == before and regions.tree.n_nodes > before
     assert_array_equal(partition.expanded, [0, 2, 4])
 
@@ -73,7 +73,7 @@ def test_balls_resolve_those_of_any_radius_and_those_inside(spec):
     for index in range(len(balls)):
         balls.resolve(balls.ball(index))
     balls.resolve(large)  # as large as it was
-    place = balls.finer(balls.front(3), finest=4)[-1]
+    place = balls.finer(balls.front(3), finest_depth=4)[-1]
     inside = balls.query(place)
     balls.resolve(inside)
     assert inside.index == -1 and inside.depth == place[1]

@@ -88,7 +88,7 @@ def regressor(**parameters):
 
 def process():
     window = WindowMean(scale=0.1)
-    return ConditionalMeanProcess(RBF(0.3), window).track(X).condition_query(X, np.sin(X[:, 0]))
+    return ConditionalMeanProcess(RBF(0.3), window).condition_query(X, np.sin(X[:, 0]))
 
 
 def arms():
@@ -111,7 +111,6 @@ MAKERS = {
     "n_samples of a tree": lambda n: skgpb.GPOOOptimizer().fit(X, X[:, 0]).sample_y(X, n),
     "n_samples of f": lambda n: process().sample_y(X, n),
     "n_samples of g": lambda n: process().sample_query(X, n),
-    "n_samples of what is tracked": lambda n: process().sample_tracked(n),
     "n_targets": lambda n: regressor(n_targets=n).predict(X),
     "n_landmarks": lambda n: (
         ConditionalMean(

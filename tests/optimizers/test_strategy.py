@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skgpb.exceptions import AllPendingError, LoadError, ParameterWarning
+from skgpb.exceptions import AllPendingError, LoadError, ParameterWarning, ReplayWarning
 from skgpb.optimizers import Strategy, StrategyOptimizer
 
 
@@ -197,3 +197,16 @@ def test_the_class_of_the_strategy_has_to_be_known_when_a_file_is_read(tmp_path)
     Elsewhere.__name__ = "Other"
     with pytest.raises(LoadError, match=r"has Elsewhere\(...\), whose class is not known"):
         StrategyOptimizer.load(tmp_path / "run")
+
+
+def test_a_strategy_with_random_numbers_of_its_own_is_told_of_when_its_file_is_read(tmp_path):
+    class Unseeded(Draws):
+        def start(self, bounds, rng):
+            super().start(bounds, np.random.default_rng())
+
+    opt = StrategyOptimizer(Unseeded(), bounds=[(0, 1)], random_state=0)
+    opt.run(answer, budget=4)
+    opt.save(tmp_path / "run")
+    with pytest.warns(ReplayWarning, match=r"4 of 8 steps .* not all it draws is from its rng"):
+        again = StrategyOptimizer.load(tmp_path / "run")
+    assert_array_equal(again.history_["reward"], opt.history_["reward"])

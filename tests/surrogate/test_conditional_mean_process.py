@@ -15,14 +15,21 @@ from scipy.linalg import solve_triangular
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
 
 from skgpb import defaults
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.evaluator import Functionals, numbered
+from skgpb.roots import PivotedRoot
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.likelihood import Likelihood, OwnNoise, noise_prior
+from skgpb.surrogate.likelihood import Likelihood, ModelNoise, noise_prior
 from skgpb.surrogate.samples import ScaledSamples
 
 RNG = np.random.default_rng(0)
@@ -181,78 +188,36 @@ def test_direct_and_indirect_observations_mix_in_any_order(setting):
         )
 
 
-def test_tracked_functionals_follow_every_observation(setting):
-    conditional, P, A = setting
-    rng = np.random.default_rng(2)
-    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02, mean=prior_mean)
-    process.condition_query(A[0], 0.4).track(P, A)
-    answers = [(i, rng.normal(), None if i < 3 else 0.1) for i in (1, 4, 1, 2)]
-    for each in answers:
-        process.condition_tracked(*each)
-    process.condition_point(P[2], 0.3).condition_query(A[7], -0.2).condition_query(A[4], 0.1)
-    for got, want in (
-        (process.predict_tracked(return_std=True), process.predict(P, return_std=True)),
-        (
-            process.predict_query_tracked(return_std=True),
-            process.predict_query(A, return_std=True),
-        ),
-    ):
-        assert_allclose(got[0], want[0], atol=1e-9)
-        assert_allclose(got[1], want[1], atol=1e-7)
-    assert_array_equal(process.predict_tracked(), process.predict_tracked(return_std=True)[0])
-    again = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02, mean=prior_mean)
-    again.condition_point(P[2], 0.3)
-    for i, z, alpha in [(7, -0.2, None), (4, 0.1, None), (0, 0.4, None), *answers]:
-        again.condition_query(A[i], z, alpha)
-    assert_allclose(again.predict(P), process.predict(P), atol=1e-9)
-
-
-def test_only_one_kind_tracked(setting):
-    conditional, P, A = setting
-    process = ConditionalMeanProcess(SMOOTH, conditional).track(A=A)
-    assert process.predict_tracked().shape == (0,)
-    process.condition_tracked(3, 0.5)
-    assert_allclose(process.predict_query_tracked(), process.predict_query(A), atol=1e-12)
-    process.track(P)
-    assert process.predict_query_tracked().shape == (0,)
-    assert_allclose(process.predict_tracked(), process.predict(P), atol=1e-12)
-    with pytest.raises(IndexError, match="tracked query 0 of 0"):
-        process.condition_tracked(0, 1.0)
-    with pytest.raises(ValueError, match="track needs"):
-        process.track()
-
-
 def test_joint_draws_have_the_posterior_moments(setting):
     conditional, P, A = setting
-    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02).track(P, A)
-    for i, z in ((1, 0.9), (5, -0.7)):
-        process.condition_tracked(i, z)
-    mean, cov = process.predict_joint(P, A)
-    f, g = process.sample_tracked(40_000, random_state=1, queries=True)
-    assert f.shape == (len(P), 40_000) and g.shape == (len(A), 40_000)
-    draws = np.vstack((f, g))
-    # standard errors of a mean and of a covariance
-    var = np.diag(cov)
-    assert (np.abs(draws.mean(axis=1) - mean) < 5 * np.sqrt(var / 40_000) + 1e-4).all()
-    error = np.sqrt((np.outer(var, var) + cov**2) / 40_000)
-    assert (np.abs(np.cov(draws) - cov) < 5 * error + 1e-4).all()
-    alone = process.sample_tracked(40_000, random_state=2)
-    n = len(P)
-    assert (np.abs(np.cov(alone) - cov[:n, :n]) < 5 * error[:n, :n] + 1e-4).all()
-    assert_array_equal(process.sample_tracked(3, 7), process.sample_tracked(3, 7))
-    for draw, where in ((process.sample_y, P), (process.sample_query, A)):
-        assert draw(where, 3, 1).shape == (len(where), 3)
+    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02)
+    process.condition_query(A[[1, 5]], [0.9, -0.7])
+    for draw, predict, where in (
+        (process.sample_y, process.predict, P),
+        (process.sample_query, process.predict_query, A),
+    ):
+        mean, cov = predict(where, return_cov=True)
+        draws = draw(where, 40_000, random_state=1)
+        assert draws.shape == (len(where), 40_000)
+        # standard errors of a mean and of a covariance
+        var = np.diag(cov)
+        assert (np.abs(draws.mean(axis=1) - mean) < 5 * np.sqrt(var / 40_000) + 1e-4).all()
+        error = np.sqrt((np.outer(var, var) + cov**2) / 40_000)
+        assert (np.abs(np.cov(draws) - cov) < 5 * error + 1e-4).all()
         assert_array_equal(draw(where, 3, 1), draw(where, 3, 1))
 
 
 def test_draws_resolve_a_grid_with_few_pivots():
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 20)] * 2), axis=-1).reshape(-1, 2)
-    process = ConditionalMeanProcess(RBF(0.4), WindowMean(scale=0.1), alpha=1e-4).track(grid)
+    process = ConditionalMeanProcess(RBF(0.4), WindowMean(scale=0.1), alpha=1e-4)
     process.condition_query([[0.2, 0.3], [0.8, 0.5]], [1.0, -1.0])
-    process.sample_tracked(1)
-    factor, pivots = process._roots[False].factor, process._roots[False].pivots
+    gp, rows = process.process_, process.kernel_.points(grid)
+    points = Functionals.of_rows(rows)
+    root = PivotedRoot(lambda i: gp.covariance(points, points.one(i))[:, 0], gp.variance(points))
+    factor, pivots = root.factor, root.pivots
     assert len(pivots) < 80
-    V = process.process_.posterior.tracked_rows()
+    gp.track(rows)
+    V = gp.posterior.tracked_rows()
     B = solve_triangular(factor[pivots], V[pivots], lower=True)
     covariance = factor @ (np.eye(len(pivots)) - B @ B.T) @ factor.T
     assert_allclose(covariance, process.predict(grid, return_cov=True)[1], atol=3e-4**1.5)
@@ -271,14 +236,13 @@ def test_rows_that_a_domain_has_checked_are_observed_as_queries_are(setting):
 
 def test_repeated_answers_are_merged_exactly(setting):
     conditional, P, A = setting
-    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.3, model_noise=0.0).track(P, A)
+    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.3, model_noise=0.0)
     for z in (0.1, 0.5, 0.9):
         process.condition_query(A[1], z)
     single = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.1, model_noise=0.0)
     single.condition_query(A[1], 0.5)
     assert process.process_.posterior.n == 1 and process.n_observations_ == 3
     assert_allclose(process.predict(P), single.predict(P), atol=1e-12)
-    assert_allclose(process.predict_tracked(), single.predict(P), atol=1e-12)
 
 
 def test_model_noise_is_for_answers_only():
@@ -299,32 +263,29 @@ def test_units_change_nothing_but_the_amplitude(setting):
     z = np.array([3.0, 5.0, 10.0, 4.0])
     center, scale = z.mean(), z.std()
     scaled = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.3, normalize_y=True)
-    scaled.track(P, A).condition_query(A[:4], z)
-    plain = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.3 / scale**2).track(P, A)
+    scaled.condition_query(A[:4], z)
+    plain = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.3 / scale**2)
     plain.condition_query(A[:4], (z - center) / scale)
     assert (scaled.center_, scaled.scale_) == (center, scale)
     assert scaled.model_noise_ == pytest.approx(plain.model_noise_ * scale**2)
-    scaled.condition_tracked(6, 7.0)
-    plain.condition_tracked(6, (7.0 - center) / scale)
+    scaled.condition_query(A[6], 7.0)
+    plain.condition_query(A[6], (7.0 - center) / scale)
     for call in ("predict", "predict_query"):
         where = P if call == "predict" else A
         mean, cov = getattr(scaled, call)(where, return_cov=True)
         mean_, cov_ = getattr(plain, call)(where, return_cov=True)
         assert_allclose(mean, center + scale * mean_, rtol=1e-10)
         assert_allclose(cov, scale**2 * cov_, rtol=1e-7, atol=1e-10)
-        mean, std = getattr(scaled, f"{call}_tracked")(return_std=True)
-        mean_, std_ = getattr(plain, f"{call}_tracked")(return_std=True)
+        mean, std = getattr(scaled, call)(where, return_std=True)
+        mean_, std_ = getattr(plain, call)(where, return_std=True)
         assert_allclose(mean, center + scale * mean_, rtol=1e-10)
         assert_allclose(std, scale * std_, rtol=1e-8)
-    assert_allclose(
-        scaled.sample_tracked(5, 1), center + scale * plain.sample_tracked(5, 1), rtol=1e-6
-    )
+    assert_allclose(scaled.sample_y(P, 5), center + scale * plain.sample_y(P, 5), rtol=1e-6)
     assert_allclose(scaled.covariance(P, A), scale**2 * plain.covariance(P, A), atol=1e-9)
     scaled.learn()  # no optimizer: only the units follow
     everything = np.append(z, 7.0)
     assert scaled.center_ == pytest.approx(everything.mean())
     assert scaled.scale_ == pytest.approx(everything.std())
-    assert_allclose(scaled.predict_tracked(), scaled.predict(P), atol=1e-9)
 
 
 def test_learning_raises_the_likelihood_and_keeps_everything(setting):
@@ -334,8 +295,7 @@ def test_learning_raises_the_likelihood_and_keeps_everything(setting):
         2.0 * RBF(0.15), conditional, alpha=0.01, optimizer="fmin_l_bfgs_b"
     )
     z = np.sin(3 * A[:, 0]) + 0.01 * rng.normal(size=8)
-    process.track(P, A).condition_query(A, z)
-    process.condition_point(P[:2], [0.1, 0.2])
+    process.condition_query(A, z).condition_point(P[:2], [0.1, 0.2])
     before, theta = process.log_marginal_likelihood_value_, process.kernel_.theta
     process.learn()
     assert process.log_marginal_likelihood_value_ > before
@@ -344,7 +304,17 @@ def test_learning_raises_the_likelihood_and_keeps_everything(setting):
     fresh.condition_query(A, z).condition_point(P[:2], [0.1, 0.2])
     assert fresh.model_noise_ == pytest.approx(process.model_noise_)
     assert_allclose(process.predict(P), fresh.predict(P), atol=1e-7)
-    assert_allclose(process.predict_query_tracked(), fresh.predict_query(A), atol=1e-7)
+    assert_allclose(process.predict_query(A), fresh.predict_query(A), atol=1e-7)
+
+
+def test_what_was_predicted_before_the_first_answer_changes_nothing():
+    kernel, far = DotProduct(0.5) + RBF(0.3), [[0.0], [9.0]]
+    process = ConditionalMeanProcess(kernel, WindowMean(scale=0.1), alpha=None)
+    fresh = clone(process).condition_query([[0.1], [0.5]], [1.0, 2.0])
+    process.predict(far)
+    process.condition_query([[0.1], [0.5]], [1.0, 2.0])
+    assert process.alpha_ == fresh.alpha_
+    assert_array_equal(process.predict(far), fresh.predict(far))
 
 
 def test_noise_in_scaled_units_is_that_of_the_user(setting):
@@ -365,17 +335,18 @@ def test_draws_are_those_of_the_hyperparameters_in_use(setting):
     process = ConditionalMeanProcess(
         2.0 * RBF(0.15), conditional, alpha=0.01, optimizer="fmin_l_bfgs_b"
     )
-    process.track(P, A).condition_query(A, np.sin(3 * A[:, 0]))
-    before = process.sample_tracked(3)
+    process.condition_query(A, np.sin(3 * A[:, 0]))
+    before = process.sample_y(P, 3)
     process.learn()
     twin = pickle.loads(pickle.dumps(process))  # the copy has drawn nothing yet
-    assert_array_equal(process.sample_tracked(3), twin.sample_tracked(3))
-    assert not np.allclose(process.sample_tracked(3), before)
+    assert_array_equal(process.sample_y(P, 3), twin.sample_y(P, 3))
+    assert not np.allclose(process.sample_y(P, 3), before)
 
 
 def test_units_stay_where_the_first_answers_are_not_taken(setting, monkeypatch):
     conditional, P, A = setting
-    process = ConditionalMeanProcess(SMOOTH, conditional, normalize_y=True).track(P, A)
+    process = ConditionalMeanProcess(SMOOTH, conditional, normalize_y=True)
+    process.predict(P)
 
     def fail(*arguments):
         raise np.linalg.LinAlgError
@@ -392,15 +363,14 @@ def test_a_pickled_process_continues(setting):
     conditional, P, A = setting
     process = ConditionalMeanProcess(SMOOTH, conditional, normalize_y=True)
     assert_array_equal(pickle.loads(pickle.dumps(process)).predict(P), process.predict(P))
-    process.track(P, A).condition_query(A[:2], [1.0, 2.0])
-    process.sample_tracked(2)
+    process.condition_query(A[:2], [1.0, 2.0])
     copies = [pickle.loads(pickle.dumps(process)), copy.deepcopy(process)]
     for one in copies:
-        one.condition_tracked(5, 0.7)
-    process.condition_tracked(5, 0.7)
+        one.condition_query(A[5], 0.7)
+    process.condition_query(A[5], 0.7)
     for one in copies:
-        assert_array_equal(one.predict_tracked(), process.predict_tracked())
-        assert_array_equal(one.sample_tracked(3), process.sample_tracked(3))
+        assert_array_equal(one.predict(P), process.predict(P))
+        assert_array_equal(one.sample_y(P, 3), process.sample_y(P, 3))
     fresh = clone(process)
     assert not hasattr(fresh, "kernel_") and fresh.n_observations_ == 0
 
@@ -409,11 +379,11 @@ def test_rows_are_embedded_once():
     conditional = ConditionalMean(X=D1_X, A=D1_A, query_kernel=ELL, regularization=LAM)
     process = ConditionalMeanProcess(RBF(0.5), conditional)
     A, P = RNG.uniform(size=(50, 2)), RNG.uniform(size=(40, 2))
-    process.track(P, A)
+    process.predict(P[:1])
     sizes, embed = [], process.process_._evaluator.embed
     process.process_._evaluator.embed = lambda rows: sizes.append(len(rows)) or embed(rows)
     for i in range(6):
-        process.condition_tracked(3 * i, 0.1 * i)
+        process.condition_query(A[3 * i], 0.1 * i)
     assert max(sizes) == 1
     process.predict(P[:5])
     process.condition_query(RNG.uniform(size=2), 0.3)
@@ -427,7 +397,7 @@ def test_rows_are_embedded_once():
 def state(process):
     """All that was observed, and what follows from it."""
     samples = vars(process._model.samples)
-    return pickle.dumps((process.predict_tracked(True), samples, process.scale_))
+    return pickle.dumps((process.predict(D1_X, return_std=True), samples, process.scale_))
 
 
 @pytest.mark.parametrize("free", [True, False])
@@ -444,9 +414,9 @@ def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, 
     z = np.random.default_rng(3).normal(size=len(rows))
     samples = ScaledSamples(numbers, z, np.where(unknown, np.nan, 0.2))
     functionals = Functionals.of_rows(rows[first])
-    own_noise = OwnNoise(kernel, asked, None if free else kernel.model_noise())
+    model_noise = ModelNoise(kernel, asked, None if free else kernel.model_noise())
     covariance = covariance_of_functionals(kernel, functionals, free)
-    objective = Likelihood(covariance, samples, None, prior, own_noise)
+    objective = Likelihood(covariance, samples, None, prior, model_noise)
     x = np.append(kernel.theta if free else [], -1.5)
     value, slope = objective(x)
     steps = 1e-5 * np.eye(len(x))
@@ -454,7 +424,7 @@ def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, 
     assert_allclose(slope, differences, rtol=1e-5, atol=1e-6)
     # The same density, with every sample a functional of its own.
     theta = kernel.theta
-    noise = np.where(unknown, np.exp(-1.5), 0.2) + own_noise(theta)[0]
+    noise = np.where(unknown, np.exp(-1.5), 0.2) + model_noise(theta)[0]
     Q = kernel(rows) + np.diag(noise)
     expected = multivariate_normal(np.zeros(len(z)), Q).logpdf(z) + prior(x[-1:])[0]
     assert_allclose(value, expected, rtol=1e-9)
@@ -467,15 +437,13 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
     g = clone(process).sample_query(A, random_state=1)[:, 0]
     with pytest.raises(AttributeError, match="alpha_ is not known"):
         _ = process.alpha_
-    process.track(P, A)
-    kernel = process.kernel_
-    typical = kernel.diag(np.vstack((kernel.points(P), kernel.queries(A)))).mean()
-    assert_allclose(process.alpha_, defaults.NOISE * typical)
     answers = [g + 0.3 * rng.normal(size=len(A)) for _ in range(30)]
     for z in answers:
         process.condition_query(A, z)
+    kernel = process.kernel_
+    assert_allclose(process.alpha_, defaults.NOISE * kernel.diag(kernel.queries(A)).mean())
     process.condition_query(A[:1], [2.0], alpha=[5.0])
-    process.condition_tracked(0, 2.0, alpha=5.0).condition_point(P[:1], [0.4])
+    process.condition_query(A[0], 2.0, alpha=5.0).condition_point(P[:1], [0.4])
     before, theta = process.log_marginal_likelihood_value_, process.kernel_.theta
     process.learn()  # without an optimizer, the noise alone
     assert_array_equal(process.kernel_.theta, theta)
@@ -507,9 +475,9 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
         ("condition_query", ([[0.1, 0.2]], [1.0], [0.1, 0.2]), "alpha must be"),
         ("condition_point", ([[0.1, np.inf]], [1.0]), "X must be finite"),
         ("condition_point", ([[0.1, 0.2, 0.3]], [1.0]), "."),
-        ("condition_tracked", (0, np.inf), "observations"),
-        ("condition_tracked", (0, 1.0, np.nan), "alpha must be an array of finite numbers"),
-        ("track", ([["a", "b"]],), "X must hold real numbers"),
+        ("condition_query", ([0.1, 0.2], np.inf), "observations"),
+        ("condition_query", ([0.1, 0.2], 1.0, np.nan), "alpha must be an array of finite numbers"),
+        ("predict", ([["a", "b"]],), "X must hold real numbers"),
         ("predict", ([[0.1, np.nan]],), "X must be finite"),
         ("predict_query", ([0.1, 0.2],), "A must have shape"),
     ],
@@ -521,12 +489,12 @@ def test_bad_input_is_named_and_changes_nothing(kind, call, arguments, message):
         if kind == "window"
         else ConditionalMean(X=D1_X, A=D1_A, query_kernel=ELL, regularization=LAM)
     )
-    A, P = RNG.uniform(size=(2, 4, 2))
+    A = RNG.uniform(size=(4, 2))
     process = ConditionalMeanProcess(RBF(0.5), conditional, normalize_y=True)
     with pytest.raises(ValueError):
         process.condition_query(A[:2], [1.0, np.inf])
     assert process.n_observations_ == 0 and process.scale_ == 1.0
-    process.track(P, A).condition_query(A[:2], [1.0, 2.0])
+    process.condition_query(A[:2], [1.0, 2.0])
     before = state(process)
     with pytest.raises(ValueError, match=message):
         getattr(process, call)(*arguments)

@@ -284,17 +284,6 @@ def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():
     assert table.totals([Subgroup.of({"x": Range(1.2, None)})]).n.tolist() == [2]
 
 
-def test_a_search_that_begins_at_a_group_of_a_sample_moves_its_sides_once_more():
-    X, y, _ = planted(n=6000)
-    levels = MemoryTable(X, y, n_bins=20)
-    rows = np.random.default_rng(0).choice(6000, 1500, replace=False)
-    sample = find_subgroup(levels.part(rows), 75)
-    whole = find_subgroup(Asked(levels), 300, start=sample.subgroup)
-    assert whole.n >= 300
-    assert whole.mean >= levels.totals([sample.subgroup]).mean[0] - 0.1
-    assert whole.n_asked < find_subgroup(Asked(levels), 300).n_asked
-
-
 @pytest.mark.parametrize("max_calls", [1, 2, 5])
 def test_a_table_is_not_asked_more_often_than_allowed(max_calls):
     X, y, _ = planted()
