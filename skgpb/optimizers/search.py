@@ -513,8 +513,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     @property
     def _longest_list(self) -> int:
         """The most values of a list without an order, if each of them is to be tried."""
-        separate = self._space is not None and self.domain_.is_discretization
-        if self._space is None or not (separate and self._for_simple_regret):
+        if not self._for_simple_regret or self._space is None:
+            return 0
+        if not self.domain_.is_discretization:
             return 0
         pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
         return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
