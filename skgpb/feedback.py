@@ -20,6 +20,7 @@ References
 
 from __future__ import annotations
 
+import re
 from math import nan
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -31,6 +32,9 @@ from scipy.special import ndtri
 from skgpb.utils import check_reward, check_unmasked
 
 __all__ = ["RowAverage", "from_counts", "from_rate", "to_proportion", "to_rate"]
+
+# Counts as people write them: 12 of 300.
+_COUNTS = re.compile(r"\s*(\S+)\s+of\s+(\S+)\s*")
 
 
 class Answer(NamedTuple):
@@ -149,6 +153,54 @@ def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = Tr
         return Answer(_plain(k / n), _plain(q * (1.0 - q) / n))
     angle = np.arcsin(np.sqrt(k / (n + 1.0))) + np.arcsin(np.sqrt((k + 1.0) / (n + 1.0)))
     return Answer(_plain(0.5 * angle), _plain(1.0 / (4.0 * n + 2.0)))
+
+
+def counts_in(text: str) -> tuple[str, str] | None:
+    """Return what somebody has written before and behind "of", as in "12 of 300", if it is there.
+
+    Examples
+    --------
+    >>> from skgpb.feedback import counts_in
+    >>> counts_in("12 of 300"), counts_in("0.04")
+    (('12', '300'), None)
+    """
+    found = _COUNTS.fullmatch(text)
+    return None if found is None else (found[1], found[2])
+
+
+def successes_in(text: str) -> Answer:
+    """Convert "12 of 300" to the number of successes, for answers that are added up.
+
+    Its noise variance is n^2 times that of the proportion, see :func:`from_counts`.
+
+    Parameters
+    ----------
+    text : str
+        "k of n". "0 of 0" is 0.
+
+    Returns
+    -------
+    reward, alpha : float
+        k, and n q (1 - q) with q = (k + 1) / (n + 2).
+
+    Examples
+    --------
+    >>> from skgpb.feedback import successes_in
+    >>> reward, alpha = successes_in("12 of 300")
+    >>> reward, round(alpha, 2)
+    (12.0, 12.36)
+    """
+    counts = counts_in(text)
+    try:
+        k, n = map(float, counts or ())
+    except ValueError:
+        raise ValueError(
+            f"reward must be a number, or counts such as '12 of 300', got {text!r}"
+        ) from None
+    if k == n == 0.0:
+        return Answer(0.0, 0.0)
+    _, alpha = from_counts(k, n, stabilize=False)
+    return Answer(k, alpha * n**2)
 
 
 def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool = True) -> Answer:

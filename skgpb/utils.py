@@ -270,7 +270,7 @@ def check_draws(n_samples: Any, n_points: int = 1) -> int:
     return check_size(n_samples, "n_samples", 0, MOST_DRAWN // max(1, n_points))
 
 
-def check_callable_value(function: Any, argument: int, name: str) -> float:
+def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
     value = function(argument)
     try:

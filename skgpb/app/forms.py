@@ -294,6 +294,7 @@ def read_new(form: Form) -> dict[str, Any]:
         "direction": "minimize" if form.text("direction") == "minimize" else "maximize",
         "constraints": read_lines(form, "constraints"),
         "limits": read_lines(form, "limits"),
+        "costs": read_lines(form, "costs"),
         "block": form.text("block"),
         "answer_range": ends,
         "score": form.text("score"),

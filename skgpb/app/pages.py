@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
@@ -389,6 +390,8 @@ class Pages:
                 form.errors["constraints"] = sentence(error)
             elif settings["limits"] and "a limit" in str(error):
                 form.errors["limits"] = sentence(error)
+            elif settings["costs"] and re.match("cost |every experiment", str(error)):
+                form.errors["costs"] = sentence(error)
             elif settings["score"] and "score" in str(error):
                 form.errors["score"] = sentence(error)
             elif settings["block"] and "block" in str(error):
@@ -509,6 +512,7 @@ class Pages:
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             form.typed["constraints"] = "\n".join(run.constraints)
             form.typed["limits"] = "\n".join(run.limits)
+            form.typed["costs"] = "\n".join(run.costs)
             form.typed |= {"block": run.block, "answer_range": run.range, "score": run.score}
 
         def show(status: int = 200, **values: Any) -> Any:
@@ -524,6 +528,7 @@ class Pages:
             form.check()
             rules, block = read_lines(form, "constraints"), form.text("block")
             more = {"block": block, "answer_range": ends, "score": form.text("score")}
+            more["costs"] = read_lines(form, "costs")
             experiment.change(sides, rules, limits=limits, **more)
             return "changed", 0
 

@@ -61,6 +61,8 @@ class Row:
         Tells this state of it from any other, for forms that were made before it changed.
     note : str
         Notes of the notebook.
+    cost : str
+        What it costs, empty where experiments have no costs.
     """
 
     number: int
@@ -69,6 +71,7 @@ class Row:
     status: str
     seen: str
     note: str = ""
+    cost: str = ""
 
     @property
     def failed(self) -> bool:
@@ -92,7 +95,8 @@ def row_of(entry: dict[str, Any]) -> Row:
         parts.insert(0, f"mean of {', '.join(map(shown, several))}")
     parts += [entry["operator"], entry["date"]]
     note = "; ".join(filter(None, parts))
-    return Row(entry["query"], settings, text, entry["status"], digest(entry), note)
+    cost = "" if entry["cost"] is None else shown(entry["cost"])
+    return Row(entry["query"], settings, text, entry["status"], digest(entry), note, cost)
 
 
 def digest(what: Any) -> str:
@@ -215,6 +219,7 @@ class RunView:
         ]
         self.constraints: list[str] = status["constraints"]
         self.limits: list[str] = status["limits"]
+        self.costs: list[str] = status["costs"]
         self.score: str = status["score"]
         limits = outcome_limits(experiment.optimizer)
         #: What else is measured and is in the score or has a limit.
@@ -279,6 +284,8 @@ def _counts(status: dict[str, Any]) -> str:
         parts.append(f"{status['n_failed']} failed")
     if status["n_skipped"]:
         parts.append(f"{status['n_skipped']} skipped")
+    if status["spent"]:
+        parts.append(f"{shown(status['spent'])} spent")
     parts.append(f"{len(status['pending'])} to do")
     return "; ".join(parts) + "."
 

@@ -49,9 +49,9 @@ def import_commands(argv: list[str]) -> list[Any]:
     """
     if argv[:1] == ["--version"]:
         return []
-    from skgpb.cli import app, demo, experiment, search
+    from skgpb.cli import app, budget, demo, experiment, search
 
-    return [search, demo, experiment, app]
+    return [search, demo, experiment, budget, app]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

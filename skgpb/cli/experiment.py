@@ -44,16 +44,20 @@ def add_parser(commands: Any) -> None:
     _add_new(commands)
     _add_ask(commands)
     _add_tell(commands)
-    undo = _add(commands, "undo", _undo, "take back what was told last, an answer or a failure")
+    undo = add_command(
+        commands, "undo", _undo, "take back what was told last, an answer or a failure"
+    )
     _add_by(undo)
-    _add(commands, "show", _show, "what the experiment is, every query, and what is pending")
-    history = _add(commands, "history", _history, "every query, or what was changed of them")
+    add_command(commands, "show", _show, "what the experiment is, every query, and what is pending")
+    history = add_command(commands, "history", _history, "every query, or what was changed of them")
     history.add_argument(
         "--changes",
         action="store_true",
         help="what was corrected, taken back or written anew: the old value, when, by whom",
     )
-    best = _add(commands, "best", _best, "the setting recommended by now, and how sure that is")
+    best = add_command(
+        commands, "best", _best, "the setting recommended by now, and how sure that is"
+    )
     best.add_argument(
         "--stop-within",
         type=positive,
@@ -68,15 +72,17 @@ def add_parser(commands: Any) -> None:
         metavar="NAME=LENGTH",
         help="of an experiment over regions, how long the sides of the recommended one are to be",
     )
-    expect = _add(commands, "expect", _expect, "what answer is expected at a setting")
+    expect = add_command(commands, "expect", _expect, "what answer is expected at a setting")
     expect.add_argument(
         "--at", nargs="+", required=True, metavar="NAME=VALUE", help="a value for each side"
     )
-    note = _add(commands, "note", _note, "add a note to a query in the notebook")
+    note = add_command(commands, "note", _note, "add a note to a query in the notebook")
     note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
     _add_record(note)
     _add_by(note)
-    change = _add(commands, "change", _change, "go on with other limits, values or constraints")
+    change = add_command(
+        commands, "change", _change, "go on with other limits, values or constraints"
+    )
     change.add_argument(
         "--bounds", nargs="+", default=[], metavar="SIDE", help="sides that change, as for new"
     )
@@ -93,6 +99,12 @@ def add_parser(commands: Any) -> None:
         help="as for new; those given replace all there were, and none stands for none",
     )
     change.add_argument(
+        "--cost",
+        action="append",
+        metavar="TEXT",
+        help="as for new; those given replace all there were, and none stands for none",
+    )
+    change.add_argument(
         "--block", metavar="NAME", help="as for new; none if nothing tells results apart any more"
     )
     change.add_argument(
@@ -104,7 +116,9 @@ def add_parser(commands: Any) -> None:
         help="as for new, for all results so far; none for the answers that were told",
     )
     _add_by(change)
-    export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
+    export = add_command(
+        commands, "export", _export, "write the notebook to a table for a spreadsheet"
+    )
     export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
     export.add_argument(
         "--decimal-comma",
@@ -120,15 +134,18 @@ def add_parser(commands: Any) -> None:
     every.set_defaults(run=_in_words(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
     every.add_argument("--json", action="store_true", help="print one JSON object instead")
-    plot = _add(commands, "plot", _plot, "draw what is expected along every side, and the progress")
+    plot = add_command(
+        commands, "plot", _plot, "draw what is expected along every side, and the progress"
+    )
     plot.add_argument(
         "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
     )
 
 
-def _add(
+def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], Said], what: str
 ) -> argparse.ArgumentParser:
+    """Add a command about a file, which prints what ``run`` returns."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False
     )
@@ -139,7 +156,7 @@ def _add(
 
 
 def _add_new(commands: Any) -> None:
-    new = _add(commands, "new", _new, "begin an experiment in a file of its own")
+    new = add_command(commands, "new", _new, "begin an experiment in a file of its own")
     add = new.add_argument
     add(
         "--bounds",
@@ -166,6 +183,14 @@ def _add_new(commands: Any) -> None:
         metavar="TEXT",
         help="limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= 8'; "
         "tell it with --measured. May be given several times",
+    )
+    add(
+        "--cost",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what an experiment costs, if some cost more than others: '20 + 0.5*time', or '100 if "
+        "catalyst = Pd' for one value of a list. May be given several times; amounts add up",
     )
     add(
         "--block",
@@ -218,7 +243,7 @@ def _add_new(commands: Any) -> None:
 
 
 def _add_ask(commands: Any) -> None:
-    ask = _add(commands, "ask", _ask, "what to evaluate next; the same again before a tell")
+    ask = add_command(commands, "ask", _ask, "what to evaluate next; the same again before a tell")
     add = ask.add_argument
     add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
     add("--another", action="store_true", help="other queries than were asked before")
@@ -227,7 +252,7 @@ def _add_ask(commands: Any) -> None:
 
 
 def _add_tell(commands: Any) -> None:
-    tell = _add(commands, "tell", _tell, "report an answer or a failure")
+    tell = add_command(commands, "tell", _tell, "report an answer or a failure")
     add = tell.add_argument
     add(
         "answer",
@@ -333,6 +358,7 @@ def _new(arguments: argparse.Namespace) -> Said:
         arguments.bounds,
         constraints=arguments.constraint,
         limits=arguments.limit,
+        costs=arguments.cost,
         block=arguments.block,
         answer_range=arguments.answer_range,
         score=arguments.maximize,
@@ -349,16 +375,16 @@ def _new(arguments: argparse.Namespace) -> Said:
     status = experiment.status()
     lines = [
         f"{arguments.run_file}: {_looks_for(status)}",
-        *_columns((side.name, str(side)) for side in experiment.sides),
+        *columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
     n_past = status["n_given"] + status["n_answered"]
     if n_past:
         lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
-    return status, [*lines, f"next: {_program()} ask {arguments.run_file}"]
+    return status, [*lines, f"next: {program()} ask {arguments.run_file}"]
 
 
-def _program() -> str:
+def program() -> str:
     """Return how the command line was called; after pipx install there is only ``skgpb``."""
     return "skgpb" if Path(sys.argv[0]).stem == "skgpb" else "python -m skgpb"
 
@@ -376,6 +402,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     lines: list[str] = []
     for entry in queries:
         lines += [f"query {entry['query']}", *_setting(entry["params"])]
+        lines += [] if entry["cost"] is None else [f"it costs {shown(entry['cost'])}"]
         lines += reason_in_words(reasons[entry["query"]]) if reasons else []
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
@@ -390,7 +417,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if status["score"] else " ANSWER"
-    lines.append(f"then: {_program()} tell {arguments.run_file}{answer}{number}{measured}")
+    lines.append(f"then: {program()} tell {arguments.run_file}{answer}{number}{measured}")
     said = {"queries": queries, "pending": pending}
     if reasons:
         said["reasons"] = [reasons[number] for number in asked]
@@ -400,7 +427,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
 def _tell(arguments: argparse.Namespace) -> Said:
     _check_what_is_told(arguments)
     experiment = Experiment(arguments.run_file)
-    at = None if arguments.at is None else _pairs(arguments.at)
+    at = None if arguments.at is None else pairs_of(arguments.at)
     record = _record(arguments)
     if arguments.data is not None:
         told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
@@ -446,7 +473,7 @@ def _record(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the notes that the arguments give for a query."""
     given = {name: getattr(arguments, name) for name in ("note", "operator", "date")}
     if arguments.measured:
-        given["measured"] = _pairs(arguments.measured, "--measured")
+        given["measured"] = pairs_of(arguments.measured, "--measured")
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -460,15 +487,16 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 
 def _change(arguments: argparse.Namespace) -> Said:
-    given = arguments.constraint, arguments.limit
+    given = arguments.constraint, arguments.limit, arguments.cost
     more = arguments.block, arguments.answer_range, arguments.maximize
     block, ends, score = ("" if text == "none" else text for text in more)
-    if not arguments.bounds and (*given, *more) == (None,) * 5:
+    if not arguments.bounds and (*given, *more) == (None,) * 6:
         raise UsageError(
-            "change needs --bounds, --constraint, --limit, --block, --answer-range or --maximize"
+            "change needs --bounds, --constraint, --limit, --cost, --block, --answer-range or "
+            "--maximize"
         )
     experiment = Experiment(arguments.run_file)
-    constraints, limits = (
+    constraints, limits, costs = (
         None if texts is None else [each for each in texts if each != "none"] for texts in given
     )
     if score and experiment.status()["direction"] == "minimize":
@@ -478,19 +506,20 @@ def _change(arguments: argparse.Namespace) -> Said:
         )
     rules: dict[str, Any] = {
         "limits": limits,
+        "costs": costs,
         "block": block,
         "answer_range": ends,
         "score": score,
     }
     experiment.change(arguments.bounds, constraints, **rules, by=_by(arguments))
     status = experiment.status()
-    lines = _columns((side.name, str(side)) for side in experiment.sides)
+    lines = columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]
 
 
 def _expect(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
-    found, status = experiment.expect(_pairs(arguments.at)), experiment.status()
+    found, status = experiment.expect(pairs_of(arguments.at)), experiment.status()
     unit = f" {status['unit']}" if status["unit"] else ""
     lines = [
         f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
@@ -518,7 +547,7 @@ def _list(arguments: argparse.Namespace) -> Said:
         n, m = str(each["n_answers"]), str(each["n_pending"])
         rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
     none = [f"no experiment in {arguments.run_file}"]
-    return {"experiments": found}, _table(rows) if found else none
+    return {"experiments": found}, aligned(rows) if found else none
 
 
 def _check_what_is_told(arguments: argparse.Namespace) -> None:
@@ -568,7 +597,7 @@ def _show(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     status, history = experiment.status(), experiment.history()
     lines = [f"{status['title'] or arguments.run_file}: {_looks_for(status)}"]
-    lines += _columns((side.name, str(side)) for side in experiment.sides)
+    lines += columns((side.name, str(side)) for side in experiment.sides)
     lines += _rules(status)
     if history:
         lines += ["", *_listed(experiment)]
@@ -584,7 +613,7 @@ def _history(arguments: argparse.Namespace) -> Said:
     changes = experiment.changes()
     head = ["when", "query", "what", "before", "after", "by"]
     none = ["nothing was corrected or taken back"]
-    lines = _table([head, *map(in_words, changes)]) if changes else none
+    lines = aligned([head, *map(in_words, changes)]) if changes else none
     return {"changes": changes}, lines
 
 
@@ -601,7 +630,7 @@ def _listed(experiment: Experiment) -> list[str]:
         ]
         for e in history
     ]
-    lines = _table([["query", *names, status["answer"] or "answer", *limited], *rows])
+    lines = aligned([["query", *names, status["answer"] or "answer", *limited], *rows])
     written = [(e["query"], *_written(e)) for e in history]
     lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
     for each in experiment.replicates():
@@ -674,6 +703,8 @@ def _rules(status: dict[str, Any]) -> list[str]:
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         more.append(f"average results are {in_words_of_range(status['answer_range'])}")
+    if status["costs"]:
+        more.append(f"an experiment costs {'; '.join(status['costs'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
 
 
@@ -717,6 +748,8 @@ def _state(experiment: Experiment) -> list[str]:
         counts.append(count(status["n_failed"], "failure"))
     if status["n_skipped"]:
         counts.append(f"{status['n_skipped']} skipped")
+    if status["spent"]:
+        counts.append(f"spent {shown(status['spent'])}")
     pending = [str(entry["query"]) for entry in status["pending"]]
     if pending:
         counts.append(f"pending: {', '.join(pending)}")
@@ -759,14 +792,15 @@ def _outcome(entry: dict[str, Any]) -> str:
 
 
 def _setting(params: dict[str, Any]) -> list[str]:
-    return _columns((name, shown(value)) for name, value in params.items())
+    return columns((name, shown(value)) for name, value in params.items())
 
 
-def _columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    return [GAP + line for line in _table([list(pair) for pair in pairs])]
+def columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names and texts as lines of two columns."""
+    return [GAP + line for line in aligned([list(pair) for pair in pairs])]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -779,14 +813,14 @@ def _lengths(texts: Sequence[str] | None) -> dict[str, float] | None:
     """Return the sides of a region, if they are given."""
     if texts is None:
         return None
-    pairs = _pairs(texts, "--side")
+    pairs = pairs_of(texts, "--side")
     try:
         return {name: float(text) for name, text in pairs.items()}
     except ValueError:
         raise UsageError(f"--side takes NAME=LENGTH, lengths being numbers, got {texts}") from None
 
 
-def _pairs(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
+def pairs_of(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
     """Names and values of a setting."""
     pairs: dict[str, str] = {}
     for text in texts:

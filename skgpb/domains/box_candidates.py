@@ -24,7 +24,7 @@ from skgpb.domains.candidates import (
     points_near,
     spread_points,
 )
-from skgpb.domains.first_design import first_points
+from skgpb.domains.first_design import first_points, level_out
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
@@ -123,7 +123,10 @@ class BoxCandidates(ArmSet):
             if self.space is not None and self.space.feasible is not None:
                 places = self.space.feasible.design(*of)
             else:
-                places = self._settable(first_points(self.bounds, *of))
+                points = first_points(self.bounds, *of)
+                if self.space is not None:
+                    points = level_out(points, n, np.flatnonzero(self.space.n_values))
+                places = self._settable(points)
             self._places = of, places
         places = self._places[1]
         number = self._next_place(places, n, known, failed)

@@ -7,6 +7,8 @@ lies: however much is known in one corner, the places elsewhere are asked (D-G8)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
@@ -41,6 +43,35 @@ def first_points(bounds: np.ndarray, n: int, seed: int, more: int = 0) -> np.nda
         unit = np.concatenate([parts, unit])
     lower, upper = bounds.T
     return np.clip(lower + unit * (upper - lower), lower, upper)
+
+
+def level_out(points: np.ndarray, n: int, axes: Iterable[int]) -> np.ndarray:
+    """Let the first n points have every value of a list equally often, or one time more.
+
+    Along each of these axes the coordinates become their ranks, as in a Latin hypercube: points
+    keep their order, but none of few values is left out.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n + more, d)
+        Points of :func:`first_points`.
+    n : int
+        Size of the design.
+    axes : iterable of int
+        Axes from 0 to 1 on which each value has an interval, all of the same length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains.first_design import level_out
+    >>> level_out(np.array([[0.1], [0.2], [0.9], [0.3]]), 4, [0]).ravel()
+    array([0.125, 0.375, 0.875, 0.625])
+    """
+    out = points.copy()
+    for axis in axes:
+        ranks = np.argsort(np.argsort(points[:n, axis], kind="stable"))
+        out[:n, axis] = (ranks + 0.5) / n
+    return out
 
 
 def first_members(

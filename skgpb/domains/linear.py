@@ -75,12 +75,21 @@ def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]
     return [each for text in texts for each in _Reader(text, names).read()]
 
 
+def read_sum(text: str, names: Sequence[str]) -> dict[str, float]:
+    """Return the coefficients of a sum, a part of a cost; that of the empty name is a number."""
+    return _CostReader(text, names).read_sum()
+
+
 class _Reader:
     """Reads one text from left to right."""
 
+    # What the text is, an example of it, and what else there is, for messages.
+    what, form = "constraint", _FORM
+    hint = "in Python give such a constraint as the function feasible"
+
     def __init__(self, text: str, names: Sequence[str]) -> None:
         if len(text) > LONGEST:
-            raise ValueError(f"a constraint has at most {LONGEST} characters, got {len(text)}")
+            raise ValueError(f"a {self.what} has at most {LONGEST} characters, got {len(text)}")
         self.text, self.place, self.depth = text, 0, 0
         self.names = sorted(names, key=len, reverse=True)
 
@@ -132,7 +141,7 @@ class _Reader:
             other = {name: sign * c for name, c in self._factor().items()}
             if here == "/":
                 if set(other) != {""}:
-                    raise self._wrong(f"it divides by a side, which is not linear: {self._hint}")
+                    raise self._wrong(f"it divides by a side, which is not linear: {self.hint}")
                 if not other[""]:
                     raise self._wrong("it divides by 0")
                 total = {name: c / other[""] for name, c in total.items()}
@@ -141,10 +150,8 @@ class _Reader:
             elif set(total) == {""}:
                 total = {name: c * total[""] for name, c in other.items()}
             else:
-                raise self._wrong(f"it multiplies sides, which is not linear: {self._hint}")
+                raise self._wrong(f"it multiplies sides, which is not linear: {self.hint}")
         return total
-
-    _hint = "in Python give such a constraint as the function feasible"
 
     def _factor(self) -> dict[str, float]:
         here = self._peek()
@@ -209,7 +216,7 @@ class _Reader:
     def _unknown(self) -> ValueError:
         rest = self.text[self.place :]
         if not rest.strip():
-            return self._wrong(f"it ends too early: {_FORM}")
+            return self._wrong(f"it ends too early: {self.form}")
         word = re.match(r"\w+", rest)
         shown = word.group() if word else rest[0]
         beginning = [name for name in self.names if name.casefold().startswith(shown.casefold())]
@@ -219,7 +226,20 @@ class _Reader:
         return self._wrong(f"there is no side named {shown!r}; {hint}")
 
     def _wrong(self, why: str) -> ValueError:
-        return ValueError(f"constraint {self.text.strip()!r}: {why}")
+        return ValueError(f"{self.what} {self.text.strip()!r}: {why}")
+
+
+class _CostReader(_Reader):
+    """Reads a sum without a relation."""
+
+    what, form = "cost", "a cost is like 20 + 0.5*time, or 100 if catalyst = Pd"
+    hint = "in Python give such a cost as a function of a setting"
+
+    def read_sum(self) -> dict[str, float]:
+        total = self._sum()
+        if not self._at_end():
+            raise self._unknown()
+        return total
 
 
 def _in_word(character: str) -> bool:

@@ -10,9 +10,8 @@ import numpy as np
 
 from skgpb.experiments.sides import exact, number
 from skgpb.experiments.texts import with_point
-from skgpb.feedback import from_counts
+from skgpb.feedback import counts_in, from_counts
 
-_COUNTS = re.compile(r"\s*(\S+)\s+of\s+(\S+)\s*")
 #: Low and high end of what averages of answers can be; None for an open end.
 AnswerRange = tuple[float | None, float | None]
 # Blanks, semicolons, or commas before blanks are between several measurements.
@@ -52,10 +51,10 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
     ValueError
         If the answer or its noise is invalid.
     """
-    counts = _COUNTS.fullmatch(given) if isinstance(given, str) else None
+    counts = counts_in(given) if isinstance(given, str) else None
     if counts is not None:
         _check_no_noise(given, noise, "counts")
-        successes, trials = (number(part, f"a count in {what}") for part in counts.groups())
+        successes, trials = (number(part, f"a count in {what}") for part in counts)
         # Not the angle: what is shown, recommended and drawn is then a proportion.
         return EnteredAnswer(*from_counts(successes, trials, stabilize=False))
     values = _several(given, what)

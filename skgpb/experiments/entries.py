@@ -45,6 +45,8 @@ class Entry:
     within_limits : bool or None
         Whether all that has a limit was measured within it; None if some of it was not measured,
         and the rest is.
+    cost : float or None
+        What it costs, where experiments have costs.
     """
 
     number: int
@@ -58,6 +60,7 @@ class Entry:
     row: int = -1
     record: LabRecord = field(default_factory=LabRecord)
     within_limits: bool | None = True
+    cost: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -69,6 +72,7 @@ class Entry:
             "noise": None if self.alpha is None else sqrt(self.alpha),
             "reason": self.reason,
             "within_limits": self.within_limits,
+            "cost": self.cost,
             **self.record.as_dict(),
         }
 

@@ -25,6 +25,7 @@ from skgpb.experiments.answers import (
 )
 from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_block
 from skgpb.experiments.changes import check_by, differences, of_entry
+from skgpb.experiments.costs import read_costs
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import (
     expected,
@@ -120,6 +121,7 @@ class Experiment(KeptRun):
         *,
         constraints: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
+        costs: str | Iterable[str] = (),
         block: str = "",
         answer_range: str | tuple[float | None, float | None] = "",
         score: str = "",
@@ -155,6 +157,10 @@ class Experiment(KeptRun):
             has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
             that is known to be beyond a limit, and little is suggested that probably is; see
             ``limits`` of :class:`~skgpb.EIOptimizer`.
+        costs : str or list of str, default=()
+            What an experiment costs, amounts that add up: ``"20 + 0.5*time"``, and for one value of
+            a list ``"100 if catalyst = Pd"``. What a suggestion is worth is divided by its cost;
+            the best setting is sought whatever it costs. See :ref:`experiment-costs`.
         block : str, default=""
             What tells blocks of answers apart, each of which shifts its answers by an amount of its
             own: ``"operator"``, ``"date"``, or the name of something else that is told as
@@ -222,6 +228,11 @@ class Experiment(KeptRun):
                 "constraints are between sides of single settings: an average over a region would "
                 f"violate them; got regions=True and {constraints!r}"
             )
+        cost = read_costs(costs, every)
+        if regions and cost:
+            raise ValueError(
+                f"costs are of single settings, not of regions; got regions=True and {costs!r}"
+            )
         every = [side.listed() if regions else side.rounded_to_grid() for side in every]
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),
@@ -232,7 +243,7 @@ class Experiment(KeptRun):
         if regions:
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
-            optimizer = _search_within(limited, settings).start()
+            optimizer = _search_within(limited, {**settings, "cost": cost}).start()
         left_out: list[str] = []
         records: dict[int, LabRecord] = {}
         numbers: list[Any] = []
@@ -284,6 +295,10 @@ class Experiment(KeptRun):
         them and others. Earlier queries without an answer stay pending as well: see
         :meth:`pending`.
 
+        The first queries are a design in which every value of a list occurs, and every one about as
+        often: at least ten, or as many as the longest list has values, at most 25, or as many as
+        are asked for at first, such as 96 for a plate.
+
         Parameters
         ----------
         n : int, default=1
@@ -305,6 +320,7 @@ class Experiment(KeptRun):
                 told = [i for i, event in enumerate(before) if event[0] in ("tell", "fail")]
                 asked = sum(event[0] == "ask" for event in before[max(told, default=0) :])
                 first = asked if another else 0
+                self._begin_with(first + n)
                 queries = self._optimizer.ask(first + n)[first:]
                 if len(self._optimizer._events) > len(before):
                     self._count()
@@ -314,6 +330,13 @@ class Experiment(KeptRun):
                 raise
             pending = {entry.query: entry for entry in self._entries if entry.status == "pending"}
             return [pending[query].as_dict() for query in queries]
+
+    def _begin_with(self, n: int) -> None:
+        """Let the first design have n queries, if it has fewer and nothing is known yet."""
+        optimizer = self._optimizer
+        known = any(entry.status != "pending" for entry in self._entries)
+        if isinstance(optimizer, Search) and not known and 0 < optimizer._n_initial < n:
+            optimizer.set_params(n_initial=n)
 
     def tell(
         self,
@@ -524,6 +547,7 @@ class Experiment(KeptRun):
         constraints: str | Iterable[str] | None = None,
         *,
         limits: str | Iterable[str] | None = None,
+        costs: str | Iterable[str] | None = None,
         block: str | None = None,
         answer_range: str | tuple[float | None, float | None] | None = None,
         score: str | None = None,
@@ -544,6 +568,8 @@ class Experiment(KeptRun):
         limits : str or list of str, default=None
             The limits on what else is measured from now on, as in :meth:`create`; None for those
             there were.
+        costs : str or list of str, default=None
+            What experiments cost, as in :meth:`create`, also those so far; None for what it was.
         block : str, default=None
             What tells blocks of answers apart from now on, as in :meth:`create`; an empty text for
             nothing, None for what it was.
@@ -578,13 +604,15 @@ class Experiment(KeptRun):
             # As it began: what was set since is among the events.
             other = clone(self._optimizer._repeated([]))
             other.set_params(bounds=_bounds_of(every, list(constraints)))
+            if costs is not None or self._costs:
+                other.set_params(cost=read_costs(self._costs if costs is None else costs, every))
             taken = names + [self._labels["answer"]] * bool(self._labels["answer"])
             if limits is not None:
                 before_limits, limited = outcome_limits(self._optimizer), read_limits(limits, taken)
                 given = other.get_params(deep=False)
                 ours = EIOptimizer if before_limits else GPUCBOptimizer
                 if type(other) is ours and given.get("regret", "simple") == "simple":
-                    shared = ("bounds", "alpha", "direction", "random_state")
+                    shared = ("bounds", "alpha", "direction", "cost", "random_state")
                     other = _search_within(limited, {name: given[name] for name in shared})
                 else:
                     other.set_params(limits=dict(limited) or None)
@@ -630,6 +658,7 @@ class Experiment(KeptRun):
         rules = {
             "constraints": "; ".join(self._constraints),
             "limits": "; ".join(written(outcome_limits(self._optimizer))),
+            "costs": "; ".join(self._costs),
             "block": self._block,
             "answer_range": written_range(self._range),
             "score": self._score.text if self._score is not None else "",
@@ -678,7 +707,7 @@ class Experiment(KeptRun):
                 X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
             elif kind == "set":
-                known = set(other.get_params(deep=False)) - {"bounds", "limits"}
+                known = set(other.get_params(deep=False)) - {"bounds", "limits", "cost"}
                 others = {name: each for name, each in rest[0].items() if name in known}
                 events.append((kind, others))
             else:
@@ -927,7 +956,8 @@ class Experiment(KeptRun):
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
             None; ``noise``, the standard deviation told with it or None; ``reason``, why it
             failed, or None; ``within_limits``, whether all that has a limit was measured within it,
-            None if some of it was not measured; ``note``, ``operator`` and ``date``, texts;
+            None if some of it was not measured; ``cost``, a number, None without costs; ``note``,
+            ``operator`` and ``date``, texts;
             ``measured``, a dict of what else was measured; ``measurements``, those that the answer
             is the mean of, a list, empty for a single one.
         """
@@ -1189,7 +1219,8 @@ class Experiment(KeptRun):
         status : dict
             ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
             deviation where that is known, else None, ``regions``, ``sides``, a list of
-            :meth:`Side.as_dict`, ``constraints`` and ``limits``, lists of texts, ``block``, what
+            :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
+            ``spent``, what was answered or failed has cost, None without costs, ``block``, what
             tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
             ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
             the methods of this name.
@@ -1197,6 +1228,8 @@ class Experiment(KeptRun):
         with self._reading():
             optimizer = self._optimizer
             states = [entry.status for entry in self._entries]
+            tried = [e for e in self._entries if e.status in ("answered", "failed")]
+            paid = [entry.cost for entry in tried if entry.cost is not None]
             return {
                 "file": str(self.path),
                 **self._labels,
@@ -1207,6 +1240,8 @@ class Experiment(KeptRun):
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
                 "limits": written(outcome_limits(optimizer)),
+                "costs": list(self._costs),
+                "spent": sum(paid) if self._costs else None,
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,

@@ -19,6 +19,7 @@ from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments.answers import AnswerRange, read_range
 from skgpb.experiments.blocks import block_of
 from skgpb.experiments.changes import Change
+from skgpb.experiments.costs import costs_of
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
 from skgpb.experiments.limits import are_kept, outcomes_of
 from skgpb.experiments.records import LabRecord
@@ -67,6 +68,8 @@ class KeptRun:
     _range: AnswerRange
     # What answers are computed from; None if they are told.
     _score: Score | None
+    # What experiments cost; empty where all cost the same.
+    _costs: list[str]
     # What tells blocks of answers apart; empty for nothing.
     _block: str
     # Notes on queries, by the numbers of the queries.
@@ -200,11 +203,14 @@ class KeptRun:
         self._last = max([self._last, *self._numbers])
         self._entries += [Entry(each, query) for each, query in self._lost.items()]
         limits = outcome_limits(optimizer)
+        self._costs = costs_of(optimizer)
         for entry in self._entries:
             entry.record = self._records.get(entry.number, entry.record)
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = are_kept(entry.record.measured, limits)
+            if self._costs:
+                entry.cost = optimizer._cost_of(entry.query)
         bounds = optimizer._params.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []

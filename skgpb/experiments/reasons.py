@@ -107,7 +107,8 @@ def reason(
             f"little is known about it: it may be {rounded(most, std)}"
         )
     else:
-        why = "its result says most about where the best setting is"
+        weighed = "" if entry.cost is None else ", for what it costs,"
+        why = f"its result says most{weighed} about where the best setting is"
     return {"query": entry.number, "mean": mean, "std": std, "nearest": known, "why": why}
 
 

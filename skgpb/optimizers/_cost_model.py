@@ -9,7 +9,7 @@ import numpy as np
 
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
-from skgpb.utils import check_numbers
+from skgpb.utils import check_callable_value, check_numbers
 
 #: Format: parameters that may differ between queries: what stands for None, which is also the least
 #: that a number is above, or 0 for one that may be 0.
@@ -32,7 +32,7 @@ class CostModel:
     queries : ArmSet
         The set. Where it stands for all of some sizes there is a number for each of these.
     cost, alpha : number, array-like or None
-        As the user gave them.
+        As the user gave them. In a box of points the cost may be a function of a setting.
     """
 
     queries: ArmSet
@@ -40,10 +40,10 @@ class CostModel:
     alpha: Any
 
     def __post_init__(self) -> None:
-        self._costs = self._numbers("cost", self.cost)
+        self._costs = None if callable(self.cost) else self._numbers("cost", self.cost)
         self._alphas = self._numbers("alpha", self.alpha) if differs(self.alpha) else None
         #: Whether queries differ in cost.
-        self.differ: bool = bool(np.ptp(self._costs) > 0.0)
+        self.differ: bool = self._costs is None or bool(np.ptp(self._costs) > 0.0)
 
     # -- of all queries -------------------------------------------------------------------------
 
@@ -54,12 +54,13 @@ class CostModel:
 
     @property
     def least(self) -> float:
-        """Cost of the cheapest answer."""
-        return float(self._costs.min())
+        """Cost of the cheapest answer; 0 where it is not known."""
+        return 0.0 if self._costs is None else float(self._costs.min())
 
     @property
     def of_groups(self) -> np.ndarray:
         """Costs of queries, or of the sizes of cells."""
+        assert self._costs is not None  # a function is for points, which have no groups
         return self._costs
 
     @property
@@ -81,7 +82,10 @@ class CostModel:
         noises : ndarray of shape (n_queries,)
             Noise variances.
         """
-        costs = self.queries.per_query(self._costs)
+        if self._costs is None:
+            costs = np.array([self._cost_at(place) for place in self.queries.every_place()])
+        else:
+            costs = self.queries.per_query(self._costs)
         if self._alphas is None:
             return costs, np.full(len(costs), level)
         return costs, self.queries.per_query(self._alphas)
@@ -90,6 +94,8 @@ class CostModel:
 
     def cost_of(self, query: Arm | PointsQuery) -> float:
         """Return the cost of an answer to a query; 0 if it is none of the queries."""
+        if self._costs is None:
+            return self._cost_at(query.points[0])
         found = self._of(query, self._costs)
         return 0.0 if found is None else found
 
@@ -97,6 +103,16 @@ class CostModel:
         """Noise variance that is expected of an answer; ``level`` is the usual one."""
         found = None if self._alphas is None else self._of(query, self._alphas)
         return level if found is None else found
+
+    def _cost_at(self, point: np.ndarray) -> float:
+        """Return what the user's function says of a point, or of its setting."""
+        space = self.queries.space
+        cost = check_callable_value(
+            self.cost, point if space is None else space.setting(point), "cost"
+        )
+        if not cost:
+            raise ValueError("cost must be above 0 everywhere, got a function that returns 0")
+        return cost
 
     def _of(self, query: Arm | PointsQuery, numbers: np.ndarray) -> float | None:
         """Return the number of a query, given those of the kinds; None if there is none."""

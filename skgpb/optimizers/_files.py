@@ -12,6 +12,7 @@ import numpy as np
 from skgpb._version import __version__
 from skgpb._warnings import warn
 from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
+from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
@@ -93,7 +94,7 @@ def read_run(
                 "own has to be imported before its run is loaded"
             )
         cls = known[document["class"]]
-        kinds: list[type] = [PointsQuery, Region, Box, Steps, ParameterSpace, Prior]
+        kinds: list[type] = [PointsQuery, Region, Box, Steps, SettingCosts, ParameterSpace, Prior]
         for each in (cls._query_type, Arm, Cells, Districts, Layout):
             kinds += _with_subclasses(each)
         reader = Reader(arrays, kinds, [*_with_subclasses(every), *_with_subclasses(Strategy)])

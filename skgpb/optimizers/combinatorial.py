@@ -14,11 +14,11 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeAlias, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -32,6 +32,7 @@ from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
+from skgpb.feedback import successes_in
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -56,6 +57,9 @@ from skgpb.utils import (
 )
 
 __all__ = ["CombinatorialBandit", "knapsack"]
+
+#: What a campaign answers, for type checkers: a number, "12 of 300", or nothing.
+Reported: TypeAlias = SupportsFloat | str | None
 
 
 @dataclass(eq=False, repr=False)
@@ -464,7 +468,12 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     # -- what is told -------------------------------------------------------------------------
 
     @locked
-    def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
+    def tell(
+        self,
+        query: Any,
+        reward: Numbers | Iterable[Reported | Iterable[Reported]],
+        alpha: Numbers = None,
+    ) -> Self:
         """Report the rewards of an allocation; nothing changes if anything is wrong with them.
 
         An answer is information whatever it has cost: also that of an allocation above the budget
@@ -476,7 +485,9 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             The evaluated allocation: from :meth:`ask`, in any order, or any other within
             the bounds of the arms, whatever it cost.
         reward : array-like of shape (n_campaigns,), or (n, n_campaigns) for a list
-            The noisy answer of each campaign; None for a campaign that gave none.
+            The noisy answer of each campaign; None for a campaign that gave none. A text such as
+            ``"12 of 300"`` is 12 successes, such as orders, of 300 trials, such as clicks. Its
+            noise follows: n q (1 - q) with q = (k + 1) / (n + 2) for k of n.
         alpha : float or array-like of shape (n_campaigns,), default=None
             Noise variances of these answers; None for those of the optimizers. For a list, a
             number or one such entry for each allocation.
@@ -517,13 +528,19 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                 self._record.events.append((kind, *when, i))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        n, rewards = len(self.optimizers_), None
+        n, rewards = len(self.optimizers_), list[Any]()
         if reward is not None:
             rewards = check_one_each(reward, n, "reward", "campaigns")
-            rewards = [None if each is None else check_reward(each) for each in rewards]
             if all(each is None for each in rewards):
                 raise ValueError("reward holds None for every campaign")
         alphas = check_one_each(alpha, n, "alpha", "campaigns", shared=True)
+        for i, each in enumerate(rewards):
+            if isinstance(each, str):
+                if alphas[i] is not None:
+                    raise ValueError(f"the noise of {each!r} follows from it, got alpha={alpha!r}")
+                rewards[i], alphas[i] = successes_in(each)
+            elif each is not None:
+                rewards[i] = check_reward(each)
         for i, optimizer in enumerate(self.optimizers_):
             if alphas[i] is not None:
                 alphas[i] = check_noise_variance(alphas[i])
@@ -531,7 +548,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
             query = self._as_query(query)
-        return self._resolve(query), rewards, alphas
+        return self._resolve(query), None if reward is None else rewards, alphas
 
     def _as_query(self, points: Any) -> Allocation | PointsQuery:
         query = super()._as_query(points)

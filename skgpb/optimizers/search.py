@@ -506,7 +506,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        return defaults.N_INITIAL if self._params.kernel is None else 0
+        if self._params.kernel is not None:
+            return 0
+        return max(defaults.N_INITIAL, min(self._longest_list, defaults.MOST_INITIAL))
+
+    @property
+    def _longest_list(self) -> int:
+        """The most values of a list without an order, if each of them is to be tried."""
+        if not self._for_simple_regret or self._space is None:
+            return 0
+        if not self.domain_.is_discretization:
+            return 0
+        pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
+        return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
 
     def _known(self, pending: list[Any]) -> QueryTargetPosterior:
         """Return covariances of pairs of queries and targets, given pending queries."""
@@ -874,10 +886,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Box of the contexts, for contextual bandits: ``ask(context=...)`` and
         ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
         ``bounds`` is a dict.
-    cost : array-like, default=None
+    cost : array-like or callable, default=None
         Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
-        of its cells. None means 1. What an answer is worth is divided by its cost; in the UCB
-        family that is its index less the largest posterior mean of a target.
+        of its cells; for points of ``bounds`` a function of a setting, a dict if ``bounds`` is one
+        and otherwise a row. None means 1. What an answer is worth is divided by its cost; in the
+        UCB family that is its index less the largest posterior mean of a target.
     n_candidates : int, default=500
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
@@ -885,7 +898,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Size of the initial design: distinct queries, spread evenly, that are asked before the
         acquisition function is used. Earlier answers near a query of the design replace it. Cells
         have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
-        asked at no higher cost. None means 10 if ``kernel`` is None, and 0 otherwise.
+        asked at no higher cost. In a box every value of a list occurs about as often. None means 0
+        with a kernel. Without one it is 10, or as many as the longest list without an order has
+        values, up to 25, where only the recommendation counts (EI, ``regret="simple"``).
     limits : dict, default=None
         Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
         that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes
@@ -980,7 +995,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "queries": "no_validation",
         "targets": "no_validation",
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "cost": ["array-like", None],
+        "cost": ["array-like", callable, None],
         "limits": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
@@ -1033,6 +1048,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
                 f"{self._params.alpha!r}"
+            )
+        points = self._targets_are_queries and self._params.arms is None
+        if callable(self._params.cost) and not points:
+            raise ValueError(
+                "cost may be a function if queries are all points of a box; otherwise give one "
+                f"number for each query or size, got {self._params.cost!r}"
             )
 
     def _begin(self) -> None:

@@ -145,7 +145,7 @@ class Browser(Person):
         return self.asked()
 
     def widen(self, side, high):
-        self.press("Change ranges, choices, rules or limits")
+        self.press("Change ranges, choices, rules, limits or costs")
         box = self.driver.find_element("xpath", f"//fieldset[legend='{side}']")
         self.type("Largest value", high, box)
         self.press("Go on with these")
@@ -537,3 +537,42 @@ def test_axe_finds_no_barrier(driver_with_scripts, tmp_path, width, scheme):
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert found == {}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_costs_are_the_same_through_every_door(driver, tmp_path, width):
+    costs = ["20 + 0.5*time (min)", "100 if catalyst = Pd"]
+    path, person = tmp_path / "run.skgpb", Person(driver)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        with Served(path) as served:
+            person.open(served.address)
+            first, second = person.all("fieldset")
+            for label, text in (("Name, with its unit", "time (min)"), ("Smallest value", "10")):
+                person.type(label, text, first)
+            person.type("Largest value", "60", first)
+            person.type("Name, with its unit", "catalyst", second)
+            person.choose("Kind", "list of choices", second)
+            person.type("Choices", "Pd, Ni", second)
+            person.type("Costs of an experiment", "\n".join(costs))
+            person.press("Start")
+            person.press("Suggest")
+            seen = person.find(".card").text
+            assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+            person.press("Change ranges, choices, rules, limits or costs")
+            assert person.labelled("Costs of an experiment").get_attribute("value") == "\n".join(
+                costs
+            )
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    sides = ["time (min)=10:60", "catalyst=Pd,Ni"]
+    python = Experiment.create(tmp_path / "python.skgpb", sides, costs=costs)
+    (entry,) = python.ask()
+    assert f"It costs {entry['cost']:g}." in seen
+    options = [each for text in costs for each in ("--cost", text)]
+    shell = tmp_path / "shell.skgpb"
+    with redirect_stdout(io.StringIO()):
+        assert main(["new", str(shell), "--bounds", *sides, *options]) == 0
+        assert main(["ask", str(shell)]) == 0
+    assert [Experiment(each).history() for each in (path, shell)] == [python.history()] * 2

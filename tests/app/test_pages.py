@@ -905,3 +905,33 @@ def test_scores_are_named_asked_for_and_drawn(path):
     window.send("/change", low0="20", high0="90", values1="A, B", score="yield - cost")
     assert Experiment(path).history()[0]["answer"] == pytest.approx(40.0)
     assert "The score is yield - cost" in window.open("/report.html")
+
+
+def test_costs_are_typed_seen_with_a_suggestion_and_changed(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, costs="100 if catalyst = C")
+    assert window.status == 422 and not path.exists()
+    assert "catalyst must be A or B, got &#39;C&#39;" in window.text
+    window.send("/new", **NEW, costs="100 if speed = A")
+    assert "there is no setting named &#39;speed&#39;; the settings are" in window.text
+    window.send("/new", **NEW, costs="20 + 0.5*heat\n100 if catalyst = B")
+    window.send("/ask", count="2")
+    pending = Experiment(path).pending()
+    for entry in pending:
+        heat, catalyst = entry["params"].values()
+        assert entry["cost"] == 20 + 0.5 * heat + 100 * (catalyst == "B")
+        assert f"It costs {entry['cost']:g}." in window.text
+    window.send("/tell/1", "value", value="3")
+    assert f"{pending[0]['cost']:g} spent; 1 to do" in window.text
+    assert "An experiment costs 20 + 0.5*heat; 100 if catalyst = B." in window.text
+    assert "An experiment costs 20 + 0.5*heat" in window.open("/report.html")
+    assert "20 + 0.5*heat\n100 if catalyst = B</textarea>" in window.open("/change")
+    typed = {"low0": "20", "high0": "90", "step0": "0.1", "values1": "A, B"}
+    window.send("/change", **typed, costs="30 if catalyst = A")
+    assert window.status == 422 and "Every experiment must cost something" in window.text
+    window.send("/change", **typed, costs="15\n30 if catalyst = A")
+    assert Experiment(path).status()["costs"] == ["15", "30 if catalyst = A"]
+    window.open("/change")
+    window.send("/change", **typed, costs="")
+    assert "It costs" not in window.text and "spent" not in window.text

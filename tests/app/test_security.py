@@ -44,7 +44,7 @@ def path(tmp_path):
 
 def addresses(path, method):
     """Every address of the app, with values for what varies in it."""
-    values = {"number": 1, "x": 0, "y": 1, "kind": "slices", "theme": "dark"}
+    values = {"number": 1, "x": 0, "y": 1, "kind": "slices", "panel": 0, "theme": "dark"}
     values["filename"] = "app.css"
     app = make_app(path)
     with app.test_request_context():

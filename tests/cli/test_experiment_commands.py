@@ -153,7 +153,7 @@ def test_two_programs_that_tell_at_once_lose_nothing(path, call):
 
 def test_keys_of_every_object(path, call, tmp_path):
     entry = {"query", "params", "status", "answer", "noise", "reason"}
-    entry |= {"note", "operator", "date", "measured", "measurements", "within_limits"}
+    entry |= {"note", "operator", "date", "measured", "measurements", "within_limits", "cost"}
     asked = call("ask", path, "-n", 2)
     assert set(asked) == {"queries", "pending"} and set(asked["queries"][0]) == entry
     told = call("tell", path, "-1.5e-3", "--query", 2, "--noise", 0.25)
@@ -170,6 +170,7 @@ def test_keys_of_every_object(path, call, tmp_path):
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
+        *("costs", "spent"),
     }
 
 
@@ -460,11 +461,13 @@ def numbers_apart(lines):
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="needs a checkout with the documentation")
 @pytest.mark.usefixtures("own_seeds")
-def test_the_page_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("page", "least"), [("experiment", 6), ("budgets", 1)])
+def test_the_page_shows_what_its_commands_print(page, least, tmp_path, monkeypatch, capsys):
     """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"code-block:: console\n\n((?:   .*\n|\n)+)", PAGE.read_text("utf-8"))
-    assert len(blocks) > 5
+    text = PAGE.with_stem(page).read_text("utf-8")
+    blocks = re.findall(r"code-block:: console\n\n((?:   .*\n|\n)+)", text)
+    assert len(blocks) >= least
     for block in blocks:
         for entry in re.split(r"^   \$ ", block, flags=re.M)[1:]:
             command, *expected = textwrap.dedent("   " + entry).strip("\n").splitlines()

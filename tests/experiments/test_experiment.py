@@ -347,10 +347,10 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status) == {
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
-        *("limits", "block", "answer_range", "score"),
+        *("limits", "costs", "spent", "block", "answer_range", "score"),
     }
     assert set(status["pending"][0]) == {
-        *("query", "params", "status", "answer", "noise", "reason", "within_limits"),
+        *("query", "params", "status", "answer", "noise", "reason", "within_limits", "cost"),
         *("note", "operator", "date", "measured", "measurements"),
     }
     assert set(status["best"]) == {
@@ -864,3 +864,30 @@ def test_no_region_is_recommended_that_is_smaller_than_what_was_measured(tmp_pat
     assert_allclose([low, high], [mean[0] - 1.96 * std[0], mean[0] + 1.96 * std[0]])
     with pytest.raises(ValueError, match="side is for experiments over regions"):
         Experiment.create(tmp_path / "other", ["x=0:1"]).best(side={"x": 0.5})
+
+
+@pytest.mark.parametrize("n", [24, 96])
+@pytest.mark.parametrize("constraints", [[], ["x + y <= 1"]])
+def test_the_first_plate_is_a_design_with_every_value_of_every_list(tmp_path, n, constraints):
+    sizes = {"ligand": 12, "base": 8, "solvent": 3}
+    sides = {name: [f"{name} {i}" for i in range(k)] for name, k in sizes.items()}
+    run = Experiment.create(
+        tmp_path / "run.skgpb", {**sides, "x": (0, 1), "y": (0, 1)}, constraints=constraints, seed=1
+    )
+    asked = run.ask(n)
+    for name, values in sides.items():
+        counts = [sum(each["params"][name] == value for each in asked) for value in values]
+        assert min(counts) >= n // len(values) - (2 if constraints else 0) and sum(counts) == n
+        assert constraints or np.ptp(counts) <= 1
+    # It is the same from the file, and answers to it are taken as any others.
+    assert Experiment(run.path).ask(n) == asked
+    run.tell(1.0, 5)
+    assert len(run.pending()) == n - 1
+    assert GPUCBOptimizer.load(run.path).get_params()["n_initial"] == n
+
+
+def test_a_plate_after_the_first_answers_is_no_design(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "y=0:1"])
+    run.tell(1.0, run.ask()[0]["query"])
+    run.ask(24)
+    assert run.optimizer.n_initial is None

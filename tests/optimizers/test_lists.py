@@ -131,3 +131,39 @@ def test_a_box_with_a_rule_has_candidates_beside_the_best_too():
         optimizer.tell(query, params["x"] - (params["kind"] != "C") - abs(params["n"] - 50) / 200)
     kinds = [optimizer._space.setting(p)["kind"] for p in optimizer.domain_.every_place()]
     assert set(kinds) == set("ABCDEFGH")
+
+
+def counts_in(optimizer, n, sizes):
+    """How often each value of each list is among the first queries."""
+    asked = optimizer.ask(n)
+    every = [[query.params[name] for query in asked] for name in lists(sizes)]
+    return [
+        [each.count(v) for v in s] for each, s in zip(every, lists(sizes).values(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(12, 8, 3), (16, 4), (5, 5, 5), (25,)])
+@pytest.mark.parametrize("constraint", [[], ["x + y <= 1"]])
+@pytest.mark.parametrize("seed", range(3))
+def test_first_queries_try_every_value_of_every_list(sizes, constraint, seed):
+    box = Box(lists(sizes) | {"x": (0, 1), "y": (0, 1)}, constraint)
+    optimizer = GPUCBOptimizer(bounds=box, regret="simple", random_state=seed).start()
+    first = optimizer._n_initial
+    assert first == max(10, *sizes)
+    for counts in counts_in(optimizer, first, sizes):
+        assert min(counts) >= first // len(counts) - (1 if constraint else 0) and min(counts) > 0
+        assert constraint or np.ptp(counts) <= 1
+
+
+def test_a_long_list_does_not_make_all_queries_first_ones():
+    (counts,) = counts_in(EIOptimizer(bounds=lists((60,)) | {"x": (0, 1)}), 25, (60,))
+    assert sorted(counts)[-25:] == [1] * 25
+    # Values in an order tell of their neighbours, and where every answer counts no value must be.
+    for cls, settings in (
+        (EIOptimizer, {"bounds": {"n": range(40)}}),
+        (EIOptimizer, {"bounds": lists((40,)), "n_initial": 7}),
+        (GPUCBOptimizer, {"bounds": lists((40,))}),
+    ):
+        optimizer = cls(**settings, random_state=0)
+        optimizer.ask()
+        assert optimizer._n_initial == settings.get("n_initial", 10)
