@@ -12,6 +12,7 @@ from datetime import date
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
@@ -192,6 +193,8 @@ class Pages:
         self._path, self._guard, self._home = path, guard, home
         self._experiment: Experiment | None = None
         self._drawn = lru_cache(KEPT_PICTURES)(self._draw)
+        # A browser asks for all panels of a picture side by side: they are drawn once.
+        self._drawing = Lock()
         self._mapped = lru_cache(KEPT_PICTURES)(self._draw_map)
 
     def _check_token(self) -> None:
@@ -602,7 +605,9 @@ class Pages:
         panels = {} if run is None else {each.kind: each.panels for each in run.pictures}
         if run is None or theme not in THEMES or panel >= panels.get(kind, 0):
             return abort(404, "There is no such picture.")
-        return Response(self._drawn(kind, theme, run.revision)[panel], mimetype="image/svg+xml")
+        with self._drawing:
+            svg = self._drawn(kind, theme, run.revision)[panel]
+        return Response(svg, mimetype="image/svg+xml")
 
     def _draw(self, kind: str, theme: str, revision: str) -> list[bytes]:
         """Draw a picture; its address has the revision, so that browsers may cache it."""

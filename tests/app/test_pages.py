@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from threading import Event, Thread
+from time import sleep
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from skgpb.app.pages import make_app
-from skgpb.app.pictures import progress
+from skgpb.app.pictures import Picture, progress
 from skgpb.app.views import is_number
 from skgpb.cli.experiment_picture import draw_experiment
 
@@ -586,6 +587,31 @@ def test_averages_over_regions_are_shown_as_ranges(tmp_path):
     assert json.dumps(run.best()["params"])
     window.open("/picture/slices-0-light.svg")
     assert window.status == 200
+
+
+def test_panels_that_are_asked_for_side_by_side_are_drawn_once(run, path, monkeypatch):
+    drawn, draw = [], Picture.draw
+
+    def counted(picture, *options):
+        drawn.append(picture.kind)
+        sleep(0.2)  # the others ask in the meantime
+        return draw(picture, *options)
+
+    monkeypatch.setattr(Picture, "draw", counted)
+    app, seen = make_app(path), {}
+
+    def ask_for(panel):
+        address = f"/picture/slices-{panel}-light.svg"
+        answer = app.test_client().get(address, headers={"Host": "127.0.0.1:8650"})
+        seen[panel] = answer.get_data(as_text=True)
+
+    threads = [Thread(target=ask_for, args=(panel,)) for panel in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert drawn == ["slices"]
+    assert len(set(seen.values())) == 3
 
 
 def test_there_is_a_report_before_the_first_result(path):
