@@ -15,7 +15,7 @@ from skgpb.cli.features import FeatureLimits
 from skgpb.cli.words import count, named
 from skgpb.datasets.columns import Column
 from skgpb.plotting._axes import RECOMMENDED, ink_of, mark_recommended, outlined
-from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
 # Inches of a panel; maximum number of panels in a row.
@@ -126,7 +126,7 @@ def draw_means(
     with np.errstate(invalid="ignore"):
         mean = (sums / n).reshape(shape)
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
-    fit_labels(ax.figure.colorbar(drawn, ax=ax, label=label).ax)
+    add_colorbar(ax, drawn, label)
     for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
         label_axis(limit, axis)
         axis.set_label_text(limit.column.name)

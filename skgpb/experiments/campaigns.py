@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from skgpb.domains.allocations import Allocation
+from skgpb.experiments.judgement import BAND
 from skgpb.experiments.sides import Side, number
 from skgpb.experiments.texts import check_name
 from skgpb.feedback import counts_in
@@ -20,8 +21,6 @@ from skgpb.persistence import read_notes
 
 # Limit: amounts of a campaign; more are taken for a forgotten step.
 MOST_AMOUNTS = 201
-# Mathematics: standard deviations to the ends of an interval of 95 %.
-WIDTH = 1.96
 
 
 class Campaigns:
@@ -242,7 +241,7 @@ class Campaigns:
         query = self._bandit.recommend()
         means, stds = self._bandit.predict_query([query], return_std=True)
         mean, std = float(means.sum()), float(np.linalg.norm(stds))
-        ends = [mean - WIDTH * std, mean + WIDTH * std]
+        ends = [mean - BAND * std, mean + BAND * std]
         amounts = self._by_name(query.costs.tolist())
         return {"amounts": amounts, "mean": mean, "std": std, "interval_95": ends}
 
