@@ -89,9 +89,9 @@ left.set(title="what was asked for", xlabel="column", ylabel="row")
 image = right.imshow(mean, extent=(0, width, height, 0), cmap="gray", vmin=0)
 right.set(title="posterior mean after 150 noisy averages", xlabel="column")
 fig.colorbar(image, ax=right, label="brightness", shrink=0.9)
-for ax in (left, right):  # cyan on black is seen on the orange flower and on grey
-    outline(ax, best.lower, best.upper, edgecolor="black", lw=5)
-    outline(ax, best.lower, best.upper, edgecolor="cyan", lw=2.5)
+for ax in (left, right):  # the white rim is seen on the orange flower, and the frame on white
+    outline(ax, best.lower, best.upper, edgecolor="white", lw=5)
+    outline(ax, best.lower, best.upper, edgecolor="#d55e00", lw=2.5)
 plt.show()
 
 # %%

@@ -117,6 +117,6 @@ for ax, task, truth, title in (
 axes[1].axvline(best, color="#d55e00", ls="--", label="recommended")
 axes[1].set(xlabel="setting")
 handles, labels = axes[1].get_legend_handles_labels()
-figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
 axes[1].set_label("thumbnail")
 plt.show()
