@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from skgpb.cli.where import written
 from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
@@ -36,22 +34,6 @@ class FeatureLimits:
     high: float | None = None
     among: tuple[str, ...] | None = None
     missing: bool | None = None
-
-    def without(self, end: str) -> FeatureLimits:
-        """Return the others."""
-        others = {each: getattr(self, each) for each in ("low", "high", "among") if each != end}
-        return FeatureLimits(self.column, **others)
-
-    def broken(self, end: str) -> np.ndarray:
-        """Return whether each row is beyond one of the limits, shape (n_rows,)."""
-        values = self.column.values
-        if end == "low":
-            return values < self.low
-        if end == "high":
-            return values > self.high
-        assert self.among is not None
-        codes = [self.column.labels.index(label) for label in self.among]
-        return ~np.isin(values, codes)
 
     @property
     def said(self) -> str:
