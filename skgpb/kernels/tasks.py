@@ -10,6 +10,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["Tasks"]
 MOST_TASKS = 1_000
 
 
+@dataclass(eq=False, repr=False)
 class Tasks(WrapperKernel):
     r"""Multi-task and multi-fidelity kernel: several functions, numbered in the last column.
 
@@ -95,27 +97,17 @@ class Tasks(WrapperKernel):
     True
     """
 
+    base: Kernel
+    rank: int = 1
+    _: KW_ONLY
+    n_tasks: int = 2
+    W: ArrayLike | None = None
+    kappa: float | ArrayLike | None = None
+    W_bounds: Any = (-10.0, 10.0)
+    kappa_bounds: Any = (1e-6, 1e2)
+
     W: ArrayLike | None
     kappa: float | ArrayLike | None
-
-    def __init__(
-        self,
-        base: Kernel,
-        rank: int = 1,
-        *,
-        n_tasks: int = 2,
-        W: ArrayLike | None = None,
-        kappa: float | ArrayLike | None = None,
-        W_bounds: Any = (-10.0, 10.0),
-        kappa_bounds: Any = (1e-6, 1e2),
-    ) -> None:
-        self.base = base
-        self.rank = rank
-        self.n_tasks = n_tasks
-        self.W = W
-        self.kappa = kappa
-        self.W_bounds = W_bounds
-        self.kappa_bounds = kappa_bounds
 
     # --- hyperparameters ---
 
