@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
@@ -38,7 +37,7 @@ from skgpb.app.forms import (
     sentence,
     written,
 )
-from skgpb.app.guard import Guard, reason_of
+from skgpb.app.guard import REFUSALS, Guard, reason_of
 from skgpb.app.pictures import map_of, progress, replicates, slices, trade_offs
 from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
@@ -65,6 +64,14 @@ from skgpb.plotting._themes import THEMES
 Said = tuple[str, int | str]
 Change = Callable[[Experiment], Said]
 Taken = TypeVar("Taken")
+# Fields of a new experiment, and the words of errors that are about them.
+ABOUT = {
+    "constraints": "constraint",
+    "limits": "a limit",
+    "score": "score",
+    "costs": "cost",
+    "block": "block",
+}
 # Queries that one form may ask for: a plate has 24 or 96.
 MOST_AT_ONCE = 96
 # Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
@@ -134,13 +141,10 @@ def make_app(
     guard = guard or Guard(hosts)
     app = guarded_app(guard)
     pages = Pages(Path(path), guard, home)
-    app.register_error_handler(400, pages.refused)
-    app.register_error_handler(403, pages.refused)
-    app.register_error_handler(404, pages.refused)
-    app.register_error_handler(405, pages.refused)
-    app.register_error_handler(413, pages.refused)
-    app.register_error_handler(OSError, pages.unreadable)
-    app.register_error_handler(LoadError, pages.unreadable)
+    for code in REFUSALS:
+        app.register_error_handler(code, pages.refused)
+    for error in (OSError, LoadError):
+        app.register_error_handler(error, pages.unreadable)
     rules: list[tuple[str, str, Any, list[str]]] = [
         ("/", "run", pages.run, ["GET"]),
         ("/new", "new", pages.new, ["POST"]),
@@ -389,18 +393,12 @@ class Pages:
         except ValueError as error:
             if table is not None or request.files.get("file"):
                 mark_table(form, error, table)
-            elif settings["constraints"] and "constraint" in str(error):
-                form.errors["constraints"] = sentence(error)
-            elif settings["limits"] and "a limit" in str(error):
-                form.errors["limits"] = sentence(error)
-            elif settings["costs"] and re.match("cost |every experiment", str(error)):
-                form.errors["costs"] = sentence(error)
-            elif settings["score"] and "score" in str(error):
-                form.errors["score"] = sentence(error)
-            elif settings["block"] and "block" in str(error):
-                form.errors["block"] = sentence(error)
             else:
-                raise
+                fields = (f for f, words in ABOUT.items() if settings[f] and words in str(error))
+                field = next(fields, None)
+                if field is None:
+                    raise
+                form.errors[field] = sentence(error)
         form.check()
 
     def ask(self) -> Any:
