@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.domains import Steps
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
@@ -312,12 +312,8 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
     """Return the axes given, or those of a new figure."""
     if ax is not None:
         return ax
-    try:
+    with needs("drawing", "matplotlib", "plot"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"drawing needs matplotlib, which is not installed: {install_command('plot')}"
-        ) from error
     return plt.subplots(layout="constrained", **subplots)[1]
 
 
