@@ -68,7 +68,7 @@ def test_counts_are_orders_with_their_noise(ads):
     share, alpha = from_counts(12, 300, stabilize=False)
     assert_allclose((event[2][0], event[3][0]), (300 * share, 300**2 * alpha))
     assert np.isnan(event[3][1:]).all()
-    assert successes_in("0 of 0") == (0.0, 0.0)
+    assert successes_in("0 of 0") == successes_in("0 of 1") != (0.0, 0.0)
 
 
 def test_the_bandit_takes_counts_alone_and_in_lists():
