@@ -29,7 +29,7 @@ from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.locks import Guarded, locked, reading_log
-from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import (
     GAP_STREAM,
@@ -124,8 +124,8 @@ class BaseBanditOptimizer(
     #: All queries, and what they observe.
     domain_: Any
 
-    # The box of contexts, of an optimizer that may have some.
-    _contexts: Contexts
+    #: Number of sides of contexts.
+    _n_context: int = 0
     #: Whether there are always contexts, whatever the parameters are.
     _needs_contexts: ClassVar[bool] = False
 
@@ -395,6 +395,8 @@ class BaseBanditOptimizer(
 
     def _notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
+        if not hasattr(self, "bounds_"):
+            return
         self._notice()
         unsaid, self._record.unsaid = self._record.unsaid, []
         if unsaid:
@@ -466,49 +468,25 @@ class BaseBanditOptimizer(
             A ``ValueError``: there are not as many that are not pending.
         """
         count = 1 if n is None else check_count(n)
-        self._without_context(context)
-        self._ensure_started()
         self._notice_and_say()
+        with unchanged_by_errors(self):
+            self._ensure_started()
+            context = self._contexts.checked(context)
         asked = self._asked_or_new(count, another, context)
         return asked[0] if n is None else asked
 
     @property
-    def _in_contexts(self) -> bool:
-        """Whether queries are chosen in contexts."""
-        return self._needs_contexts or self._params.context_bounds is not None
-
-    def _without_context(self, context: Any) -> bool:
-        """Return whether there are no contexts; raise ValueError if one is given anyway."""
-        if self._in_contexts:
-            return False
-        if context is not None:
-            known = "context_bounds" in self._get_param_names()
-            none = "these are None" if known else f"{type(self).__name__} has none"
-            raise ValueError(
-                f"context is for optimizers with context_bounds, and {none}: {context!r}"
-            )
-        return True
-
-    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]:
-        """Check the contexts of a run, in the order in which they arrive."""
-        if contexts is None:
-            raise ValueError(
-                "contexts must be given if there are context_bounds, got None: "
-                "run(objective, contexts=[...])"
-            )
-        with unchanged_by_errors(self):
-            self._ensure_started()
-            return self._contexts.all_checked(contexts)
-
-    def _context_of(self, query: Any) -> np.ndarray | None:
-        """Return the context in which a query was chosen, None if there are no contexts."""
-        return self._contexts.checked(in_coordinates(query.context)) if self._in_contexts else None
+    def _contexts(self) -> Contexts | NoContexts:
+        """The box of contexts that queries are chosen in."""
+        if not (self._needs_contexts or self._params.context_bounds is not None):
+            return NoContexts(type(self).__name__, self._get_param_names())
+        box = vars(self).get("bounds_", np.empty((0, 2)))
+        return Contexts(box[: self._n_context], self._context_space)
 
     def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
         asked = [] if another else self._record.asked
-        if self._in_contexts:
-            context = self._contexts.checked(context)
+        if context is not None:
             asked = [query for query in asked if np.array_equal(query.context, context)]
         again, new = asked[:count], []
         if len(again) < count:
@@ -565,13 +543,10 @@ class BaseBanditOptimizer(
     def _tell(self, query: Any, reward: Any, alpha: Any) -> Self:
         """Check what was told and take it."""
         given = query, reward, alpha, self._reward_ndim, self._checked
-        if hasattr(self, "bounds_"):
-            self._notice_and_say()
+        self._notice_and_say()
+        with unchanged_by_errors(self):
+            self._ensure_started()
             observations = self._inputs.told(*given)
-        else:
-            with unchanged_by_errors(self):
-                self._ensure_started()
-                observations = self._inputs.told(*given)
         if len(observations) == 1:
             self._commit(self._take, *observations[0])
         else:
@@ -699,7 +674,7 @@ class BaseBanditOptimizer(
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = None
         if self._informed:
-            context = in_coordinates(last.context) if self._in_contexts else None
+            context = in_coordinates(last.context) if self._contexts else None
             best = self.recommend(context=context)
         delta = getattr(stop, "delta", defaults.GAP_DELTA)
         return RunSummary(
@@ -727,8 +702,8 @@ class BaseBanditOptimizer(
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         self._checked_method(method)
-        self._without_context(context)
         self._check_informed()
+        self._contexts.checked(context)
         return self._best()
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
@@ -936,7 +911,7 @@ class BaseBanditOptimizer(
     @property
     def _has_rivals(self) -> bool:
         """True if the recommendation can be compared with its alternatives."""
-        return self._compares and not self._in_contexts
+        return self._compares and not self._contexts
 
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.

@@ -12,6 +12,7 @@ import numpy as np
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
+from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._inputs import Inputs
 from skgpb.optimizers._limits import Measured, checked_outcomes
 from skgpb.optimizers._record import Event, Record
@@ -40,9 +41,10 @@ class Replayable(Protocol):
     @property
     def _inputs(self) -> Inputs: ...
     @property
+    def _contexts(self) -> Contexts | NoContexts: ...
+    @property
     def fit(self) -> Any: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
-    def _context_of(self, query: Any) -> np.ndarray | None: ...
     def _look_at_round(self) -> bool: ...
     def _ask_for(self, context: np.ndarray | None) -> Any: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
@@ -193,7 +195,7 @@ class Replay:
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         if self._skips_selection and optimizer._look_at_round():
             return self._record_ask(optimizer, query)
-        chosen = optimizer._ask_for(optimizer._context_of(query))
+        chosen = optimizer._ask_for(optimizer._contexts.of(query))
         if chosen == query:
             return False
         optimizer._record.take_back(chosen)

@@ -16,12 +16,13 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
+from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
-from skgpb.utils import Integral, Real, check_size
+from skgpb.utils import Integral, Real, check_size, unchanged_by_errors
 
 # Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
@@ -77,6 +78,8 @@ class Player(Protocol):
     @property
     def _record(self) -> Record: ...
     @property
+    def _contexts(self) -> Contexts | NoContexts: ...
+    @property
     def spent_(self) -> float: ...
     @property
     def _informed(self) -> bool: ...
@@ -93,8 +96,6 @@ class Player(Protocol):
     def _notice(self) -> None: ...
     def _notice_and_say(self) -> None: ...
     def _cost_of(self, query: Any) -> float: ...
-    def _without_context(self, context: Any) -> bool: ...
-    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]: ...
     def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]: ...
     def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
@@ -166,16 +167,19 @@ class EvaluationLoop:
         """Set how many queries are evaluated, in which contexts and at which cost, or raise."""
         optimizer, self._max_cost = self._optimizer, max_cost
         self._contexts: list[np.ndarray] | None = None
-        if optimizer._without_context(contexts):
+        if isinstance(optimizer._contexts, NoContexts):
+            optimizer._contexts.checked(contexts)
             self._most = self._evaluations(budget)
-        elif contexts is None or (budget is None and max_cost is None):
-            self._contexts = optimizer._checked_contexts(contexts)
-            self._most = len(self._contexts)
-        else:
+            return
+        if not (contexts is None or (budget is None and max_cost is None)):
             raise ValueError(
                 "budget and max_cost must be None if contexts are given, got "
                 f"{budget!r} and {max_cost!r}"
             )
+        with unchanged_by_errors(optimizer):
+            optimizer.start()
+            self._contexts = optimizer._contexts.all_checked(contexts)
+        self._most = len(self._contexts)
 
     def _evaluations(self, budget: Any) -> int:
         """Number of evaluations that the run is limited to, whatever they cost."""

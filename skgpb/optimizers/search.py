@@ -57,7 +57,6 @@ from skgpb.optimizers._best import (
     means_of_possible,
     polished,
 )
-from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances, with_failures, with_limits
 from skgpb.optimizers._feedback import (
@@ -133,8 +132,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
-    #: Number of sides of contexts.
-    _n_context: int = 0
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
@@ -655,11 +652,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if method is None and side is None:
             method = self._method_of_best()
         method = self._checked_method(method)
-        there = None
-        if not self._without_context(context):
-            self._check_informed()
-            there = self._contexts.checked(context)
         self._check_informed()
+        there = self._contexts.checked(context)
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
             if not possible:
@@ -1010,7 +1004,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
             self._params.kernel,
             self._params.arms,

@@ -228,8 +228,8 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         if side is None:
             return super().recommend(method, context=context)
         self._checked_method(method)
-        self._without_context(context)
         self._check_informed()
+        self._contexts.checked(context)
         if self._params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
