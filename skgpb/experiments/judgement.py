@@ -180,6 +180,14 @@ def surprise(
     return {"expected": [low, high], "meant": None} if beyond > TIMES * (high - low) else None
 
 
+def surprise_by_others(others: Sequence[float], value: float) -> dict[str, Any] | None:
+    """Return the same for what no model predicts: by the others, wherever they were measured."""
+    if len(others) < ENOUGH:
+        return None
+    std = float(np.std(others, ddof=1)) * sqrt(1.0 + 1.0 / len(others))
+    return surprise(others, float(np.mean(others)), std, value)
+
+
 def slip(mean: float, std: float, answer: float) -> float | None:
     """Return what was probably meant by an answer, None if that is what was typed.
 

@@ -209,9 +209,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     # -- how far it is from the best ----------------------------------------------------------
 
     def _compared(self, best: Any) -> Refined:
-        return Refined(
-            self._gp.copy(), self.domain_.copy(), self._finest_depth, self.domain_.block_of(best)
-        )
+        gp, best = self._gp.copy(), self.domain_.block_of(best)
+        domain, models = self.domain_.copy(), self._model.possible(gp)
+        return Refined(gp, domain, self._finest_depth, best, models)
 
 
 def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.ndarray:
