@@ -118,7 +118,7 @@ class BaseBanditOptimizer(
 
     # Names of all sides, of those of contexts, and of those of actions.
     _space: ParameterSpace | None
-    _context_space: ParameterSpace | None
+    _context_space: ParameterSpace | None = None
     _actions: ParameterSpace | None
 
     #: All queries, and what they observe.
@@ -320,11 +320,14 @@ class BaseBanditOptimizer(
         self._ensure_started()
         return self
 
-    def _ensure_started(self) -> None:
-        if not hasattr(self, "bounds_"):
-            with unchanged_by_errors(self):
-                self._prepare()
-                self._start(None)
+    def _ensure_started(self, check: Callable[[], Any] = lambda: None) -> Any:
+        """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
+        if hasattr(self, "bounds_"):
+            return check()
+        with unchanged_by_errors(self):
+            self._prepare()
+            self._start(None)
+            return check()
 
     @reading_log
     def set_params(self, **params: Any) -> Self:
@@ -469,9 +472,7 @@ class BaseBanditOptimizer(
         """
         count = 1 if n is None else check_count(n)
         self._notice_and_say()
-        with unchanged_by_errors(self):
-            self._ensure_started()
-            context = self._contexts.checked(context)
+        context = self._ensure_started(lambda: self._contexts.checked(context))
         asked = self._asked_or_new(count, another, context)
         return asked[0] if n is None else asked
 
@@ -544,9 +545,7 @@ class BaseBanditOptimizer(
         """Check what was told and take it."""
         given = query, reward, alpha, self._reward_ndim, self._checked
         self._notice_and_say()
-        with unchanged_by_errors(self):
-            self._ensure_started()
-            observations = self._inputs.told(*given)
+        observations = self._ensure_started(lambda: self._inputs.told(*given))
         if len(observations) == 1:
             self._commit(self._take, *observations[0])
         else:

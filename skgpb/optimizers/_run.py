@@ -16,13 +16,13 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
-from skgpb.optimizers._contexts import Contexts, NoContexts
+from skgpb.optimizers._contexts import NoContexts
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
-from skgpb.utils import Integral, Real, check_size, unchanged_by_errors
+from skgpb.utils import Integral, Real, check_size
 
 # Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
@@ -78,7 +78,7 @@ class Player(Protocol):
     @property
     def _record(self) -> Record: ...
     @property
-    def _contexts(self) -> Contexts | NoContexts: ...
+    def _contexts(self) -> Any: ...
     @property
     def spent_(self) -> float: ...
     @property
@@ -90,6 +90,7 @@ class Player(Protocol):
     @property
     def _min_cost(self) -> float: ...
     def start(self) -> Any: ...
+    def _ensure_started(self, check: Callable[[], Any]) -> Any: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def tell(self, query: Any, reward: Any) -> Any: ...
     def _rebuilt(self) -> Any: ...
@@ -176,10 +177,8 @@ class EvaluationLoop:
                 "budget and max_cost must be None if contexts are given, got "
                 f"{budget!r} and {max_cost!r}"
             )
-        with unchanged_by_errors(optimizer):
-            optimizer.start()
-            self._contexts = optimizer._contexts.all_checked(contexts)
-        self._most = len(self._contexts)
+        in_order = optimizer._ensure_started(lambda: optimizer._contexts.all_checked(contexts))
+        self._contexts, self._most = in_order, len(in_order)
 
     def _evaluations(self, budget: Any) -> int:
         """Number of evaluations that the run is limited to, whatever they cost."""
