@@ -107,7 +107,7 @@ def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     What is a slip of the pen was measured with it, and allows for a model that is too sure.
     """
     if isinstance(asked, dict):
-        (point,) = optimizer._checked_points_of([asked])
+        (point,) = optimizer._inputs.points([asked])
         blocks = optimizer._functionals_at(point[np.newaxis])
     else:
         blocks = optimizer._blocks_of([asked])

@@ -43,7 +43,6 @@ from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
@@ -58,7 +57,6 @@ from skgpb.optimizers._best import (
     means_of_possible,
     polished,
 )
-from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances, with_failures, with_limits
 from skgpb.optimizers._feedback import (
@@ -70,7 +68,7 @@ from skgpb.optimizers._feedback import (
 from skgpb.optimizers._following import Utility
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
-from skgpb.optimizers._inputs import Numbers
+from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
 from skgpb.optimizers._limits import Measured, OutcomeConstraints, checked_limits
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import SideLengths
@@ -86,7 +84,6 @@ from skgpb.utils import (
     Interval,
     Real,
     check_bounds,
-    check_numbers,
     check_one_each,
     is_sequence,
 )
@@ -116,6 +113,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """
 
     _query_type: ClassVar[type[Query]] = Arm
+    _inputs_type: ClassVar[type[Inputs]] = SetInputs
     _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
@@ -134,8 +132,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
-    #: Number of sides of contexts.
-    _n_context: int = 0
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
@@ -203,7 +199,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         self._ensure_started()
         self._refresh()
-        given = self._record.pending if pending is None else map(self._resolve, pending)
+        given = self._record.pending if pending is None else map(self._inputs.resolved, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
@@ -656,11 +652,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if method is None and side is None:
             method = self._method_of_best()
         method = self._checked_method(method)
-        there = None
-        if not self._without_context(context):
-            self._check_informed()
-            there = self._contexts.checked(context)
         self._check_informed()
+        there = self._contexts.checked(context)
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
             if not possible:
@@ -739,52 +732,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             level, cost_model = self._model.alpha, self._cost_model
             noise = level if cost_model is None else cost_model.noise_of(query, level)
         return query, value, noise
-
-    def _rows_asked(self, X: Any) -> Any:
-        if self._space is None or self.domain_.layout.task_column != 0.0:
-            return super()._rows_asked(X)
-        return self._space.rows(X)  # the last number may be that of the function
-
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
-        if self.domain_.names is not None and not isinstance(query, str):
-            names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
-            if names is not None and names.dtype.kind == "U":
-                query = [self._named_arm(name) for name in names.ravel().tolist()]
-        return super()._checked_all(query, reward, alpha)
-
-    def _named_arm(self, name: str) -> Arm:
-        """Return the query that is called so."""
-        if self._n_context:
-            raise ValueError(
-                f"{name!r} needs a context, because there are context_bounds: pass a query of "
-                "ask(context=...), or domain_.at_context(context).named_arm(name)"
-            )
-        return self.domain_.named_arm(name)
-
-    def _as_query(self, points: Any) -> Any:
-        if isinstance(points, str) and self.domain_.names is not None:
-            return self._named_arm(points)
-        if self.domain_.layout.task_column == 0.0 and not isinstance(points, Mapping):
-            if self._space is not None and not isinstance(points, Coordinates):
-                rows = self._space.rows(np.atleast_2d(points))
-                points = rows[0] if np.ndim(points) == 1 else rows
-            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
-            if found is not None:
-                return found
-        return super()._as_query(points)
-
-    def _checked_queries(self, queries: Any) -> list[Any]:
-        """Check queries to predict; targets that cannot be asked are accepted as well."""
-        if self._targets_are_queries:
-            return super()._checked_queries(queries)
-        checked: list[Any] = []
-        for query in self._each_query(queries):
-            if query in self.targets_:
-                checked.append(query)
-            else:
-                checked.append(query if isinstance(query, Query) else self._as_query(query))
-                self._resolve(checked[-1])
-        return checked
 
     def _places_seen(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
@@ -1057,7 +1004,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
             self._params.kernel,
             self._params.arms,
@@ -1225,7 +1171,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @locked
     def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the posterior mean and standard deviation of an outcome at points, in its unit."""
-        rows = self._rows_of(self._checked_points_of(X))
+        rows = self._rows_of(self._inputs.points(X))
         return self._model_of(name).process.moments(rows, std=True)
 
     @locked
@@ -1240,7 +1186,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             Points, as for :meth:`predict`.
         """
         check_is_fitted(self, "bounds_")
-        rows, limits = self._rows_of(self._checked_points_of(X)), self._limits()
+        rows, limits = self._rows_of(self._inputs.points(X)), self._limits()
         return np.ones(len(rows)) if limits is None else limits.hold(rows)
 
     def _default_prior(self) -> Prior:
