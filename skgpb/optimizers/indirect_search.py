@@ -392,12 +392,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         self._cost_model: Any = QueryPrices(queries, self._params.alpha)
 
     @property
-    def _known_noise(self) -> float | None:
-        if callable(self._params.alpha):
-            return self._cost_model.least_noise
-        return None if self._params.alpha is None else float(self._params.alpha)
-
-    @property
     @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""

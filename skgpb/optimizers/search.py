@@ -142,8 +142,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     # The wanted queries, where they are asked in turn with others.
     _target_sizes: TargetSizes | None = None
     _has_costs = True
-    # None where every answer costs 1 and has the usual noise.
-    _cost_model: CostModel | None
+    _cost_model: CostModel
     # Cost of all answers told since the start.
     _spent: float
 
@@ -208,11 +207,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        level, m = self._model.alpha, len(self.domain_)
-        if self._cost_model is None:
-            costs, noises = np.ones(m), np.full(m, level)
-        else:
-            costs, noises = self._cost_model.of_round(level)
+        costs, noises = self._cost_model.of_round(self._model.alpha)
         noises = noises + self._model.model_noise
         return Round.before(
             self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
@@ -246,11 +241,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        is_log = self._is_log_in_round(round)
-        if self._cost_model is None and (self._chances() is None or not is_log):
-            return values
-        if not is_log:
-            if self._cost_model is None or not self._cost_model.differ:
+        if not self._is_log_in_round(round):
+            if not self._cost_model.differ:
                 return values
             values = self._log_acquisition(values, round)
         return values - np.log(round.cost)
@@ -454,7 +446,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
-        self._charge(query)
+        price = self._cost_model.cost_of(query)
+        self._spent += price
+        if self._target_sizes is not None:
+            self._target_sizes.pay(query, price)
         self._close_round(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
@@ -527,18 +522,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Noise variances with which answers to queries are expected to be observed."""
-        level, cost_model = self._model.alpha, self._cost_model
-        each = [
-            level if cost_model is None else cost_model.noise_of(query, level) for query in queries
-        ]
+        level = self._model.alpha
+        each = [self._cost_model.noise_of(query, level) for query in queries]
         return np.array(each) + self._model.model_noise
-
-    def _charge(self, query: Arm | PointsQuery) -> None:
-        """Note what an answer has cost."""
-        price = self._cost_of(query)
-        self._spent += price
-        if self._target_sizes is not None:
-            self._target_sizes.pay(query, price)
 
     def _look_at_round(self) -> bool:
         if self._params.context_bounds is not None:
@@ -716,8 +702,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        cost_model = CostModel(queries, self._params.cost, self._params.alpha)
-        self._cost_model = None if cost_model.is_default else cost_model
+        self._cost_model = CostModel(queries, self._params.cost, self._params.alpha)
 
     def _params_changed(self) -> None:
         self._set_costs(self._cache.sets[0])
@@ -736,8 +721,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         query, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
-            level, cost_model = self._model.alpha, self._cost_model
-            noise = level if cost_model is None else cost_model.noise_of(query, level)
+            noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
 
     def _rows_asked(self, X: Any) -> Any:
@@ -795,9 +779,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _known_noise(self) -> float | None:
-        if self._cost_model is not None and differs(self._params.alpha):
-            return self._cost_model.typical_noise
-        return super()._known_noise
+        typical = self._cost_model.typical_noise
+        return super()._known_noise if typical is None else typical
 
     @property
     @locked
@@ -805,17 +788,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Cost of all answers told since the start."""
         check_is_fitted(self, "bounds_")
         return self._spent
-
-    @property
-    def _min_cost(self) -> float:
-        """Cost of the cheapest answer."""
-        return 1.0 if self._cost_model is None else self._cost_model.least
-
-    def _cost_of(self, query: Arm | PointsQuery) -> float:
-        """Return the cost of a query."""
-        if self._cost_model is None:  # points that are no query cost nothing
-            return float(self._cache.sets[0].cost_group(query) >= 0)
-        return self._cost_model.cost_of(query)
 
     # -- how far it is from the best ----------------------------------------------------------
 
