@@ -187,15 +187,15 @@ def _date(text: str) -> None:
     LabRecord().write(date=text)
 
 
-def check_surprise(form: Form, found: dict[str, Any] | None) -> None:
-    """Ask once whether an answer that is probably a slip is right."""
-    if found is None or form.text("sure") == form.text("value"):
-        return
-    form.errors["value"] = (
-        f"{form.text('value')}? {expectation(found)} If it is right, press the button again."
-    )
-    form.typed["sure"] = form.text("value")
-    raise Mistyped
+def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> None:
+    """Ask once whether numbers that are probably slips are right, by their fields."""
+    for name, said in found.items():
+        if said is not None and form.text(f"sure_{name}") != form.text(name):
+            form.errors[name] = (
+                f"{form.text(name)}? {expectation(said)} If it is right, press the button again."
+            )
+            form.typed[f"sure_{name}"] = form.text(name)
+    form.check()
 
 
 def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:

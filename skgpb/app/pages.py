@@ -24,7 +24,7 @@ from skgpb.app.forms import (
     MOST_SIDES,
     Form,
     Mistyped,
-    check_surprise,
+    check_surprises,
     count_sides,
     read_changed_sides,
     read_count,
@@ -433,8 +433,7 @@ class Pages:
             if value is None:
                 experiment.fail(number, at=at, **record)
                 return "failed", number
-            if value:
-                check_surprise(form, experiment.surprise(value, number, at=at))
+            check_surprises(form, surprises_in(experiment, value, record, number, at))
             experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
@@ -455,8 +454,7 @@ class Pages:
             value, noise = read_result(form, experiment)
             if value is None:
                 return "failed", experiment.fail(at=settings, **record)["query"]
-            if value:
-                check_surprise(form, experiment.surprise(value, at=settings))
+            check_surprises(form, surprises_in(experiment, value, record, None, settings))
             told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
@@ -701,6 +699,20 @@ def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float |
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
     return read_outcome(form, outcome_of(status), bool(status["score"]))
+
+
+def surprises_in(
+    experiment: Experiment,
+    value: str,
+    record: dict[str, Any],
+    number: int | None,
+    at: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Return what was expected of numbers that are probably slips, by their fields."""
+    found = experiment.surprises(record["measured"], number)
+    names, _ = asked_with(experiment)
+    fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
+    return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
 
 
 @holds_warnings

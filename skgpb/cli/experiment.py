@@ -429,18 +429,23 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.failed:
         told = [experiment.fail(arguments.query, at=at, **record)]
     else:
-        found = None
+        found: dict[str, Any] = {}
         with suppress(ValueError):  # the call of tell reports what is wrong
-            found = experiment.surprise(arguments.answer, arguments.query, at=at)
+            measured = record.get("measured", {})
+            said = experiment.surprises(measured, arguments.query)
+            found = {f"{name} = {measured[name]}": each for name, each in said.items()}
+            if arguments.answer is not None:
+                answer = experiment.surprise(arguments.answer, arguments.query, at=at)
+                found |= {} if answer is None else {str(arguments.answer): answer}
         told = [
             experiment.tell(
                 arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
             )
         ]
-        if found is not None:
+        for what, each in found.items():
             warnings.warn(
-                f"{arguments.answer} is unusual. {expectation(found)} The answer is saved; `undo` "
-                "removes it, `tell --correct` changes it",
+                f"{what} is unusual. {expectation(each)} The answer is saved; `undo` removes it, "
+                "`tell --correct` changes it",
                 UserWarning,
                 stacklevel=2,
             )

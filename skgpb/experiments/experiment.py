@@ -37,11 +37,12 @@ from skgpb.experiments.judgement import (
     questionable,
     replicates,
     surprise,
+    surprise_by_others,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.reasons import reason, without_answers
-from skgpb.experiments.records import LabRecord, today
+from skgpb.experiments.records import LabRecord, number_or_text, today
 from skgpb.experiments.scores import Score, read_score
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.stopping import Outlook, verdict
@@ -1126,6 +1127,36 @@ class Experiment(KeptRun):
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
             return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+
+    def surprises(
+        self, measured: Mapping[str, Any], query: int | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Return what was expected of measurements that are probably slips of the pen.
+
+        They are compared with all others, and not with what a model predicts for a setting.
+
+        Parameters
+        ----------
+        measured : dict
+            As for :meth:`tell`. Looked at is what is in the score or has a limit.
+        query : int, default=None
+            Number of the query, whose own measurements are not among the others.
+
+        Returns
+        -------
+        surprises : dict of dicts
+            By the name of what was measured, as of :meth:`surprise`.
+        """
+        with self._reading():
+            asked = [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+            known = [each.measured for number, each in self._records.items() if number != query]
+            found = {}
+            for name in asked:
+                others = [x for each in known if isinstance(x := each.get(name), float)]
+                value = number_or_text(str(measured.get(name, "")))
+                if isinstance(value, float) and (said := surprise_by_others(others, value)):
+                    found[name] = said
+            return found
 
     def questionable(self) -> list[dict[str, Any]]:
         """Return the answers that are probably slips of the pen, as all others say.

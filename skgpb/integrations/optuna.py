@@ -333,7 +333,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             # As expected: the mean stays, the uncertainty around the point shrinks.
             row = cube.columns(cube.point(params)[np.newaxis])
             player.tell(row[0], player.predict(row)[0], alpha)
-        values = player._values(player._expected_round())
+        _, values = player._scored_round()
         return cube.params(candidates[argmax_first(values[len(cube.corners) :])])
 
     def _engine(self) -> Search:
