@@ -328,12 +328,6 @@ ODDS_OF_ROUGHNESS = 100.0
 REPEATS_BEST_FROM = 16
 # Noise variance of exact answers, in the least one (D-H59).
 EXACT_NOISE = 2.0
-# Odds that exact answers must have: none of 30 runs with noise came near them (D-H44).
-ODDS_OF_EXACT = 100.0
-# Largest variance of exact answers to one query, in the least noise variance (D-H59).
-EXACT_REPEATS = 10.0
-# Fewest answers that say whether they are exact (D-H44).
-FIRST_EXACT = 8
 # Smoothness of the kernels that are compared for exact answers, and averaged for Stop (D-H44).
 SMOOTHNESS = (0.5, 1.5, 2.5)
 # Least error of an outlier, in deviations of a model that was learned without it (D-H44).
