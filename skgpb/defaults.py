@@ -66,8 +66,6 @@ N_FOLLOWED_TARGETS = 5
 FOLLOWED_OPTIMISM = 2.0
 # Draws whose best allocation is a candidate, for rules without additive scores.
 N_ALLOCATIONS_DRAWN = 256
-# Weights of the deviation for each of which the best allocation is a candidate.
-N_ALLOCATION_WEIGHTS = 31
 # Points of an own search over a cube of Optuna's parameters that fill it.
 OPTUNA_EVERYWHERE = 400
 # Points around the best trials there.
@@ -140,8 +138,6 @@ KNOWN_DEVIATION = 1e-3
 SAME_SETTING = 1e-6
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
-# Until all are nearer than this share of a side (D-D9).
-EXPLORATION_DISTANCE = 0.01
 # Improvement that the probability of improvement asks for, of indirect queries.
 IMPROVEMENT_MARGIN = 0.01
 # Probabilities at which a Gumbel law meets the distribution of the maximum (D-C4).
