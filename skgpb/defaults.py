@@ -109,9 +109,7 @@ HEAD_START = 1000
 BEAM = 16
 # Places of a cell that are compared before the best are improved.
 N_PLACES = 512
-# Runs of separate values for which places of a cell are improved.
-N_RUNS = 4
-# Times that the neighbours of such a run are tried.
+# Times that the neighbours of the best run of separate values are tried.
 N_SWEEPS = 3
 # Neighbouring runs along one side that are tried.
 N_BESIDE = 32

@@ -59,7 +59,6 @@ OTHER: dict[str, Any] = {
     "HEAD_START": 10,
     "BEAM": 2,
     "N_PLACES": 64,
-    "N_RUNS": 1,
     "N_SWEEPS": 0,
     "N_BESIDE": 4,
     "N_FEW_POINTS": 2,
