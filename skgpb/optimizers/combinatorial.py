@@ -145,8 +145,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     jointly, "sampling" and "integral" draw them independently, as Algorithm 2 does. The number is
     the largest ``n_draws`` of the campaigns.
 
-    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws, or
-    that have the largest mean plus a multiple of the standard deviations or of the variance.
+    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws,
+    and the one of the largest mean.
     """
 
     _query_type = Allocation

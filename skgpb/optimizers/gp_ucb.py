@@ -161,7 +161,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
-        return distances if distances.max() > defaults.EXPLORATION_DISTANCE else None
+        return distances if distances.max() > defaults.SAME_SETTING else None
 
     def _is_log_in_round(self, round: Round) -> bool:
         return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
