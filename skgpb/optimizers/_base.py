@@ -41,11 +41,11 @@ from skgpb.optimizers._gap import (
 )
 from skgpb.optimizers._inputs import Inputs, Numbers, points_of
 from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._record import OF_QUERIES, Event, Record
+from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, check_run
-from skgpb.optimizers._sides import checked_space, coordinates, joint_space
+from skgpb.optimizers._sides import Sign, checked_space, coordinates, joint_space
 from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
@@ -211,7 +211,7 @@ class BaseBanditOptimizer(
             X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
-                self._observe_initial(X, self._signed(np.asarray(y, dtype=np.float64)))
+                self._observe_initial(X, self._sign.of(np.asarray(y, dtype=np.float64)))
         return self
 
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -274,13 +274,13 @@ class BaseBanditOptimizer(
 
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
-        self._minimizes = self._params.direction == "minimize"
+        self._sign = Sign(self._params.direction == "minimize")
         self._dirty = None
         self._record = Record({name: getattr(self._params, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
 
-    # -- units: names of sides, and the sign ----------------------------------------------------
+    # -- what is given and random -----------------------------------------------------------
 
     @property
     def _inputs(self) -> Inputs:
@@ -294,16 +294,6 @@ class BaseBanditOptimizer(
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
         )
-
-    def _signed(self, values: Any) -> Any:
-        """Convert rewards to the maximised values, or back: both change the sign."""
-        return -values if self._minimizes else values
-
-    def _signed_moments(self, moments: Any) -> Any:
-        """Turn a mean, or a mean and what follows it, into the user's sign."""
-        if isinstance(moments, tuple):
-            return self._signed(moments[0]), *moments[1:]
-        return self._signed(moments)
 
     def _draw_seed(self) -> int:
         """Seed of everything random in a run; that of a loaded run is the one it had."""
@@ -566,7 +556,7 @@ class BaseBanditOptimizer(
             if not value.count:
                 return
             value = float(value)
-        self._observe(query, self._signed(value), noise)
+        self._observe(query, self._sign.of(value), noise)
         if self._record.tell(query, value, noise):
             warn(
                 f"ask() returned {query!r} several times, and tell() got several answers to it: "
@@ -792,7 +782,7 @@ class BaseBanditOptimizer(
         with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._log.events)
+        return list(self._record.until(self._dirty).events)
 
     @locked
     def _repeated(self, events: Sequence[Event]) -> Self:
@@ -822,11 +812,6 @@ class BaseBanditOptimizer(
 
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
-
-    @property
-    def _log(self) -> Record:
-        """The record, as far as it counts."""
-        return self._record if self._dirty is None else self._record.until(self._dirty)
 
     def _unwritten(self) -> list[Any]:
         own = [] if self._params is self else list(vars(self._params).values())
@@ -897,10 +882,6 @@ class BaseBanditOptimizer(
         """Return the estimated mean reward of the recommendation."""
         optimizer: Any = self
         return float(np.sum(optimizer.predict_query([query])))
-
-    def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
-        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
-        self._record.add((query.box, reward, mean, std, expanded))
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -1022,10 +1003,8 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, query.box, reason) for i, query, reason in self._log.failures]
-        width = len(rows[0][1]) if rows else 2 * self.n_features_in_
-        dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
-        return np.array(rows, dtype=dtype)
+        failures = self._record.until(self._dirty).failures
+        return failure_table(failures, self.n_features_in_)
 
     @property
     @reading_log
@@ -1038,18 +1017,8 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        return self._history_table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
-
-    def _history_table(
-        self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]
-    ) -> np.ndarray:
-        """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
-        numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
-        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
-        table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
-        for name in ("reward", "mean"):
-            table[name] = self._signed(table[name])
-        return table
+        rows, expanded = self._record.until(self._dirty).history, ("expanded", np.bool_)
+        return history_table(rows, self.n_features_in_, self._sign.of, expanded)
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

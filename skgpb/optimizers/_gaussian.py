@@ -443,7 +443,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             with np.errstate(over="ignore", invalid="ignore"):
                 moments = models.moments(self._functionals_at(X), return_std, return_cov)
             check_reached(moments, X)
-        return self._signed_moments(moments)
+        return self._sign.of_moments(moments)
 
     @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
@@ -460,7 +460,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         rows = self._rows_of(self._inputs.points(X))
-        return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
+        return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
 
     @overload
     def predict_query(
@@ -507,8 +507,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         blocks = self._blocks_of(queries)
         if not interval:
             read = self._model.averaged or self._gp
-            return self._signed_moments(read.moments(blocks, std=return_std))
-        return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
+            return self._sign.of_moments(read.moments(blocks, std=return_std))
+        return self._sign.of_moments(self._gp.moments(blocks)), *self._ends(blocks)
 
     def _blocks_of(self, queries: Any) -> Any:
         """Rows of what each of the queries of ``predict_query`` observes."""
@@ -561,8 +561,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return ends
 
     def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = self._widths().ends(blocks)
-        return (-upper, -lower) if self._minimizes else (lower, upper)
+        return self._sign.of_ends(*self._widths().ends(blocks))
 
     # -- length scales that do not contradict the answers -----------------------------------
 

@@ -28,6 +28,26 @@ OF_QUERIES = ("ask", "outcomes", *ANSWERED)
 NOT_PENDING = -1
 
 
+def history_table(
+    rows: list[tuple[Any, ...]], d: int, sign: Callable[[Any], Any], *fields: tuple[Any, ...]
+) -> np.ndarray:
+    """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
+    numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
+    dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
+    table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
+    for name in ("reward", "mean"):
+        table[name] = sign(table[name])
+    return table
+
+
+def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
+    """Return failures, as :class:`Record` has them, as a table; d is for one without any."""
+    rows = [(i, query.box, reason) for i, query, reason in failures]
+    width = len(rows[0][1]) if rows else 2 * d
+    dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
+    return np.array(rows, dtype=dtype)
+
+
 def block_told(event: Event) -> str | None:
     """Return the name of the block of an answer, None for none and for other events."""
     return event[4] if event[0] == "tell" and len(event) > 4 else None
@@ -215,6 +235,10 @@ class Record:
         """Forget the query that was asked last."""
         del self.pending[query], self.asked[-1], self.events[-1]
 
+    def close(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
+        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
+        self.add((query.box, reward, mean, std, expanded))
+
     def add(self, row: tuple[Any, ...]) -> None:
         """Add the row of an answer to the history."""
         self.history.append(row)
@@ -277,8 +301,13 @@ class Record:
         out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
         return out
 
-    def until(self, n_events: int) -> Self:
-        """Return events, answers and failures of a record whose later events do not count."""
+    def until(self, n_events: int | None) -> Self:
+        """Return events, answers and failures of a record whose later events do not count.
+
+        None stands for a record all of which counts.
+        """
+        if n_events is None:
+            return self
         out = copy(self)
         out.events = self.events[:n_events]
         kinds = [event[0] for event in out.events]

@@ -206,7 +206,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         node.
         """
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._signed)
+        return tree_arrays(self._tree, self._sign.of)
 
     # -- recommending -----------------------------------------------------------------------
 

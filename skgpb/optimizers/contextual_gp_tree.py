@@ -348,7 +348,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
+        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
@@ -469,7 +469,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def tree_(self) -> Bunch:
         """The partition so far, as arrays with one entry per node, as for GPTreeOptimizer."""
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._signed)
+        return tree_arrays(self._tree, self._sign.of)
 
     def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""

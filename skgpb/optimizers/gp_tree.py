@@ -205,7 +205,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
+        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)

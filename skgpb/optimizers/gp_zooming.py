@@ -309,7 +309,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
+        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _learn(self) -> None:
         """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""

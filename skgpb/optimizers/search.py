@@ -73,6 +73,7 @@ from skgpb.optimizers._limits import Measured, OutcomeConstraints, checked_limit
 from skgpb.optimizers._parameters import are_equal
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._posterior_cache import ExpectedAnswers, PosteriorCache
+from skgpb.optimizers._record import history_table
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
@@ -451,7 +452,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
         self._charge(query)
-        self._close_round(query, reward, *self._model.in_units(mean, var), False)
+        self._record.close(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -789,11 +790,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        record = self._record.until(self._dirty)
+        told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
-        return self._history_table(
-            rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp)
-        )
+        further = ("expanded", np.bool_), ("task", np.intp)
+        return history_table(rows, self.n_features_in_, self._sign.of, *further)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

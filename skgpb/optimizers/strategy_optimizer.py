@@ -122,7 +122,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
         self.strategy_.observe(query, reward, alpha)
-        self._close_round(query, reward, nan, nan, False)
+        self._record.close(query, reward, nan, nan, False)
 
     def _learn(self) -> None:
         self.strategy_.learn()
@@ -176,10 +176,10 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         if record.n_fitted:
             _, given, y, *_ = record.events[0]
             boxes += [np.tile(x, 2) for x in given]
-            values += self._signed(y).tolist()
+            values += self._sign.of(y).tolist()
         if not boxes:
             return np.full(len(X), nan)
-        return self._signed(nearest_means(X, boxes, values, self.bounds_, self._space))
+        return self._sign.of(nearest_means(X, boxes, values, self.bounds_, self._space))
 
     @locked
     def predict_query(self, queries: Any) -> np.ndarray:
