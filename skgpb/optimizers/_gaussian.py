@@ -23,13 +23,12 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
-from skgpb.optimizers._norm_bound import CONSISTENT
+from skgpb.optimizers._norm_bound import CONSISTENT, NormBound
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._record import block_told
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -187,9 +186,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return None if self._params.alpha is None else float(self._params.alpha)
 
     @property
-    def _guarantee(self) -> Guarantee:
-        """Assumptions of confidence bounds: as given, or the usual ones."""
-        return self._params.guarantee or DEFAULT_GUARANTEE
+    def _norm(self) -> NormBound:
+        """What is assumed of f and the noise, as given, or the usual assumptions."""
+        own = self._params
+        guarantee, beta = own.guarantee or DEFAULT_GUARANTEE, getattr(self, "beta", None)
+        return NormBound(guarantee, own.alpha, self.optimizer, beta)
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -209,7 +210,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
         """Begin without observations; ``seed`` is for all random numbers, None draws one."""
-        if self._is_consistent:
+        if self._norm.is_consistent:
             self._check_consistent(kernel)
         self._seed = self._draw_seed() if seed is None else seed
         options = self._options()
@@ -221,7 +222,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._share_lock(self.surrogate_)
         self.surrogate_._begin(model.process)
         self._take_model(model)
-        if self._by_norm:
+        if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
     def _make_model(self, kernel: Kernel, n_columns: int, options: ModelOptions) -> Model:
@@ -263,7 +264,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _params_changed(self) -> None:
         super()._params_changed()
-        if self._is_consistent:
+        if self._norm.is_consistent:
             self._check_consistent(self._gp.kernel)
         self._take_model(self._model.with_options(self._options()))
         self._renew()
@@ -331,20 +332,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             return
         replay, learned = self._replay, None
         if replay is None or not replay.has_learned:
-            learned = self._chosen()
+            learned = self._norm.chosen(self._model)
         else:
             learned = Hyperparameters.of(replay.next_learned())
         self._take_model(self._model.learned(learned))
         self._after_fit()
         assert self._model.found is not None
         self._record.events.append(("learned", self._model.found.values()))
-
-    def _chosen(self) -> Hyperparameters | None:
-        """Return hyperparameters that are chosen rather than learned, if they are."""
-        if not self._is_consistent:
-            return None
-        theta = self._widths().next_theta(self._model.n_learned)
-        return Hyperparameters(0.0, 1.0, theta, self._model.noise)
 
     def _name_of(self, sample: int) -> str | None:
         """Name the query of a sample; None if it was told otherwise."""
@@ -508,7 +502,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not interval:
             read = self._model.averaged or self._gp
             return self._sign.of_moments(read.moments(blocks, std=return_std))
-        return self._sign.of_moments(self._gp.moments(blocks)), *self._ends(blocks)
+        return self._sign.of_moments(self._gp.moments(blocks)), *self._sign.of_ends(
+            *self._widths().ends(blocks)
+        )
 
     def _blocks_of(self, queries: Any) -> Any:
         """Rows of what each of the queries of ``predict_query`` observes."""
@@ -517,24 +513,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- intervals for every f of bounded norm ----------------------------------------------
 
     def _widths(self) -> Widths:
-        """Return the widths from the posterior of f and the hyperparameters at the start."""
-        several, model = self._is_consistent, self._model
-        return Widths(
-            model.process,
-            self._guarantee,
-            self._params.alpha,
-            lambda: self.alpha_,
-            model.standardizes,
-            self.optimizer is not None and not several,
-            model.model_noise > 0.0,
-            model.first_theta if several else None,
-        )
-
-    @property
-    def _by_norm(self) -> bool:
-        """True if queries are chosen by the bound on the norm, ``beta="rkhs"``."""
-        beta = getattr(self, "beta", None)
-        return isinstance(beta, str) and beta == "rkhs"
+        return self._norm.widths(self._model)
 
     @locked
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -556,35 +535,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            ends = self._ends(self._functionals_at(X))
+            ends = self._sign.of_ends(*self._widths().ends(self._functionals_at(X)))
         check_reached(ends, X)
         return ends
 
-    def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self._sign.of_ends(*self._widths().ends(blocks))
-
-    # -- length scales that do not contradict the answers -----------------------------------
-
-    @property
-    def _is_consistent(self) -> bool:
-        return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
-
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        alpha = self._params.alpha
-        if self._params.kernel is None or alpha is None or self.normalize_y:
-            raise ValueError(
-                f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
-                "kernel, whose length scales are the longest, alpha, and normalize_y=False"
-            )
-        noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
-        if not noisy or self._guarantee.misspecification > 0.0:
-            raise ValueError(
-                f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
-                f"misspecified; got alpha={alpha!r} and "
-                f"misspecification={self._guarantee.misspecification!r}"
-            )
-        shorter(kernel, kernel.theta)
+        self._norm.check_consistent(kernel, self._params.kernel is not None, self.normalize_y)
 
     # -- cells of any size ------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from math import log, sqrt
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -17,7 +16,6 @@ from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
@@ -75,16 +73,6 @@ def kernel_of_regions(
     if space is not None and mixed:
         counts = tuple(counts[axis] for axis in space.groups)
     return CellAverage(base, counts)
-
-
-def deviations_within(beta: Any, guarantee: Guarantee, log_regions: float) -> float:
-    """Prior deviations by which f may differ from the answer to a region, in all of them.
-
-    ``log_regions`` is the logarithm of the number of regions over which the papers take a union.
-    """
-    if isinstance(beta, str) and beta == "rkhs":
-        return float(guarantee.norm_bound)
-    return sqrt(2.0 * (log_regions - log(guarantee.failure_probability)))
 
 
 class RegionSearch(GaussianProcessOptimizer[Q]):

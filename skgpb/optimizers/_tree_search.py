@@ -33,10 +33,8 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
     RegionSearch,
-    deviations_within,
     kernel_of_points,
     kernel_of_regions,
 )
@@ -181,8 +179,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _beta(self, t: int) -> float:
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        failure_probability = self._guarantee.failure_probability
+            return self._norm.given_beta(t, self._model)
+        failure_probability = self._norm.guarantee.failure_probability
         n_children, depth = self._tree.n_children, self.domain_.max_depth
         constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
@@ -331,7 +329,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         n = self.max_depth_ + 2
         if self._params.variation != "kernel":
             return given_variation(self._params.variation, n) / self._gp.scale
-        factor = deviations_within(self.beta, self._guarantee, self._log_regions)
+        factor = self._norm.deviations_within(self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 
     @property

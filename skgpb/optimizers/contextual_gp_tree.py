@@ -57,7 +57,7 @@ from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._placement import SideLengths
-from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
+from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -478,10 +478,10 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self._params.variation == "kernel":
             cells = self._constants.log_cells
-            self._variation = deviations_within(self.beta, self._guarantee, cells) * self._g
+            self._variation = self._norm.deviations_within(cells) * self._g
         elif self._params.variation == "theory":
             self._variation = self._constants.variation(
-                self._g, self._guarantee.failure_probability
+                self._g, self._norm.guarantee.failure_probability
             )
         else:
             self._variation = given_variation(self._params.variation, n) / self._gp.scale

@@ -362,9 +362,9 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
         )
         self._n_usual = self._usual_n_initial(kernel)
-        if self._is_consistent:
+        if self._norm.is_consistent:
             self._check_consistent(kernel)
-        if self._by_norm:
+        if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
     def _show(self, model: Model) -> None:

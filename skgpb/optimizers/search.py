@@ -458,7 +458,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = self._guarantee.failure_probability
+        theta = self._norm.guarantee.failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         n_told = self._record.n_told
         # Looking at candidates does not change them: later failures do not move them.
@@ -1123,7 +1123,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         options = replace(
             self._options(),
             noise=None,
-            optimizer=None if self._is_consistent else self.optimizer,
+            optimizer=None if self._norm.is_consistent else self.optimizer,
             # Where a limit lies is found from few answers, and a second of all it takes is short.
             relearn="growing" if self.relearn == "doubling" else self.relearn,
             normalize_y=True,
