@@ -73,8 +73,8 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     for (name, ends), limit in zip(checked_limits(limits).items(), written(limits), strict=True):
         each: dict[str, Any] = {"name": name, "limit": limit}
         each |= dict.fromkeys(("mean", "std", "probability"))
-        if optimizer._model_of(name).n_answers:
-            mean, std = optimizer._predict_outcome(name, [setting])
+        if (found := optimizer._predict_outcome(name, [setting])) is not None:
+            mean, std = found
             probability = probability_between(*ends, mean, std)
             numbers = (float(x[0]) for x in (mean, std, probability))
             each |= zip(("mean", "std", "probability"), numbers, strict=True)

@@ -345,7 +345,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             pending = list({each.arms[i]: None for each in self._record.pending})
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
-                posterior = with_failures(posterior, known, (rows, rows), optimizer._worst())
+                gp = optimizer.surrogate_.process_
+                posterior = with_failures(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
         # Scores that are values of f, optimistic or drawn, may be added over campaigns.
         if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):

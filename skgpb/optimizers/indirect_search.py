@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -38,6 +38,7 @@ from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._failing import Chances
+from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import IndirectInputs, points_of
@@ -388,12 +389,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         self._cost_model: Any = QueryPrices(queries, self._params.alpha)
 
     @property
-    def _known_noise(self) -> float | None:
-        if callable(self._params.alpha):
-            return self._cost_model.least_noise
-        return None if self._params.alpha is None else float(self._params.alpha)
-
-    @property
     @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
@@ -433,23 +428,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _settings(self) -> np.ndarray:
         return self.domain_.A
 
-    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
+    def _feasibility(
+        self, pending: Sequence[Any] = (), n_failures: int | None = None
+    ) -> Feasibility:
         A = self.domain_.A
         learn = partial(Chances, domain=A)
-        return self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
-
-    def _given_chances(self, round: Round, chances: Chances) -> Round:
-        # On average an answer takes 1 / p evaluations. A target cannot fail.
-        cost = round.cost / chances.of(self._settings)
-        return Round(round._known, round.query_noise, cost, round.t, round._make_rng)
-
-    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
-        # Scores do not know of the chances.
-        return chances.unlikely(settings)
-
-    @property
-    def _possible(self) -> None:
-        return None
+        taught = self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
+        return FeasibilityOfQueries(taught, None, self._gp)
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
@@ -616,15 +601,16 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             return queries.arm(slot)
 
         usual, differ = self._noises_of([queries.arm(slot)]), callable(self._params.alpha)
-        lowest = values[np.isfinite(values)].min()
+        lowest, feasibility = values[np.isfinite(values)].min(), self._feasibility()
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
-            chances, costs = self._chances(), queries.costs_of(A)
-            if chances is None:
-                return self._values(round.at(gp, rows, noises, costs))
-            found = self._values(round.at(gp, rows, noises, costs / chances.of(A)), A)
+            there = round.at(gp, rows, noises, queries.costs_of(A))
+            if feasibility.is_certain:
+                return self._scores(there)
+            found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
+            found = feasibility.values_of_use(found, A)
             return np.where(np.isfinite(found), found, lowest)
 
         slots = np.arange(len(values)) if free is None else free
