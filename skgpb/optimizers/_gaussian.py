@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -13,10 +14,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels._cell import CellKernel
@@ -206,15 +207,52 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """Let this be the model; what every round reads of it are attributes."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
         self._default_noise_variance = model.default_noise_variance
-        self._show(model)
+        self.surrogate_ = self.surrogate_.showing(model)
 
-    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
-        """Begin without observations; ``seed`` is for all random numbers, None draws one."""
+    def _start_surrogate(
+        self,
+        kernel: Kernel,
+        n_columns: int,
+        seed: int | None = None,
+        our_prior: Callable[[], Prior] | None = None,
+        usual_noise: tuple[float, float] | None = None,
+    ) -> None:
+        """Begin without observations.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Covariance of the answers.
+        n_columns : int
+            Number of columns of descriptor rows.
+        seed : int, default=None
+            For all random numbers; None draws one.
+        our_prior : callable, default=None
+            Makes the prior of a kernel that the user did not choose, None that of points of a box.
+        usual_noise : tuple of two floats, default=None
+            Median of the noise variance as a share of that of the answers, and its spread.
+        """
         if self._norm.is_consistent:
             self._check_consistent(kernel)
         self._seed = self._draw_seed() if seed is None else seed
-        options = self._options()
-        model = self._make_model(kernel, n_columns, options)
+        options, bounds, given = self._options(), self.bounds_, self._params.kernel
+        if self._space is not None and isinstance(kernel, CellKernel):
+            bounds = self._space.column_bounds
+        # A kernel that the user did not choose is ours, to be learned under our priors; another
+        # one may bring its own.
+        if given is not None or isinstance(getattr(self, "feedback", None), Kernel):
+            prior = getattr(given, "prior", None)
+        else:
+            prior = our_prior() if our_prior else prior_of_box(self.bounds_, self._space)
+        model = Model(
+            kernel,
+            n_columns,
+            options,
+            prior=prior,
+            usual_noise=usual_noise,
+            origin=origin_of_rows(kernel, bounds),
+            seed=self._seed,
+        )
         alpha = 1e-10 if options.noise is None else options.noise
         self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
             alpha=alpha, random_state=self._seed
@@ -224,43 +262,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._take_model(model)
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
-
-    def _make_model(self, kernel: Kernel, n_columns: int, options: ModelOptions) -> Model:
-        """Return a model that has learned nothing."""
-        bounds = self.bounds_
-        if self._space is not None and isinstance(kernel, CellKernel):
-            bounds = self._space.column_bounds
-        # A kernel that the user did not choose is ours, to be learned under our priors; another
-        # one may bring its own.
-        chosen = self._params.kernel is not None or isinstance(
-            getattr(self, "feedback", None), Kernel
-        )
-        prior = getattr(self._params.kernel, "prior", None) if chosen else self._default_prior()
-        return Model(
-            kernel,
-            n_columns,
-            options,
-            prior=prior,
-            usual_noise=self._usual_noise(),
-            origin=origin_of_rows(kernel, bounds),
-            seed=self._seed,
-        )
-
-    def _show(self, model: Model) -> None:
-        """Let ``surrogate_`` show this model."""
-        if self.surrogate_.process_ is not model.process:
-            self.surrogate_ = copy(self.surrogate_)
-            self.surrogate_.process_ = model.process
-
-    def _default_prior(self) -> Prior:
-        """Prior under which a kernel that the user did not choose is learned."""
-        if self._space is not None and self._space.discrete:
-            return kernel_on_settings(None, self._space).prior
-        return default_prior(self.bounds_)
-
-    def _usual_noise(self) -> tuple[float, float]:
-        """Median of the noise variance as a share of that of the answers, and its spread."""
-        return defaults.NOISE, defaults.NOISE_SPREAD
 
     def _params_changed(self) -> None:
         super()._params_changed()
@@ -294,7 +295,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
         if n >= self._schedule.check_due:
-            contradiction = self._model.criticise(self._name_of)
+            contradiction = self._model.criticise(
+                partial(self._record.name_of, len(self._model.samples))
+            )
             if contradiction:
                 warn(contradiction, ModelWarning)
 
@@ -339,14 +342,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._after_fit()
         assert self._model.found is not None
         self._record.events.append(("learned", self._model.found.values()))
-
-    def _name_of(self, sample: int) -> str | None:
-        """Name the query of a sample; None if it was told otherwise."""
-        told = self._record.told_queries()
-        place = sample - self._record.n_fitted
-        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
-            return repr(told[place])
-        return None
 
     @locked
     def criticism(self) -> Criticism:
@@ -574,6 +569,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         else:
             boxes = self._gp.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])
+
+
+def prior_of_box(bounds: np.ndarray, space: ParameterSpace | None) -> Prior:
+    """Prior under which a kernel over points of a box, or over settings, is learned."""
+    if space is not None and space.discrete:
+        return kernel_on_settings(None, space).prior
+    return default_prior(bounds)
 
 
 def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:

@@ -165,6 +165,13 @@ class Record:
                 return self.number_of(block_told(event))
         return 0
 
+    def name_of(self, n_samples: int, sample: int) -> str | None:
+        """Name the query of one of the samples of a model; None if it was told otherwise."""
+        told, place = self.told_queries(), sample - self.n_fitted
+        if place >= 0 and len(told) == n_samples - self.n_fitted:
+            return repr(told[place])
+        return None
+
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""
         return [event[1] for event in self.events if event[0] == "tell"]

@@ -368,9 +368,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
-    def _show(self, model: Model) -> None:
-        self.surrogate_ = self.surrogate_.showing(model)
-
     def _options(self) -> ModelOptions:
         own = None if self.model_noise == "auto" else float(self.model_noise)
         return replace(super()._options(), model_noise=own)

@@ -70,7 +70,6 @@ from skgpb.optimizers._record import history_table
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
-from skgpb.surrogate.likelihood import Prior
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -892,7 +891,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         seed = self._draw_seed()
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
         self._set_costs(sets[0])
-        self._start_surrogate(kernel, feedback.n_columns, seed)
+        prior, noise = feedback.default_prior, feedback.usual_noise
+        self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
         self._outcomes = OutcomeModels(feedback, sets[0], self._model)
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
@@ -1025,14 +1025,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
         return np.ones(len(rows)) if limits is None else limits.hold(rows)
-
-    def _default_prior(self) -> Prior:
-        return self._feedback.default_prior()
-
-    def _usual_noise(self) -> tuple[float, float]:
-        if self._feedback.n_tasks:
-            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
-        return super()._usual_noise()
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.
