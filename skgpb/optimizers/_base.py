@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,15 +31,21 @@ from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import (
-    GAP_STREAM,
     Comparison,
     Gap,
     by_intervals,
     check_failures,
     is_by_intervals,
+    stream_of_gap,
 )
 from skgpb.optimizers._inputs import Inputs, Numbers, points_of
-from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
+from skgpb.optimizers._parameters import (
+    AT_START,
+    are_equal,
+    check_parameters,
+    checked_method,
+    own_copy,
+)
 from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
@@ -65,7 +70,6 @@ from skgpb.utils import (
     check_squares,
     unchanged_by_errors,
     validate_data,
-    validate_params,
 )
 
 # The kind of query that an optimizer asks.
@@ -231,7 +235,7 @@ class BaseBanditOptimizer(
 
     def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
-        self._check_parameters()
+        check_parameters(self)
         self._seen: dict[str, Any] = self.get_params(deep=False)
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
@@ -269,16 +273,12 @@ class BaseBanditOptimizer(
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
-        self._begin_loop()
-        self._begin()
-
-    def _begin_loop(self) -> None:
-        """Forget all queries and answers."""
         self._sign = Sign(self._params.direction == "minimize")
         self._dirty = None
         self._record = Record({name: getattr(self._params, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
+        self._begin()
 
     # -- what is given and random -----------------------------------------------------------
 
@@ -294,12 +294,6 @@ class BaseBanditOptimizer(
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
         )
-
-    def _draw_seed(self) -> int:
-        """Seed of everything random in a run; that of a loaded run is the one it had."""
-        if self._replay is not None and self._replay.seed is not None:
-            return self._replay.seed
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _begin_checks(self, d: int) -> None:
         """Check parameters that depend on the dimension, before any state changes."""
@@ -337,12 +331,6 @@ class BaseBanditOptimizer(
         """Set parameters without looking at them."""
         super().set_params(**params)
 
-    def _check_parameters(self) -> None:
-        validate_params(self)
-        guarantee = getattr(self, "guarantee", None)
-        if guarantee is not None:
-            validate_params(guarantee)
-
     def _notice(self, named: Collection[str] = ()) -> None:
         """Take notice of parameters that were set since the run last looked.
 
@@ -363,7 +351,7 @@ class BaseBanditOptimizer(
         if not names:
             return
         with unchanged_by_errors(self):
-            self._check_parameters()
+            check_parameters(self)
             set_now, newest = {name: getattr(self, name) for name in names}, self._record.newest
             self._seen = seen | set_now
             changed = {
@@ -485,28 +473,9 @@ class BaseBanditOptimizer(
         self._record.asked_again.update(again)
         return [*again, *new]
 
-    def _ask_for(self, context: np.ndarray | None) -> Any:
-        """Choose a query and record it, or record that there is none."""
-        record = self._record
-        try:
-            query = self._propose(context)
-        except AllPendingError:
-            pending = record.pending
-            if len(record.awaited) == len(pending):
-                raise
-            # Only failed queries are left.
-            record.release_failed()
-            try:
-                query = self._propose(context)
-            except AllPendingError:
-                record.pending = pending
-                raise
-        record.ask(query)
-        return query
-
     def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
         """Choose n further queries, or none if there are fewer than n."""
-        return [self._ask_for(context) for _ in range(n)]
+        return [self._record.ask_by(partial(self._propose, context)) for _ in range(n)]
 
     @locked
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
@@ -536,10 +505,7 @@ class BaseBanditOptimizer(
         given = query, reward, alpha, self._reward_ndim, self._checked
         self._notice_and_say()
         observations = self._ensure_started(lambda: self._inputs.told(*given))
-        if len(observations) == 1:
-            self._commit(self._take, *observations[0])
-        else:
-            self._commit(self._take_all, observations)
+        self._commit(self._take_all, observations)
         return self
 
     def _take_all(self, observations: list[tuple[Any, ...]]) -> None:
@@ -565,10 +531,6 @@ class BaseBanditOptimizer(
                 PendingWarning,
             )
         self._learn()
-
-    @locked
-    def _tell_failure(self, query: Any, reason: str) -> None:
-        self._commit(self._record.fail, query, reason)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -690,7 +652,7 @@ class BaseBanditOptimizer(
         sklearn.exceptions.NotFittedError
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
-        self._checked_method(method)
+        checked_method(method, self._methods)
         self._check_informed()
         self._contexts.checked(context)
         return self._best()
@@ -848,14 +810,6 @@ class BaseBanditOptimizer(
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
 
-    def _checked_method(self, method: RecommendMethod | None) -> RecommendMethod:
-        """Resolve ``method`` of :meth:`recommend`."""
-        if method is None:
-            return self._methods[0]
-        if method not in self._methods:
-            raise ValueError(f"method must be None or one of {list(self._methods)}, got {method!r}")
-        return method
-
     @property
     def _informed(self) -> bool:
         """True if an answer was told, or evaluations were given to ``fit``."""
@@ -965,7 +919,7 @@ class BaseBanditOptimizer(
                 return by_intervals(comparison, self._widths()) <= stop.epsilon
             if comparison.is_refuted(stop.epsilon, risks[0]):
                 return False
-            rng = self._gap_stream()
+            rng = stream_of_gap(self._seed, self._record.n_told)
         if not comparison().is_within(stop.epsilon, *risks, rng):
             return False
         averaged = comparison.averaged(stop.epsilon)
@@ -980,11 +934,7 @@ class BaseBanditOptimizer(
         if comparison is None:
             return Gap(None, delta, None)
         known = by_intervals(comparison, self._widths()) if by_interval else None
-        return Gap(comparison, delta, self._gap_stream(), known)
-
-    def _gap_stream(self) -> np.random.Generator:
-        """Random numbers of their own, the same whenever this state is looked at."""
-        return np.random.default_rng([self._seed, self._record.n_told, GAP_STREAM])
+        return Gap(comparison, delta, stream_of_gap(self._seed, self._record.n_told), known)
 
     @property
     @locked

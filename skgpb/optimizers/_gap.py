@@ -158,6 +158,11 @@ class Refined(Comparison):
         return SuboptimalityGap.of_process(self._gp, self.blocks())
 
 
+def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
+    """Random numbers of their own, the same whenever this state is looked at."""
+    return np.random.default_rng([seed, n_told, GAP_STREAM])
+
+
 def by_intervals(comparison: Comparison, widths: Widths) -> float:
     """Largest upper end of an interval less the lower end of the recommendation's, at least 0."""
     lower, upper = widths.ends(comparison.blocks())

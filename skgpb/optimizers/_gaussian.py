@@ -27,6 +27,7 @@ from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._norm_bound import CONSISTENT, NormBound
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._record import block_told
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -234,7 +235,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         if self._norm.is_consistent:
             self._check_consistent(kernel)
-        self._seed = self._draw_seed() if seed is None else seed
+        self._seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
         options, bounds, given = self._options(), self.bounds_, self._params.kernel
         if self._space is not None and isinstance(kernel, CellKernel):
             bounds = self._space.column_bounds

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from skgpb.domains.query import PointsQuery
+from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._failing import Chances
 
 #: What failures have taught.
@@ -237,6 +238,26 @@ class Record:
         self.events.append(("ask", query))
         if self.asked_again:
             self.asked_again.discard(query)
+
+    def ask_by(self, propose: Callable[[], Any]) -> Any:
+        """Record the query that is proposed, or that there is none.
+
+        Where all are pending, those that have failed may be asked again.
+        """
+        try:
+            query = propose()
+        except AllPendingError:
+            pending = self.pending
+            if len(self.awaited) == len(pending):
+                raise
+            self.release_failed()
+            try:
+                query = propose()
+            except AllPendingError:
+                self.pending = pending
+                raise
+        self.ask(query)
+        return query
 
     def take_back(self, query: Any) -> None:
         """Forget the query that was asked last."""

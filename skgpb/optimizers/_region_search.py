@@ -23,6 +23,7 @@ from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
+from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel
@@ -152,7 +153,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         caution : float, default=0.0
             Number of standard deviations; 0 ranks by the mean.
         """
-        method = self._checked_method(method)
+        method = checked_method(method, self._methods)
         if depth is not None and (not isinstance(depth, Integral) or depth < 0):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:

@@ -55,7 +55,7 @@ from skgpb.optimizers._adaptive_tree import (
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers._parameters import AT_START, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
@@ -243,7 +243,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             Sides of a cell of actions: the one of this size with the best average in this context,
             wherever it lies. None for a cell of the partition.
         """
-        self._checked_method(method)
+        checked_method(method, self._methods)
         self._check_informed()
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)

@@ -47,6 +47,7 @@ from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._query_prices import QueryPrices
 from skgpb.optimizers._record import history_table
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._sides import coordinates
 from skgpb.optimizers.round import Round
@@ -341,7 +342,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
         self._set_costs(queries)
-        self._seed = self._draw_seed()
+        self._seed = seed_of_run(self.random_state, self._replay)
         typical = None
         if not (ours or self.normalize_y):
             typical = float(kernel.diag(queries.rows).mean()) or 1.0

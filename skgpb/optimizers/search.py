@@ -62,11 +62,12 @@ from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
 from skgpb.optimizers._limits import Measured, checked_limits
 from skgpb.optimizers._outcome_models import OutcomeModels
-from skgpb.optimizers._parameters import are_equal
+from skgpb.optimizers._parameters import are_equal, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._recommendation import ANSWERED, Recommendation
 from skgpb.optimizers._record import history_table
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
 from skgpb.optimizers.round import QueryTargetPosterior, Round
@@ -537,7 +538,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         if method is None and side is None:
             method = self._recommendation().method if self._informed else "posterior"
-        method = self._checked_method(method)
+        method = checked_method(method, self._methods)
         self._check_informed()
         there = self._contexts.checked(context)
         if method in ANSWERED:
@@ -861,6 +862,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
+        checked_limits(self._params.limits)
         if self._actions is not None and not self._targets_are_queries:
             check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
         if differs(self._params.alpha) and self._targets_are_queries and self._params.arms is None:
@@ -888,7 +890,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self._actions,
             self.n_candidates,
         )
-        seed = self._draw_seed()
+        seed = seed_of_run(self.random_state, self._replay)
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
         self._set_costs(sets[0])
         prior, noise = feedback.default_prior, feedback.usual_noise
@@ -906,10 +908,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
 
     # -- limits on other outcomes -----------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_limits(self.limits)
 
     @locked
     def tell(

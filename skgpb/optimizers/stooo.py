@@ -48,6 +48,7 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._nearest import nearest_means
+from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -227,7 +228,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         """
         if side is None:
             return super().recommend(method, context=context)
-        self._checked_method(method)
+        checked_method(method, self._methods)
         self._check_informed()
         self._contexts.checked(context)
         if self._params.pool is not None:

@@ -20,6 +20,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers.strategy import Strategy
 from skgpb.utils import check_inside, check_numbers
 
@@ -100,7 +101,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- the five methods ---------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._seed = self._draw_seed()
+        self._seed = seed_of_run(self.random_state, self._replay)
         self.strategy_: Strategy = clone(self._params.strategy)
         self.strategy_.start(self.bounds_.copy(), np.random.default_rng(self._seed))
 
