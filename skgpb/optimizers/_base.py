@@ -32,7 +32,6 @@ from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import (
     Comparison,
-    Gap,
     by_intervals,
     check_failures,
     is_by_intervals,
@@ -907,34 +906,28 @@ class BaseBanditOptimizer(
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
-            n = self._record.n_known
             learns = self._model is not None and self._model.learns
-            risks = stop.risks(n, learns, self.n_features_in_)
-            if risks is None:
-                return False
-            comparison = self._compared(self.recommend())
-            if comparison is None:
+            risks = stop.risks(self._record.n_known, learns, self.n_features_in_)
+            comparison = None if risks is None else self._compared(self.recommend())
+            if risks is None or comparison is None:
                 return False
             if is_by_intervals(stop):
                 return by_intervals(comparison, self._widths()) <= stop.epsilon
-            if comparison.is_refuted(stop.epsilon, risks[0]):
-                return False
             rng = stream_of_gap(self._seed, self._record.n_told)
-        if not comparison().is_within(stop.epsilon, *risks, rng):
-            return False
-        averaged = comparison.averaged(stop.epsilon)
-        return averaged is None or averaged.is_within(stop.epsilon, *risks, rng)
+        return comparison.is_within(stop.epsilon, risks, rng)
 
-    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Gap:
+    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Callable[[], float]:
         """Return the gap of the present state, to be computed when it is asked for.
 
         The gap by intervals is computed at once, because it needs the present state.
         """
         comparison = None if best is None or not self._has_rivals else self._compared(best)
         if comparison is None:
-            return Gap(None, delta, None)
-        known = by_intervals(comparison, self._widths()) if by_interval else None
-        return Gap(comparison, delta, stream_of_gap(self._seed, self._record.n_told), known)
+            return lambda: nan
+        if by_interval:
+            return partial(float, by_intervals(comparison, self._widths()))
+        rng = stream_of_gap(self._seed, self._record.n_told)
+        return partial(comparison.gap, delta, rng)
 
     @property
     @locked

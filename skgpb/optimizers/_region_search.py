@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
+from skgpb._core._posterior import Posterior
 from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
 from skgpb.domains.query import Region
@@ -180,20 +181,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front, unit = self._in_question(front, caution), self._model.tie_scale
+        front = in_question(front, self._slots_of(front), self._gp.posterior, caution)
+        unit = self._model.tie_scale
         return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
-
-    def _in_question(self, front: list[Any], caution: float) -> list[Any]:
-        """Return the part of the front that may be among the best by the tracked values."""
-        slots, posterior = self._slots_of(front), self._gp.posterior
-        tracked = slots >= 0
-        if tracked.sum() <= defaults.BEAM:
-            return front
-        value = np.full(len(front), np.inf)
-        known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
-        value[tracked] = known[slots[tracked]]
-        level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
-        return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -201,6 +191,23 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         gp, best = self._gp.copy(), self.domain_.block_of(best)
         domain, models = self.domain_.copy(), self._model.possible(gp)
         return Refined(gp, domain, self._finest_depth, best, models)
+
+
+def in_question(
+    front: list[Any], slots: np.ndarray, posterior: Posterior, caution: float
+) -> list[Any]:
+    """Return the part of a front that may be among the best by the tracked values.
+
+    ``slots`` are the numbers under which regions are tracked, -1 if they are not.
+    """
+    tracked = slots >= 0
+    if tracked.sum() <= defaults.BEAM:
+        return front
+    value = np.full(len(front), np.inf)
+    known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
+    value[tracked] = known[slots[tracked]]
+    level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
+    return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
 
 def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.ndarray:
