@@ -176,7 +176,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = self._guarantee.failure_probability
+        delta = self._norm.guarantee.failure_probability
         if self.domain_.is_discretization:
             # Candidates stand for a box: the other half of delta is left for f between them.
             delta *= 0.5

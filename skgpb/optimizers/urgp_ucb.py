@@ -78,7 +78,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = self._guarantee.failure_probability
+        delta = self._norm.guarantee.failure_probability
         if self.domain_.is_discretization:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5
