@@ -107,7 +107,7 @@ def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     What is a slip of the pen was measured with it, and allows for a model that is too sure.
     """
     if isinstance(asked, dict):
-        (point,) = optimizer._checked_points_of([asked])
+        (point,) = optimizer._inputs.points([asked])
         blocks = optimizer._functionals_at(point[np.newaxis])
     else:
         blocks = optimizer._blocks_of([asked])
@@ -178,6 +178,14 @@ def surprise(
     low, high = min(*answers, low), max(*answers, high)
     beyond = max(low - answer, answer - high)
     return {"expected": [low, high], "meant": None} if beyond > TIMES * (high - low) else None
+
+
+def surprise_by_others(others: Sequence[float], value: float) -> dict[str, Any] | None:
+    """Return the same for what no model predicts: by the others, wherever they were measured."""
+    if len(others) < ENOUGH:
+        return None
+    std = float(np.std(others, ddof=1)) * sqrt(1.0 + 1.0 / len(others))
+    return surprise(others, float(np.mean(others)), std, value)
 
 
 def slip(mean: float, std: float, answer: float) -> float | None:

@@ -53,9 +53,15 @@ class Gap:
 
 
 class Comparison(ABC):
-    """Posterior of the recommendation and of its alternatives at one moment."""
+    """Posterior of the recommendation and of its alternatives at one moment.
 
-    _gp: GaussianProcess
+    ``models`` makes models other than that of ``gp`` that fit the answers, if there are any.
+    """
+
+    def __init__(
+        self, gp: GaussianProcess, models: Callable[[float], Models] | None = None
+    ) -> None:
+        self._gp, self._models = gp, models
 
     @abstractmethod
     def blocks(self) -> Any:
@@ -85,7 +91,7 @@ class Comparison(ABC):
 
     def models(self, epsilon: float = 0.0) -> Models | None:
         """Return the models that fit the answers, if there are any, as :meth:`averaged` does."""
-        return None
+        return None if self._models is None else self._models(epsilon)
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether known values already show that the gap may exceed epsilon."""
@@ -93,7 +99,7 @@ class Comparison(ABC):
 
 
 class Rivals(Comparison):
-    """Finitely many rows against one functional; ``models`` makes other models than that of gp."""
+    """Finitely many rows against one functional."""
 
     def __init__(
         self,
@@ -102,7 +108,8 @@ class Rivals(Comparison):
         best: np.ndarray,
         models: Callable[[float], Models] | None = None,
     ) -> None:
-        self._gp, self._rows, self._best, self._models = gp, rows, best, models
+        super().__init__(gp, models)
+        self._rows, self._best = rows, best
 
     def blocks(self) -> list[np.ndarray]:
         """Return the descriptor rows of the rivals, and last that of the recommendation."""
@@ -112,18 +119,20 @@ class Rivals(Comparison):
         """Compute it."""
         return SuboptimalityGap.of_process(self._gp, self.blocks())
 
-    def models(self, epsilon: float = 0.0) -> Models | None:
-        """Return the models."""
-        return None if self._models is None else self._models(epsilon)
-
 
 class Refined(Comparison):
     """Regions of a domain and finer ones against one of them."""
 
     def __init__(
-        self, gp: GaussianProcess, domain: Any, finest_depth: int, best: np.ndarray
+        self,
+        gp: GaussianProcess,
+        domain: Any,
+        finest_depth: int,
+        best: np.ndarray,
+        models: Callable[[float], Models] | None = None,
     ) -> None:
-        self._gp, self._domain, self._finest_depth, self._best = gp, domain, finest_depth, best
+        super().__init__(gp, models)
+        self._domain, self._finest_depth, self._best = domain, finest_depth, best
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether one of the regions of the search itself, which are tracked, shows it."""

@@ -41,7 +41,7 @@ from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._inputs import check_unnamed, query_at
+from skgpb.optimizers._inputs import IndirectInputs, points_of
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
@@ -192,6 +192,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         run: Callable[..., RunResult[np.ndarray]]  # it recommends an x, not a query
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
+    _inputs_type = IndirectInputs
     _methods = ("posterior", "paper")
     _sides = "continuous"
     _keeps_settings = False
@@ -229,12 +230,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         same = self._params.query_bounds is None and box is self.bounds_
         return self._space if same else self._query_space
 
-    def _rows_asked(self, A: Any) -> Any:
-        return A if self.domain_.space is None else self.domain_.space.rows(A)
-
-    def _named(self, query: Any) -> Any:
-        return query.named(self.domain_.space)
-
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
@@ -254,7 +249,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         with unchanged_by_errors(self):
             self._prepare()
             check_rows(X, y)
-            X, y = self._checked_points(self._points_of(X), y, queries is not None)
+            X, y = self._checked_points(points_of(X, self._space), y, queries is not None)
             if self._query_space is not None and queries is not None:
                 queries = self._query_space.rows(queries)
             A = None if queries is None else check_numbers(queries, "queries")
@@ -440,21 +435,9 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         taught = self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._gp)
 
-    # -- telling ----------------------------------------------------------------------------
-
-    def _as_query(self, points: Any) -> IndirectQuery:
-        space, pending = self.domain_.space, self._record.pending
-        if space is None:
-            check_unnamed(points)
-        else:
-            points = query_at(points, space, space.n_axes, pending)
-            if isinstance(points, IndirectQuery):
-                return points
-        return self.domain_.find(points, pending)
-
     def _blocks_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
-        each = self._each_query(queries)
+        each = self._inputs.each(queries)
         rows = [query.a if isinstance(query, IndirectQuery) else query for query in each]
         return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
 
@@ -594,7 +577,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         given, bounds = self._params.targets, self.bounds_
         if given is None:
             return super()._make_targets(kernel)
-        rows = check_numbers(self._points_of(given), "targets")
+        rows = check_numbers(points_of(given, self._space), "targets")
         if rows.shape[1] != len(bounds):
             raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
         return PointSet(check_inside(rows, bounds), kernel, bounds, self._space, finite=True)

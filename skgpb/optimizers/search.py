@@ -43,7 +43,6 @@ from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
@@ -56,7 +55,6 @@ from skgpb.optimizers._best import (
     means_of_possible,
     polished,
 )
-from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility
@@ -68,7 +66,7 @@ from skgpb.optimizers._feedback import (
 )
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
-from skgpb.optimizers._inputs import Numbers
+from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
 from skgpb.optimizers._limits import Measured, checked_limits
 from skgpb.optimizers._outcome_models import OutcomeModels
 from skgpb.optimizers._parameters import are_equal
@@ -84,7 +82,6 @@ from skgpb.utils import (
     Interval,
     Real,
     check_bounds,
-    check_numbers,
     check_one_each,
     is_sequence,
 )
@@ -112,6 +109,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """
 
     _query_type: ClassVar[type[Query]] = Arm
+    _inputs_type: ClassVar[type[Inputs]] = SetInputs
     _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
@@ -130,8 +128,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
-    #: Number of sides of contexts.
-    _n_context: int = 0
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
@@ -198,7 +194,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         self._ensure_started()
         self._refresh()
-        given = self._record.pending if pending is None else map(self._resolve, pending)
+        given = self._record.pending if pending is None else map(self._inputs.resolved, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
@@ -542,11 +538,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if method is None and side is None:
             method = self._recommendation().method if self._informed else "posterior"
         method = self._checked_method(method)
-        there = None
-        if not self._without_context(context):
-            self._check_informed()
-            there = self._contexts.checked(context)
         self._check_informed()
+        there = self._contexts.checked(context)
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
             if not possible:
@@ -623,52 +616,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if alpha is None and self._model.options.noise is not None:
             noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
-
-    def _rows_asked(self, X: Any) -> Any:
-        if self._space is None or self.domain_.layout.task_column != 0.0:
-            return super()._rows_asked(X)
-        return self._space.rows(X)  # the last number may be that of the function
-
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
-        if self.domain_.names is not None and not isinstance(query, str):
-            names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
-            if names is not None and names.dtype.kind == "U":
-                query = [self._named_arm(name) for name in names.ravel().tolist()]
-        return super()._checked_all(query, reward, alpha)
-
-    def _named_arm(self, name: str) -> Arm:
-        """Return the query that is called so."""
-        if self._n_context:
-            raise ValueError(
-                f"{name!r} needs a context, because there are context_bounds: pass a query of "
-                "ask(context=...), or domain_.at_context(context).named_arm(name)"
-            )
-        return self.domain_.named_arm(name)
-
-    def _as_query(self, points: Any) -> Any:
-        if isinstance(points, str) and self.domain_.names is not None:
-            return self._named_arm(points)
-        if self.domain_.layout.task_column == 0.0 and not isinstance(points, Mapping):
-            if self._space is not None and not isinstance(points, Coordinates):
-                rows = self._space.rows(np.atleast_2d(points))
-                points = rows[0] if np.ndim(points) == 1 else rows
-            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
-            if found is not None:
-                return found
-        return super()._as_query(points)
-
-    def _checked_queries(self, queries: Any) -> list[Any]:
-        """Check queries to predict; targets that cannot be asked are accepted as well."""
-        if self._targets_are_queries:
-            return super()._checked_queries(queries)
-        checked: list[Any] = []
-        for query in self._each_query(queries):
-            if query in self.targets_:
-                checked.append(query)
-            else:
-                checked.append(query if isinstance(query, Query) else self._as_query(query))
-                self._resolve(checked[-1])
-        return checked
 
     def _places_seen(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
@@ -929,7 +876,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
             self._params.kernel,
             self._params.arms,
@@ -1062,7 +1008,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @locked
     def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and deviation of an outcome at points, in its unit; None if not measured."""
-        rows = self._rows_of(self._checked_points_of(X))
+        rows = self._rows_of(self._inputs.points(X))
         model = self._outcomes.model_of(name, self._record, self._model.options)
         return model.process.moments(rows, std=True) if model.n_answers else None
 
@@ -1078,7 +1024,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             Points, as for :meth:`predict`.
         """
         check_is_fitted(self, "bounds_")
-        rows, limits = self._rows_of(self._checked_points_of(X)), self._feasibility().limits
+        rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
         return np.ones(len(rows)) if limits is None else limits.hold(rows)
 
     def _default_prior(self) -> Prior:

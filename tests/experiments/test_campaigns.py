@@ -167,9 +167,9 @@ def test_files_of_another_kind_are_refused(ads, tmp_path):
     with pytest.raises(ValueError, match="exists already"):
         Campaigns.create(ads.path, CAMPAIGNS, 20)
     Experiment.create(tmp_path / "run.skgpb", ["x=0:1"])
-    with pytest.raises(LoadError, match="not of CombinatorialBandit"):
+    with pytest.raises(LoadError, match="by skgpb show"):
         Campaigns(tmp_path / "run.skgpb")
-    with pytest.raises(LoadError, match="not of GaussianProcessOptimizer"):
+    with pytest.raises(LoadError, match="by skgpb budget"):
         Experiment(ads.path)
     with pytest.raises(ValueError, match="nothing was told yet"):
         ads.undo()
