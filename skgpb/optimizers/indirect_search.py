@@ -605,11 +605,10 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
             there = round.at(gp, rows, noises, queries.costs_of(A))
-            if feasibility.is_certain:
-                return self._scores(there)
             found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
-            found = feasibility.values_of_use(found, A)
-            return np.where(np.isfinite(found), found, lowest)
+            if feasibility.is_certain:
+                return found
+            return np.where(feasibility.hopeless(A) | ~np.isfinite(found), lowest, found)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]

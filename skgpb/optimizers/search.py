@@ -47,7 +47,14 @@ from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
-from skgpb.optimizers._best import best_known, best_observed, means_of_possible, polished
+from skgpb.optimizers._best import (
+    ANSWERED,
+    Recommendation,
+    best_answered,
+    best_known,
+    means_of_possible,
+    polished,
+)
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility
@@ -65,12 +72,11 @@ from skgpb.optimizers._outcome_models import OutcomeModels
 from skgpb.optimizers._parameters import are_equal, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._posterior_cache import PosteriorCache
-from skgpb.optimizers._recommendation import ANSWERED, Recommendation
 from skgpb.optimizers._record import history_table
 from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
-from skgpb.optimizers.round import QueryTargetPosterior, Round
+from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -174,7 +180,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         again = super()._to_repeat()
         unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
-            best = best_observed(self.domain_, self._model)
+            best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._record.pending else best
         return again
 
@@ -196,13 +202,16 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the posterior of all queries and targets, given pending queries."""
         costs, noises = self._cost_model.of_round(self._model.alpha)
         noises = noises + self._model.model_noise
-        return Round.before(
-            self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
-        )
+        blocks = [self.domain_.block_of(query) for query in pending]
+        known = self._cache.known(pending, blocks, self._noises_of(pending))
+        return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
-        """Return the number of the round, and what makes its random generator."""
-        return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
+        """Return the number of the round, and what makes its random generator, always the same."""
+        n_told = self._record.n_told
+        return n_told + 1 + n_pending, partial(
+            np.random.default_rng, [self._seed, n_told, n_pending]
+        )
 
     def _scored_round(self) -> tuple[Round, np.ndarray]:
         """Return the round as the rule looks at it, and the score of each query per unit cost.
@@ -436,11 +445,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
         return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
 
-    def _known(self, pending: list[Any]) -> QueryTargetPosterior:
-        """Return covariances of pairs of queries and targets, given pending queries."""
-        blocks = [self.domain_.block_of(query) for query in pending]
-        return self._cache.known(pending, blocks, self._noises_of(pending))
-
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Noise variances with which answers to queries are expected to be observed."""
         level = self._model.alpha
@@ -461,10 +465,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _rows_seen(self) -> np.ndarray:
         """Rows of the points, or centres of regions, that were observed."""
         return self._functionals_at(self._places_seen())
-
-    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
-        """Random generator of this round; repeated calls return the same state."""
-        return np.random.default_rng([self._seed, self._record.n_told, n_pending])
 
     # -- the recommendation -----------------------------------------------------------------
 
@@ -991,15 +991,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     ) -> Feasibility:
         options, record, domain = self._model.options, self._record, self.domain_
         limits = self._outcomes.constraints(self._params.limits, record, options, pending)
-        taught = None
-        if record.failures:
+
+        def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
             ends = domain.layout.rows_of(self.bounds_.T)
-            taught = record.outcomes(
-                self._gp.observed.rows[: record.n_fitted],
-                lambda query: domain.block_of(query).mean(axis=0),
-                partial(Chances, domain=ends, kernel=of_f(self._gp.kernel)),
-                n_failures,
-            )
+            return Chances(asked, succeeded, ends, of_f(self._gp.kernel))
+
+        taught = record.outcomes(
+            self._gp.observed.rows[: record.n_fitted],
+            lambda query: domain.block_of(query).mean(axis=0),
+            learn,
+            n_failures,
+        )
         return Feasibility(taught, limits, self._gp)
 
     @locked
