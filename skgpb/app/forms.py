@@ -128,11 +128,17 @@ def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | 
         form.take("value", read_answer, None, what)
     else:
         form.errors["value"] = f"Please give {what}."
-    noise = form.number("noise", "its standard error", required=False)
-    if noise is not None and noise < 0:
-        form.errors["noise"] = "A standard error is a number of at least 0."
+    noise = read_noise(form, "its standard error")
     form.check()
     return value, noise
+
+
+def read_noise(form: Form, what: str) -> float | None:
+    """Return the standard error of a result, None if it was not given."""
+    noise = form.number("noise", what, required=False)
+    if noise is not None and noise < 0:
+        form.errors["noise"] = "A standard error is a number of at least 0."
+    return noise
 
 
 def read_lines(form: Form, name: str) -> list[str]:
@@ -281,9 +287,7 @@ def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
 def read_new(form: Form) -> dict[str, Any]:
     """Return the arguments of ``Experiment.create`` that a form gives."""
     sides = _read_sides(form)
-    noise = form.number("noise", "the standard error", required=False)
-    if noise is not None and noise < 0:
-        form.errors["noise"] = "A standard error is a number of at least 0."
+    noise = read_noise(form, "the standard error")
     seed = form.number("seed", "a whole number", required=False)
     if seed is not None and not (seed == int(seed) and 0 <= seed <= LARGEST_SEED):
         form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."

@@ -8,16 +8,9 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from skgpb._version import __version__
-from skgpb.cli.asked import Found
-from skgpb.cli.exact import ExactFound, headline, rows_said
-from skgpb.cli.exact import remarks_of as exact_remarks_of
-from skgpb.cli.exact_pictures import panels_of as exact_panels_of
-from skgpb.cli.pictures import Panel, panels_of
-from skgpb.cli.report import remarks_of, rows_of
-from skgpb.cli.words import count, number
+from skgpb.cli.pictures import Panel
 from skgpb.plotting._themes import THEMES, style_of
 
 # Inches and dots per inch: letters can be read on a telephone, lines are sharp on a screen.
@@ -104,29 +97,6 @@ $pictures
 )
 
 
-# For people who know no more of it than its name.
-EXACT_METHOD = (
-    "All rows were searched for the box with the {sought} average, side by side. The verdict comes "
-    "from the same search in tables whose target was dealt out to the rows at random. What new "
-    "rows are expected to average comes from five searches, each without a fifth of the rows: "
-    "those had no part in the choice."
-)
-
-
-def write_html(found: Found, result: dict[str, Any], source: str, name: str) -> None:
-    """Write a page about a search that asked questions."""
-    write_page(
-        name,
-        title=f"{result['sought'].capitalize()} average of {found.target}",
-        source=source,
-        conclusion=_conclusion(found, result),
-        rows=rows_of(found, result),
-        remarks=[" ".join(remark) for remark in remarks_of(found, result)],
-        panels=panels_of(found),
-        method=_method(result),
-    )
-
-
 def write_page(
     name: str,
     *,
@@ -158,83 +128,10 @@ def write_page(
     Path(name).write_text(page, encoding="utf-8")
 
 
-def write_exact_html(found: ExactFound, result: dict[str, Any], source: str, name: str) -> None:
-    """Write a page about a search of visible rows."""
-    write_page(
-        name,
-        title=f"{result['sought'].capitalize()} average of {found.target}",
-        source=source,
-        conclusion=_exact_conclusion(found, result),
-        rows=rows_said(found, result),
-        remarks=exact_remarks_of(found, result),
-        panels=exact_panels_of(found),
-        method=EXACT_METHOD.format_map(result),
-    )
-
-
-def _exact_conclusion(found: ExactFound, result: dict[str, Any]) -> str:
-    """Say in sentences what matters most."""
-    said = "".join(f"<p>{escape(line)}</p>" for line in headline(found, result))
-    if found.is_whole:
-        return said
-    group = " and ".join(
-        f"<strong>{escape(limit.column.name)}</strong> {escape(limit.said)}"
-        for limit in found.limits
-    )
-    average = number(result["counted_average"], 4)
-    rows = count(result["n_members"], "row")
-    return f"<p>The {rows} with {group} average <strong>{average}</strong>.</p>{said}"
-
-
-def _conclusion(found: Found, result: dict[str, Any]) -> str:
-    """Say in sentences what matters most."""
-    word = "lower" if found.minimizes else "higher"
-    target = escape(found.target)
-    if found.is_whole:
-        return (
-            f"<p>No group is known to have a {word} average of {target} than the whole table.</p>"
-        )
-    group = " and ".join(
-        f"<strong>{escape(limit.column.name)}</strong> {escape(limit.said)}"
-        for limit in found.limits
-        if limit.conditions
-    )
-    low, high = found.gain_interval
-    # If the budget is a privacy budget, more questions may be impossible.
-    more = "" if "privacy" in result else ": ask more questions"
-    noise = (
-        "This can be told from the noise of the answers."
-        if found.told_from_noise
-        else f"<strong>This may be noise alone</strong>{more}."
-    )
-    return (
-        f"<p>The {result['n_members']:,} rows with {group} have an average {target} of about "
-        f"<strong>{number(result['posterior_mean'], 4)}</strong>, {word} than that of the whole "
-        f"table by {number(found.gain[0], 3)} (with 95 % probability by {number(low, 3)} to "
-        f"{number(high, 3)}). {noise}</p>"
-    )
-
-
 def _value(text: str) -> str:
     """Write a value; text for a shell or a database in a monospaced font."""
     code = text.startswith(("--where", "WHERE "))
     return f"<code>{escape(text)}</code>" if code else escape(text)
-
-
-def _method(result: dict[str, Any]) -> str:
-    """Describe what the search did, and which data it did not see."""
-    if result["engine"] == "model":
-        how = (
-            "A Gaussian process learned from the answers and proposed boxes. The best boxes "
-            "were asked for as well."
-        )
-    else:
-        how = "Of these the worse half was left out again and again."
-    return (
-        f"The table was parted at random into groups by {', '.join(result['features'])}. A search "
-        f"asked {result['n_rounds']:,} times for the average of {result['target']} over one of "
-        f"{result['n_groups_asked']:,} groups and never for the value of a row. {how}"
-    )
 
 
 def _figure(panel: Panel) -> str:

@@ -16,8 +16,7 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError, not_negative, positive
 from skgpb.cli.asked import GROUPS, Found
-from skgpb.cli.exact import FEWEST
-from skgpb.cli.tables import SearchTable
+from skgpb.cli.tables import FEWEST, SearchTable
 from skgpb.datasets import PrivacyLedger, PrivateAverages
 from skgpb.datasets.columns import Column
 from skgpb.datasets.ledger import columns_of

@@ -58,6 +58,16 @@ __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# What an experiment over regions does not have, and why.
+NOT_OF_REGIONS = {
+    "score": "is for single settings, not for regions",
+    "block": "is for single settings, not for regions",
+    "limits": "are for single settings: an average over a region may be within a limit that "
+    "settings in it violate",
+    "constraints": "are between sides of single settings: an average over a region would violate "
+    "them",
+    "costs": "are of single settings, not of regions",
+}
 
 
 class Experiment(KeptRun):
@@ -211,29 +221,11 @@ class Experiment(KeptRun):
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
         scored = _score_of(score, every)
-        if regions and scored:
-            raise ValueError(
-                f"score is for single settings, not for regions; got regions=True and {score!r}"
-            )
-        if regions and block:
-            raise ValueError(
-                f"block is for single settings, not for regions; got regions=True and {block!r}"
-            )
-        if regions and limited:
-            raise ValueError(
-                "limits are for single settings: an average over a region may be within a limit "
-                f"that settings in it violate; got regions=True and {written(limited)!r}"
-            )
-        if regions and constraints:
-            raise ValueError(
-                "constraints are between sides of single settings: an average over a region would "
-                f"violate them; got regions=True and {constraints!r}"
-            )
         cost = read_costs(costs, every)
-        if regions and cost:
-            raise ValueError(
-                f"costs are of single settings, not of regions; got regions=True and {costs!r}"
-            )
+        asked = {"score": score, "block": block, "limits": written(limited)}
+        for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
+            if regions and given:
+                raise ValueError(f"{name} {NOT_OF_REGIONS[name]}; got regions=True and {given!r}")
         every = [side.listed() if regions else side.rounded_to_grid() for side in every]
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),

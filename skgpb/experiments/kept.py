@@ -216,7 +216,7 @@ class KeptRun:
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = are_kept(entry.record.measured, limits)
             if self._costs:
-                entry.cost = optimizer._cost_of(entry.query)
+                entry.cost = optimizer._cost_model.cost_of(entry.query)
         bounds = optimizer._params.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []

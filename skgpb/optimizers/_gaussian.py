@@ -435,7 +435,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
         """
         check_is_fitted(self, "bounds_")
-        X = self._checked_points_of(X)
+        X = self._inputs.points(X)
         models = self._model.averaged
         if models is None or (return_std and return_cov):
             moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
@@ -459,7 +459,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        rows = self._rows_of(self._checked_points_of(X))
+        rows = self._rows_of(self._inputs.points(X))
         return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
 
     @overload
@@ -512,7 +512,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _blocks_of(self, queries: Any) -> Any:
         """Rows of what each of the queries of ``predict_query`` observes."""
-        return [self.domain_.block_of(query) for query in self._checked_queries(queries)]
+        return [self.domain_.block_of(query) for query in self._inputs.queries(queries)]
 
     # -- intervals for every f of bounded norm ----------------------------------------------
 
@@ -554,7 +554,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             If hyperparameters or the noise are learned, or no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")
-        X = self._checked_points_of(X)
+        X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
             ends = self._ends(self._functionals_at(X))
         check_reached(ends, X)

@@ -165,12 +165,12 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             Number of standard deviations; 0 ranks by the mean.
         """
         method = self._checked_method(method)
-        self._without_context(context)
         if depth is not None and (not isinstance(depth, Integral) or depth < 0):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
         self._check_informed()
+        self._contexts.checked(context)
         if side is not None:
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")

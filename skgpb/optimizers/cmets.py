@@ -189,9 +189,9 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
 
     def _best_by_rule(self) -> IndirectCell:
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
-        round = self._expected_round()
+        round, values = self._scored_round()
         unit = min(1.0, 1.0 / float(round.cost.max()))
-        return self._available()[argmax_first(self._values(round), unit)]
+        return self._available()[argmax_first(values, unit)]
 
     def _round(self, pending: list[Any]) -> Round:
         cells = self._available()

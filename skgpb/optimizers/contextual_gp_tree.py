@@ -52,7 +52,6 @@ from skgpb.optimizers._adaptive_tree import (
     Constants,
     RefinementGuard,
 )
-from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import Horizon
@@ -392,9 +391,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        self._n_context: int = self._resolved_n_context()
+        self._n_context = self._resolved_n_context()
         n = self._n_context
-        self._contexts = Contexts(self.bounds_[:n], self._context_space)
         self._horizon, self._guard, self._refined = (
             Horizon(int(self.horizon)),
             RefinementGuard(),

@@ -228,8 +228,8 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         if side is None:
             return super().recommend(method, context=context)
         self._checked_method(method)
-        self._without_context(context)
         self._check_informed()
+        self._contexts.checked(context)
         if self._params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
@@ -325,7 +325,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         mean : ndarray of shape (n_queries,)
         """
         check_is_fitted(self, "bounds_")
-        nodes = [self.domain_.node_of(query) for query in self._checked_queries(queries)]
+        nodes = [self.domain_.node_of(query) for query in self._inputs.queries(queries)]
         means = [self._mean_of_node(node) if node >= 0 else np.nan for node in nodes]
         return self._signed(np.array(means))
 
@@ -346,7 +346,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         mean : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "bounds_")
-        X = self._checked_points_of(X)
+        X = self._inputs.points(X)
         boxes, means = self._observed()
         if not boxes:
             return np.full(

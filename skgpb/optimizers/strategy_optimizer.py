@@ -141,14 +141,14 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         rows = check_inside(rows, self.bounds_)
         if self._space is not None:
             rows = self._space.snapped(rows)
-        return self._named(PointsQuery(rows))
+        return self._inputs.named(PointsQuery(rows))
 
     # -- state --------------------------------------------------------------------------------
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         self._record.n_fitted = len(X)
         for x, value in zip(X, y.tolist(), strict=True):
-            self.strategy_.observe(self._named(PointsQuery(x[np.newaxis])), value, nan)
+            self.strategy_.observe(self._inputs.named(PointsQuery(x[np.newaxis])), value, nan)
             self.strategy_.learn()
 
     def _snapshot(self) -> Any:
@@ -171,7 +171,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         mean : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "bounds_")
-        X, record = self._checked_points_of(X), self._record
+        X, record = self._inputs.points(X), self._record
         boxes, values = [row[0] for row in record.history], [row[1] for row in record.history]
         if record.n_fitted:
             _, given, y, *_ = record.events[0]
@@ -195,5 +195,5 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         mean : ndarray of shape (n_queries,)
         """
         check_is_fitted(self, "bounds_")
-        checked = self._checked_queries(queries)
+        checked = self._inputs.queries(queries)
         return np.array([self.predict(in_coordinates(query.points)).mean() for query in checked])

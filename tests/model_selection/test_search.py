@@ -803,7 +803,7 @@ def test_the_engine_speaks_of_settings(engine, several):
     settings = found.cv_results_["params"]
     engine = found.optimizer_
     assert engine.recommend().params.keys() in [each.keys() for each in settings]
-    rows = engine._rows_of(engine._checked_points_of(settings))
+    rows = engine._rows_of(engine._inputs.points(settings))
     known = found.cv_results_["mean_test_score"] if default else found.expected_scores_
     assert_allclose(engine.surrogate_.predict(rows), known, atol=1e-3 if default else 0)
     told = [event[1] for event in engine._events if event[0] == "tell"]

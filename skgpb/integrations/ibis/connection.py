@@ -15,20 +15,16 @@ from typing import Any
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.datasets.credentials import check_address, repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
 
-try:
+with needs("skgpb.integrations.ibis", "ibis", "sql"):
     import ibis
     import sqlglot
     import sqlglot.expressions as exp
     from ibis.common.exceptions import TableNotFound, UnsupportedOperationError
     from ibis.expr.operations import DatabaseTable
-except ImportError as _error:
-    raise ImportError(
-        f"skgpb.integrations.ibis needs ibis, which is not installed: {install_command('sql')}"
-    ) from _error
 
 # The SQL in which queries are written.
 OURS = "duckdb"
