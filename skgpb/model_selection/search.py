@@ -825,8 +825,7 @@ class Scores:
         if not self._warps or self._noise is None:
             return searched
         told = [(self._told_by[row], self._mean[row]) for row in finite.tolist()]
-        scores = np.array([float(warp(score)) for warp, score in told])
-        slopes = np.array([float(warp.slope(score)) for warp, score in told])
+        scores, slopes = np.array([(warp(score), warp.slope(score)) for warp, score in told]).T
         noise = self._noise[finite] * slopes**2
         model = engine._make_model(searched.kernel, searched.n_columns, engine._options())
         model.process.set_units(searched.offset, searched.scale)
