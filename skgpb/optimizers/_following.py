@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,22 +11,8 @@ from skgpb import defaults
 from skgpb._core._ties import largest_first
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.candidates import Incumbents
+from skgpb.optimizers._feasibility import Utility
 from skgpb.surrogate.gaussian_process import GaussianProcess
-
-
-class Utility(NamedTuple):
-    """What means are worth where evaluations fail or limits may not hold.
-
-    Attributes
-    ----------
-    of : callable
-        Takes rows of descriptors, means there, and whether they were answered; returns utilities.
-    n_probes : int
-        Further points at which it is looked for: what is worth most may lie between candidates.
-    """
-
-    of: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
-    n_probes: int
 
 
 class PosteriorIncumbents(Incumbents):

@@ -10,7 +10,8 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._following import PosteriorIncumbents, Utility, followed
+from skgpb.optimizers._feasibility import Utility
+from skgpb.optimizers._following import PosteriorIncumbents, followed
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
