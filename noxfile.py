@@ -109,7 +109,7 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def exhaustive(session: nox.Session) -> None:
-    """More cases of what the slow tests check, which .ci/run leaves out."""
+    """More cases of what the slow tests check, before a release."""
     install(session, "test")
     threads = dict.fromkeys(BLAS_THREADS, "1")
     session.run(*PYTEST, "-m", "exhaustive", "-n", "2", *session.posargs, env=threads)

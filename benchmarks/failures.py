@@ -57,7 +57,7 @@ def play(
     x = optimizer.recommend().points
     lost = rate is None and (x[0, 0] > 0.5) == side
     regret = np.inf if lost else best - float(value(x)[0])
-    used = optimizer._chances() is not None
+    used = optimizer._feasibility().chances is not None
     return float(np.log10(np.clip(regret, LEAST, 1.0))), sum(failed[-10:]), used
 
 

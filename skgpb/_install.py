@@ -5,8 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
+
+
+@contextmanager
+def needs(what: str, library: str, extra: str, otherwise: str = "") -> Iterator[None]:
+    """Say how to install a library, if it is missing when it is imported in a ``with`` block.
+
+    Parameters
+    ----------
+    what, library : str
+        What needs it, and its name.
+    extra : str
+        As of :func:`install_command`.
+    otherwise : str, default=""
+        What else helps, behind a comma.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"{what} needs {library}, which is not installed: {install_command(extra)}{otherwise}"
+        ) from error
 
 
 def install_command(extra: str) -> str:

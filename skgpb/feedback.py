@@ -176,7 +176,7 @@ def successes_in(text: str) -> Answer:
     Parameters
     ----------
     text : str
-        "k of n". "0 of 0" is 0.
+        "k of n". "0 of 0" counts as "0 of 1": it is 0, but not for certain.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def successes_in(text: str) -> Answer:
             f"reward must be a number, or counts such as '12 of 300', got {text!r}"
         ) from None
     if k == n == 0.0:
-        return Answer(0.0, 0.0)
+        n = 1.0
     _, alpha = from_counts(k, n, stabilize=False)
     return Answer(k, alpha * n**2)
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skgpb._install import install_command
+from skgpb._install import needs
 
 logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.
@@ -120,11 +120,6 @@ class Progress:
 
 def tqdm_class() -> Any:
     """Return the bar of tqdm that goes with where it is shown: a terminal or a notebook."""
-    try:
+    with needs("progress=True", "tqdm", "progress", ", or use verbose=1"):
         from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError(
-            "progress=True needs tqdm, which is not installed: "
-            f"{install_command('progress')}, or use verbose=1"
-        ) from error
     return tqdm

@@ -342,6 +342,11 @@ def check_squares(values: Any, name: str) -> None:
         )
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_real(reward: Any, name: str) -> float:
     """Return one real, finite number as a float.
 

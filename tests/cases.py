@@ -333,7 +333,12 @@ def moments(optimizer):
 
 def scores(optimizer):
     """Return the score of every query in the coming round, with its cost."""
-    return optimizer._values(optimizer.posterior())
+    return optimizer._scored_round()[1]
+
+
+def outcome_model(optimizer, name):
+    """Return the model of an outcome that has a limit."""
+    return optimizer._outcomes.model_of(name, optimizer._record, optimizer._model.options)
 
 
 def play(optimizer, n_rounds, answer=answer):

@@ -122,7 +122,7 @@ def spread(query):
 def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path):
     if name in OTHERS:
         run, answer, given = OTHERS[name]().set_params(random_state=0), spread, {}
-        asked = {"context": {"c": 0.5}} if run._in_contexts else {}
+        asked = {"context": {"c": 0.5}} if run._contexts else {}
     else:
         run, answer, asked, given = of_its_own(name)
     for _ in range(4):

@@ -358,7 +358,7 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         (["--seed", "-1"], "--seed: must be a whole number >= 0"),
         (["--seed", str(2**32)], "--seed: must be a whole number >= 0 and <= 4294967295"),
         (["--min-members", "0"], "--min-members: must be a whole number >= 1"),
-        (["--min-members", "601"], "--min-rows 601 does not allow to part a table"),
+        (["--min-members", "601"], "--min-rows 601 leaves no choice in a table"),
         (["--min-members", "301"], "at most 300"),
         (["--target", "salary"], "--target takes one column, got 'value', 'salary': what is best"),
         (["--features", "x", "z"], "no column 'z'; it has 'name', 'x', 'y', 'value'"),

@@ -169,7 +169,6 @@ def test_continuous_integration_runs_the_command_of_the_readme():
     assert len(re.findall(pattern, readme, flags=re.MULTILINE)) == 1
     script = in_checkout(".ci/run").read_text(encoding="utf-8")
     assert pattern in script
-    assert re.search(r"^check .*\bslow\b", script, flags=re.MULTILINE)
 
 
 def test_files_in_the_table_of_the_readme_exist():

@@ -15,7 +15,7 @@ from flask import Flask, redirect, render_template, request
 
 from skgpb._version import __version__
 from skgpb.app.forms import Form, sentence
-from skgpb.app.guard import Guard, reason_of
+from skgpb.app.guard import REFUSALS, Guard, reason_of
 from skgpb.app.pages import guarded_app, make_app
 from skgpb.experiments.listed import ENDING, experiment_in
 from skgpb.experiments.sides import shown
@@ -47,7 +47,7 @@ def make_folder_app(folder: str | os.PathLike[str], hosts: Iterable[str] = ()) -
     app = guarded_app(guard)
     pages = Folder(Path(folder), guard)
     app.add_url_rule("/", "list", pages.index)
-    for code in (400, 403, 404, 405, 413):
+    for code in REFUSALS:
         app.register_error_handler(code, pages.refused)
     app.register_error_handler(OSError, pages.unreadable)
     app.wsgi_app = pages.behind(app.wsgi_app)  # type: ignore[method-assign]

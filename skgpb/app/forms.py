@@ -128,11 +128,17 @@ def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | 
         form.take("value", read_answer, None, what)
     else:
         form.errors["value"] = f"Please give {what}."
-    noise = form.number("noise", "its standard error", required=False)
-    if noise is not None and noise < 0:
-        form.errors["noise"] = "A standard error is a number of at least 0."
+    noise = read_noise(form, "its standard error")
     form.check()
     return value, noise
+
+
+def read_noise(form: Form, what: str) -> float | None:
+    """Return the standard error of a result, None if it was not given."""
+    noise = form.number("noise", what, required=False)
+    if noise is not None and noise < 0:
+        form.errors["noise"] = "A standard error is a number of at least 0."
+    return noise
 
 
 def read_lines(form: Form, name: str) -> list[str]:
@@ -181,15 +187,15 @@ def _date(text: str) -> None:
     LabRecord().write(date=text)
 
 
-def check_surprise(form: Form, found: dict[str, Any] | None) -> None:
-    """Ask once whether an answer that is probably a slip is right."""
-    if found is None or form.text("sure") == form.text("value"):
-        return
-    form.errors["value"] = (
-        f"{form.text('value')}? {expectation(found)} If it is right, press the button again."
-    )
-    form.typed["sure"] = form.text("value")
-    raise Mistyped
+def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> None:
+    """Ask once whether numbers that are probably slips are right, by their fields."""
+    for name, said in found.items():
+        if said is not None and form.text(f"sure_{name}") != form.text(name):
+            form.errors[name] = (
+                f"{form.text(name)}? {expectation(said)} If it is right, press the button again."
+            )
+            form.typed[f"sure_{name}"] = form.text(name)
+    form.check()
 
 
 def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:
@@ -281,9 +287,7 @@ def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
 def read_new(form: Form) -> dict[str, Any]:
     """Return the arguments of ``Experiment.create`` that a form gives."""
     sides = _read_sides(form)
-    noise = form.number("noise", "the standard error", required=False)
-    if noise is not None and noise < 0:
-        form.errors["noise"] = "A standard error is a number of at least 0."
+    noise = read_noise(form, "the standard error")
     seed = form.number("seed", "a whole number", required=False)
     if seed is not None and not (seed == int(seed) and 0 <= seed <= LARGEST_SEED):
         form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."

@@ -13,6 +13,8 @@ from werkzeug.exceptions import HTTPException
 # Maximum size of the text of a form, and of a form with a file, in bytes. A file that is too long
 # for a table is refused by its form, where everything else that was typed stays.
 LONGEST_FORM, LONGEST_REQUEST = 1_000_000, 25_000_000
+# Answers that say why a request is refused.
+REFUSALS = (400, 403, 404, 405, 413)
 # Reasons for refusing a request that was not meant for a form or a page.
 REFUSED = {
     404: "There is no page at this address.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
@@ -25,7 +24,7 @@ from skgpb.app.forms import (
     MOST_SIDES,
     Form,
     Mistyped,
-    check_surprise,
+    check_surprises,
     count_sides,
     read_changed_sides,
     read_count,
@@ -38,7 +37,7 @@ from skgpb.app.forms import (
     sentence,
     written,
 )
-from skgpb.app.guard import Guard, reason_of
+from skgpb.app.guard import REFUSALS, Guard, reason_of
 from skgpb.app.pictures import map_of, progress, replicates, slices, trade_offs
 from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
@@ -57,7 +56,7 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.judgement import limits_hold_in_words
-from skgpb.experiments.sides import rounded
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
 
@@ -65,6 +64,14 @@ from skgpb.plotting._themes import THEMES
 Said = tuple[str, int | str]
 Change = Callable[[Experiment], Said]
 Taken = TypeVar("Taken")
+# Fields of a new experiment, and the words of errors that are about them.
+ABOUT = {
+    "constraints": "constraint",
+    "limits": "a limit",
+    "score": "score",
+    "costs": "cost",
+    "block": "block",
+}
 # Queries that one form may ask for: a plate has 24 or 96.
 MOST_AT_ONCE = 96
 # Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
@@ -134,13 +141,10 @@ def make_app(
     guard = guard or Guard(hosts)
     app = guarded_app(guard)
     pages = Pages(Path(path), guard, home)
-    app.register_error_handler(400, pages.refused)
-    app.register_error_handler(403, pages.refused)
-    app.register_error_handler(404, pages.refused)
-    app.register_error_handler(405, pages.refused)
-    app.register_error_handler(413, pages.refused)
-    app.register_error_handler(OSError, pages.unreadable)
-    app.register_error_handler(LoadError, pages.unreadable)
+    for code in REFUSALS:
+        app.register_error_handler(code, pages.refused)
+    for error in (OSError, LoadError):
+        app.register_error_handler(error, pages.unreadable)
     rules: list[tuple[str, str, Any, list[str]]] = [
         ("/", "run", pages.run, ["GET"]),
         ("/new", "new", pages.new, ["POST"]),
@@ -171,7 +175,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters |= {"is_number": is_number, "rounded": rounded, "whole": whole}
+    app.jinja_env.filters |= {each.__name__: each for each in (is_number, rounded, shown, whole)}
     guard.watch(app)
     return app
 
@@ -195,7 +199,6 @@ class Pages:
         self._drawn = lru_cache(KEPT_PICTURES)(self._draw)
         # A browser asks for all panels of a picture side by side: they are drawn once.
         self._drawing = Lock()
-        self._mapped = lru_cache(KEPT_PICTURES)(self._draw_map)
 
     def _check_token(self) -> None:
         """Refuse a form that was made before the app was started again, with what was typed."""
@@ -389,18 +392,12 @@ class Pages:
         except ValueError as error:
             if table is not None or request.files.get("file"):
                 mark_table(form, error, table)
-            elif settings["constraints"] and "constraint" in str(error):
-                form.errors["constraints"] = sentence(error)
-            elif settings["limits"] and "a limit" in str(error):
-                form.errors["limits"] = sentence(error)
-            elif settings["costs"] and re.match("cost |every experiment", str(error)):
-                form.errors["costs"] = sentence(error)
-            elif settings["score"] and "score" in str(error):
-                form.errors["score"] = sentence(error)
-            elif settings["block"] and "block" in str(error):
-                form.errors["block"] = sentence(error)
             else:
-                raise
+                fields = (f for f, words in ABOUT.items() if settings[f] and words in str(error))
+                field = next(fields, None)
+                if field is None:
+                    raise
+                form.errors[field] = sentence(error)
         form.check()
 
     def ask(self) -> Any:
@@ -436,8 +433,7 @@ class Pages:
             if value is None:
                 experiment.fail(number, at=at, **record)
                 return "failed", number
-            if value:
-                check_surprise(form, experiment.surprise(value, number, at=at))
+            check_surprises(form, surprises_in(experiment, value, record, number, at))
             experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
@@ -458,8 +454,7 @@ class Pages:
             value, noise = read_result(form, experiment)
             if value is None:
                 return "failed", experiment.fail(at=settings, **record)["query"]
-            if value:
-                check_surprise(form, experiment.surprise(value, at=settings))
+            check_surprises(form, surprises_in(experiment, value, record, None, settings))
             told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
@@ -511,17 +506,15 @@ class Pages:
         """Show the limits, or go on with others."""
         form = Form.of("change", request.form)
         run = RunView(self._existing())
-        if request.method == "GET":
-            form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
-            form.typed["constraints"] = "\n".join(run.constraints)
-            form.typed["limits"] = "\n".join(run.limits)
-            form.typed["costs"] = "\n".join(run.costs)
-            form.typed |= {"block": run.block, "answer_range": run.range, "score": run.score}
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
 
         if request.method == "GET":
+            form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
+            for name in ("constraints", "limits", "costs"):
+                form.typed[name] = "\n".join(run.status[name])
+            form.typed |= {name: run.status[name] for name in ("block", "answer_range", "score")}
             return show()
 
         def change(experiment: Experiment) -> Said:
@@ -600,20 +593,22 @@ class Pages:
 
     def picture(self, kind: str, panel: int, theme: str) -> Any:
         """A panel of a picture as it is now."""
-        experiment = self._opened()
-        run = None if experiment is None else RunView(experiment)
-        panels = {} if run is None else {each.kind: each.panels for each in run.pictures}
-        if run is None or theme not in THEMES or panel >= panels.get(kind, 0):
+        run = RunView(self._existing())
+        panels = {each.kind: each.panels for each in run.pictures}
+        if theme not in THEMES or panel >= panels.get(kind, 0):
             return abort(404, "There is no such picture.")
         with self._drawing:
             svg = self._drawn(kind, theme, run.revision)[panel]
         return Response(svg, mimetype="image/svg+xml")
 
-    def _draw(self, kind: str, theme: str, revision: str) -> list[bytes]:
+    def _draw(self, kind: str, theme: str, revision: str, *sides: int) -> list[bytes]:
         """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
         status, optimizer = experiment.status(), experiment.optimizer
         outcome = outcome_of(status)
+        if sides:
+            paint_map = map_of(optimizer, outcome, *sides)
+            return RunView(experiment).map(*sides).draw(paint_map, theme)
         paint = {
             "progress": progress(experiment.history(), status["direction"], outcome),
             "replicates": replicates(experiment.replicates(), outcome),
@@ -642,18 +637,12 @@ class Pages:
 
     def map_picture(self, x: int, y: int, theme: str) -> Any:
         """A map as it is now."""
-        experiment = self._opened()
-        run = None if experiment is None else RunView(experiment)
-        d = 0 if run is None or run.best is None else len(run.sides)
-        if run is None or theme not in THEMES or not (x < d and y < d and x != y):
+        run = RunView(self._existing())
+        d = 0 if run.best is None else len(run.sides)
+        if theme not in THEMES or not (x < d and y < d and x != y):
             return abort(404, "There is no such picture.")
-        return Response(self._mapped(x, y, theme, run.revision), mimetype="image/svg+xml")
-
-    def _draw_map(self, x: int, y: int, theme: str, revision: str) -> bytes:
-        """Draw a map; its address has the revision, so that browsers may cache it."""
-        experiment = self._existing()
-        paint = map_of(experiment.optimizer, outcome_of(experiment.status()), x, y)
-        return RunView(experiment).map(x, y).draw(paint, theme)[0]
+        svg = self._drawn("map", theme, run.revision, x, y)[0]
+        return Response(svg, mimetype="image/svg+xml")
 
     def report(self) -> Any:
         """Return the experiment as one self-contained page, readable without this app."""
@@ -710,6 +699,20 @@ def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float |
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
     return read_outcome(form, outcome_of(status), bool(status["score"]))
+
+
+def surprises_in(
+    experiment: Experiment,
+    value: str,
+    record: dict[str, Any],
+    number: int | None,
+    at: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Return what was expected of numbers that are probably slips, by their fields."""
+    found = experiment.surprises(record["measured"], number)
+    names, _ = asked_with(experiment)
+    fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
+    return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
 
 
 @holds_warnings

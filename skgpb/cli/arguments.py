@@ -20,19 +20,19 @@ def add_common(parser: argparse.ArgumentParser, output: str | None, plot: str | 
     def shown(default: str | None) -> str:
         return f" (default: {default})" if default else ""
 
-    parser.add_argument(
-        "--seed",
-        type=whole(0, LARGEST_SEED),
-        default=0,
-        metavar="SEED",
-        help="seeds the noise and the search (default: 0)",
-    )
+    add_seed(parser, "seeds the noise and the search")
     parser.add_argument(
         "--output", default=output, metavar="FILE", help="write the result as JSON" + shown(output)
     )
     parser.add_argument(
         "--plot", default=plot, metavar="FILE", help="draw a map, e.g. map.png" + shown(plot)
     )
+
+
+def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the seed, and what it does."""
+    kind = whole(0, LARGEST_SEED)
+    parser.add_argument("--seed", type=kind, default=0, metavar="SEED", help=f"{what} (default: 0)")
 
 
 def whole(least: int, largest: int | None = None) -> Callable[[str], int]:
@@ -67,15 +67,25 @@ def rows_or_share(text: str) -> int | float:
     return share
 
 
-def not_negative(text: str) -> float:
-    """Convert to a number whose square is finite too."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (0.0 <= value < math.inf and math.isfinite(value * value)):
-        raise argparse.ArgumentTypeError(f"must be a finite number >= 0, got {text!r}")
-    return value
+def _number(holds: Callable[[float], bool], kind: str) -> Callable[[str], float]:
+    """Return a conversion to the numbers for which something holds."""
+
+    def convert(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not holds(value):
+            raise argparse.ArgumentTypeError(f"must be {kind}, got {text!r}")
+        return value
+
+    return convert
+
+
+# The square of a standard deviation is finite too.
+not_negative = _number(lambda x: x >= 0.0 and math.isfinite(x * x), "a finite number >= 0")
+positive = _number(lambda x: 0.0 < x < math.inf, "a finite number > 0")
+share = _number(lambda x: 0.0 < x < 1.0, "a number > 0 and < 1")
 
 
 def add_stop(parser: argparse.ArgumentParser) -> None:
@@ -99,25 +109,3 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="with which probability --stop-within is to be true (default: %(default)s)",
     )
-
-
-def share(text: str) -> float:
-    """Convert to a number between zero and one."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < 1.0:
-        raise argparse.ArgumentTypeError(f"must be a number > 0 and < 1, got {text!r}")
-    return value
-
-
-def positive(text: str) -> float:
-    """Convert to a finite number above zero."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a finite number > 0, got {text!r}")
-    return value

@@ -12,9 +12,8 @@ import numpy as np
 from scipy.stats import norm
 
 from skgpb.cli.arguments import UsageError
-from skgpb.cli.exact import FEWEST, limits_of, rows_of
-from skgpb.cli.features import FeatureLimits
-from skgpb.cli.tables import values_of
+from skgpb.cli.features import FeatureLimits, limits_of
+from skgpb.cli.tables import FEWEST, fewest_rows, values_of
 from skgpb.datasets.columns import Column
 from skgpb.tables import MemoryTable
 from skgpb.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
@@ -115,8 +114,8 @@ class Found:
 
     def where_of(self, limits: list[FeatureLimits]) -> str:
         """Return the condition that selects the rows of a group from the file."""
-        told = (each for limit in limits for each in limit.conditions)
-        return " and ".join([*self.conditions, *told])
+        told = (limit.condition for limit in limits)
+        return " and ".join(filter(None, [*self.conditions, *told]))
 
     # -- what is known of it ----------------------------------------------------------------
 
@@ -239,14 +238,7 @@ def memory_of(features: Sequence[Column], neighbours: Sequence[str] = ()) -> Mem
 
 def fewest_asked(arguments: argparse.Namespace, n: int) -> int:
     """Return the minimum size of a group of a table with n rows."""
-    least = rows_of(arguments.min_rows, n)
-    if least is None:
-        return max(FEWEST, n // GROUPS)
-    if 2 * least > n:
-        raise UsageError(
-            f"--min-rows {least} does not allow to part a table of {n} rows: at most {n // 2}"
-        )
-    return least
+    return fewest_rows(arguments.min_rows, n, max(FEWEST, n // GROUPS))
 
 
 def search_asked(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from skgpb.cli.arguments import LARGEST_SEED, whole
+from skgpb.cli.arguments import add_seed
 from skgpb.cli.experiment import Said, add_command, aligned, columns, pairs_of, program
 from skgpb.experiments.campaigns import Campaigns
 from skgpb.experiments.sides import rounded, shown
@@ -37,13 +37,7 @@ def add_parser(commands: Any) -> None:
     )
     new.add_argument("--budget", required=True, metavar="B", help="what all get together at most")
     new.add_argument("--answer", default="", metavar="NAME", help="what comes back, for display")
-    new.add_argument(
-        "--seed",
-        type=whole(0, LARGEST_SEED),
-        default=0,
-        metavar="SEED",
-        help="the same seed and answers give the same splits (default: 0)",
-    )
+    add_seed(new, "the same seed and answers give the same splits")
     ask = add_command(own, "ask", _ask, "what each campaign gets next; the same before a tell")
     ask.add_argument("--budget", metavar="B", help="another budget, from now on")
     tell = add_command(own, "tell", _tell, "report what came back from each campaign")

@@ -69,7 +69,7 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             chosen = [label in among for label in levels.labels]
             mean = np.where(seen.n > 0, seen.mean, np.nan)
             draw_categories(ax, chosen, mean, _error_of(seen))
-            label_categories(ax.xaxis, [said_label(each) for each in levels.labels], chosen)
+            label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
         else:
             _draw_numbers(ax, levels.edges, side, seen)
         finish_profile(ax, levels.name, table.target, table.mean)
@@ -125,6 +125,8 @@ def _error_of(seen: Moments) -> np.ndarray:
     return QUANTILE_95 * np.sqrt(seen.variance / np.maximum(seen.n - 1, 1))
 
 
-def said_label(label: Any) -> str:
-    """Say a category, for people."""
-    return {True: "yes", False: "no"}[label] if isinstance(label, bool) else str(label)
+def said(value: Any) -> str:
+    """Say a category or an end of an interval, for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

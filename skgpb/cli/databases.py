@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from datetime import date, datetime, timedelta
 from functools import partial
-from html import escape
 from typing import Any
 
 import skgpb
 from skgpb._install import install_command
 from skgpb.cli.arguments import UsageError, rows_or_share, whole
-from skgpb.cli.database_pictures import panels_of, said_label
-from skgpb.cli.exact import effects_said, fewest_rows, no_group, real_group, rows_of
-from skgpb.cli.features import SHOWN
+from skgpb.cli.counted import Words, code_said, outliers_said, summary_of, write_counted_html
+from skgpb.cli.database_pictures import panels_of, said
+from skgpb.cli.features import in_words
 from skgpb.cli.files import check_drawing, check_outputs, write_json, write_report
-from skgpb.cli.html_report import write_page
 from skgpb.cli.pictures import Panel
-from skgpb.cli.tables import check_table
-from skgpb.cli.words import count, number, percent, summary
+from skgpb.cli.tables import check_table, fewest_rows, rows_of, share_of
+from skgpb.cli.words import count, number
 from skgpb.datasets.credentials import repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
-from skgpb.tables.conditions import Categories, Range
 
 # Options that go with --sql; all others are about rows in memory, or about questions.
 GOES = {
@@ -117,12 +112,12 @@ def search_database(arguments: argparse.Namespace) -> None:
             secrets=secrets_of(arguments.sql),
         )
         n = table.n_rows
-        least = fewest_rows(arguments, n)
+        least = fewest_rows(arguments.min_rows, n, share_of(n))
         found = find_in_database(
             table,
             least,
             minimize=arguments.minimize,
-            n_sample=rows_of(arguments.sample, n),
+            n_sample=None if arguments.sample is None else rows_of(arguments.sample, n),
             seed=arguments.seed or 0,
         )
         panels: list[Panel] = []
@@ -170,160 +165,52 @@ def search_database(arguments: argparse.Namespace) -> None:
         "parameters": {"min_rows": least},
         "version": skgpb.__version__,
     }
-    sides = {name: said(found.subgroup[name]) for name in found.subgroup}
-    remarks = remarks_of(result, table.extremes)
-    page = partial(write_database_html, result, sides, remarks, panels)
+    sides = {name: in_words(found.subgroup[name], said) for name in found.subgroup}
+    words = words_of(result, sides, table.extremes)
     write_report(
-        summary_of(result, sides, remarks),
+        summary_of(result, words),
         [
             ("result", arguments.output, partial(write_json, result)),
-            ("report", arguments.report, page),
+            ("report", arguments.report, partial(write_counted_html, result, words, panels)),
         ],
     )
 
 
-def said(side: Range | Categories) -> str:
-    """Say a side of a box, for people."""
-    if isinstance(side, Categories):
-        shown = ", ".join(map(said_label, side.among[:SHOWN]))
-        more = len(side.among) - SHOWN
-        text = shown + (f" and {more} more" if more > 0 else "")
-    elif side.low is None:
-        text = "any" if side.high is None else _below(side)
-    elif side.high is None:
-        text = f"{_written(side.low)} or more" if side.low_belongs else f"above {side.low}"
-    else:
-        text = f"{'' if side.low_belongs else 'above '}{_written(side.low)} to {_below(side)}"
-        text = text.replace("to up to", "to")
-    return f"{text}, or missing" if side.missing and text else text or "missing"
-
-
-def _below(side: Range) -> str:
-    """Say the upper end."""
-    high = side.high
-    if not side.high_belongs and isinstance(high, int):
-        return f"up to {high - 1:,}"
-    if not side.high_belongs and isinstance(high, date) and not isinstance(high, datetime):
-        return f"up to {high - timedelta(days=1)}"
-    return f"{'up to' if side.high_belongs else 'below'} {_written(high)}"
-
-
-def _written(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def summary_of(result: dict[str, Any], sides: dict[str, str], remarks: Sequence[str]) -> list[str]:
-    """Return lines that describe the result."""
-    title = f"{result['sought'].capitalize()} average of {result['target']} in {source_of(result)}"
-    return summary(
-        title, headline_of(result), rows_said(result, sides), ([remark] for remark in remarks)
-    )
-
-
-def remarks_of(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
-    """Name outliers; which rows have them the database does not tell."""
-    remarks = []
-    if result["missing_code"] is not None:
-        code, target = result["missing_code"], result["target"]
-        remarks.append(
-            f"{code:,.6g} is often the value of {target}, far from all others. If it stands for a "
-            f"missing value, leave these rows out: --where with {target} <> {code:.15g}"
-        )
-    if not result["n_outliers"]:
-        return remarks
-    low, high = result["outliers_count_as"]
-    outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
-    n, more = result["n_outliers"], result["n_outliers"] - len(outliers)
-    named = ", ".join(outliers) + (f" and {more:,} more" if more else "")
-    return [
-        *remarks,
-        f"Values far from all others, perhaps mistyped, in {count(n, 'row')}: {named}. In the "
-        f"search, the verdict and all averages above they count as {number(low, 4)} or "
-        f"{number(high, 4)}. As they are, these rows average {number(result['true_average'])} and "
-        f"the whole table {number(result['true_average_of_table'])}.",
-    ]
-
-
-def source_of(result: dict[str, Any]) -> str:
-    """Describe the table."""
-    left_out = result["n_rows_without_target"]
+def words_of(result: dict[str, Any], sides: dict[str, str], extremes: tuple[float, float]) -> Words:
+    """Return what is said of a search of a table in a database."""
+    left_out, other = result["n_rows_without_target"], result["runner_up"]
     rows = count(result["n_rows"], "row")
     rows += f" ({left_out:,} without {result['target']} left out)" if left_out else ""
-    return f"{result['source']}, {rows}"
-
-
-def headline_of(result: dict[str, Any]) -> list[str]:
-    """Describe in sentences whether there is a group, and the expected average of new rows."""
-    if result["n_members"] == result["n_rows"]:
-        return no_group(result)
-    if result["verdict"] == "real":
-        return real_group(result)
-    return ["The group may be chance: a search finds groups as good in tables without any."]
-
-
-def rows_said(result: dict[str, Any], sides: dict[str, str]) -> list[tuple[str, str]]:
-    """Return the lines of the report, each with its name."""
-    n, of_table = result["n_members"], number(result["counted_average_of_table"], 4)
-    queries = f"{result['n_scans']:,} queries to the table, "
-    searched = f"{result['n_questions']:,} to {count(result['n_rows_searched'], 'row')} of it"
-    return [
-        ("recommended group", f"{count(n, 'row')}, {percent(n / result['n_rows'])} of the table"),
-        *((f"  {name}", text) for name, text in sides.items()),
-        ("exactly these rows", f"WHERE {result['where']}"),
-        (
-            "average of these rows",
-            f"{number(result['counted_average'], 4)}, of the whole table {of_table}",
-        ),
-        *(_judged(result) if n < result["n_rows"] else []),
-        *_compared(result),
-        ("how it was found", queries + searched),
-    ]
-
-
-def _compared(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say which group is next, and what each condition brings."""
-    rows, other = [], result["runner_up"]
-    if other is not None:
-        text = f"{count(other['n_members'], 'row')}, WHERE {other['where']}"
-        rows.append(("runner-up", f"{text}: {number(other['counted_average'], 4)}"))
-    if result["effects_of_features"]:
-        word = "higher" if result["sought"] == "lowest" else "lower"
-        rows.append(("what matters", effects_said(result["effects_of_features"], word)))
-    return rows
-
-
-def _judged(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say what new rows average, and whether chance alone explains the group."""
     p = f"= {result['p_value']:.2g}" if result["p_value"] > SMALLEST_P else f"< {SMALLEST_P:g}"
-    verdict = ("verdict", f"{result['verdict']}: p {p}, by rows that had no part in the choice")
-    if result["new_rows_average"] is None:
-        return [verdict]
-    low, high = result["new_rows_interval"]
-    text = f"{number(result['new_rows_average'], 4)} expected, with 95 % probability between "
-    return [("average of new rows", f"{text}{number(low, 4)} and {number(high, 4)}"), verdict]
-
-
-def write_database_html(
-    result: dict[str, Any],
-    sides: dict[str, str],
-    remarks: Sequence[str],
-    panels: Sequence[Panel],
-    name: str,
-) -> None:
-    """Write a page about a search of a database."""
-    said = (f"<strong>{escape(each)}</strong> {escape(text)}" for each, text in sides.items())
-    rows, average = count(result["n_members"], "row"), number(result["counted_average"], 4)
-    group = f" with {' and '.join(said)}" if sides else ""
-    lines = [f"The {rows}{group} average <strong>{average}</strong>."]
-    lines += map(escape, headline_of(result))
+    runner_up = ""
+    if other is not None:
+        group = f"{count(other['n_members'], 'row')}, WHERE {other['where']}"
+        runner_up = f"{group}: {number(other['counted_average'])}"
     sampled = result["n_rows_searched"] < result["n_rows"]
-    write_page(
-        name,
-        title=f"{result['sought'].capitalize()} average of {result['target']}",
-        source=source_of(result),
-        conclusion="".join(f"<p>{line}</p>" for line in lines),
-        rows=rows_said(result, sides),
-        remarks=remarks,
-        panels=panels,
-        method=f"{METHOD} {OF_SAMPLE if sampled else OF_ALL}".format_map(result),
+    return Words(
+        source=f"{result['source']}, {rows}",
+        sides=sides,
+        where=f"WHERE {result['where']}",
+        chance="a search finds groups as good in tables without any",
+        verdict=f"p {p}, by rows that had no part in the choice",
+        runner_up=runner_up,
+        how=f"{result['n_scans']:,} queries to the table, {result['n_questions']:,} to "
+        f"{count(result['n_rows_searched'], 'row')} of it",
+        method=f"{METHOD} {OF_SAMPLE if sampled else OF_ALL}",
+        remarks=_remarks(result, extremes),
     )
+
+
+def _remarks(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
+    """Name outliers; which rows have them the database does not tell."""
+    remarks, code, target = [], result["missing_code"], result["target"]
+    if code is not None:
+        remarks.append(code_said(code, target, f"with {target} <> {code:.15g}"))
+    if n := result["n_outliers"]:
+        low, high = result["outliers_count_as"]
+        outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
+        more = f" and {n - len(outliers):,} more" if n > len(outliers) else ""
+        remarks.append(
+            outliers_said(result, f", in {count(n, 'row')}: {', '.join(outliers)}{more}")
+        )
+    return remarks

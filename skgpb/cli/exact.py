@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,26 +11,24 @@ import numpy as np
 
 import skgpb
 from skgpb.cli.arguments import UsageError
-from skgpb.cli.features import FeatureLimits
-from skgpb.cli.tables import SearchTable, values_of
+from skgpb.cli.counted import Words, code_said, outliers_said
+from skgpb.cli.features import FeatureLimits, limits_of
+from skgpb.cli.tables import SearchTable, fewest_rows, share_of, values_of
 from skgpb.cli.where import written
-from skgpb.cli.words import LISTED, count, named, number, percent, quoted, summary
+from skgpb.cli.words import count, named, number, percent, quoted
 from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
 from skgpb.tables import MemoryTable
 from skgpb.tables.checks import missing_code, repeats
-from skgpb.tables.conditions import Categories, Range, Subgroup
+from skgpb.tables.conditions import Subgroup
 from skgpb.tables.finding import Finding, find_and_judge
-from skgpb.tables.memory import shortest
 
-# Fewest rows of a group where nothing is said, as a share of the table, and in any case.
-SHARE, FEWEST = 0.05, 2
 # Outliers that are named.
 NAMED = 5
 # Longer conditions, of hundreds of categories, are for programs.
 LONGEST = 2_000
 # Options that are about questions.
-ABOUT_QUESTIONS = {"alpha": None, "stop_within": None}
+ABOUT_QUESTIONS = ("alpha", "stop_within")
 
 
 @dataclass(frozen=True)
@@ -65,36 +61,14 @@ class ExactFound:
 
     def where_of(self, limits: list[FeatureLimits]) -> str:
         """Return the condition that selects the rows of a group from the file."""
-        told = (each for limit in limits for each in limit.conditions)
-        return " and ".join([*self.table.conditions, *told])
-
-    @property
-    def is_whole(self) -> bool:
-        """True if all rows are recommended."""
-        return bool(self.finding.rows.all())
-
-
-def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:
-    """Say a side of a box in the terms of a column, with ends that belong to it."""
-    missing = side.missing if column.missing.any() else None
-    if isinstance(side, Categories):
-        return FeatureLimits(column, among=side.among, missing=missing)
-    values = column.values[~column.missing]
-    inside = values[side.holds(values)]
-    low, high = side.low, side.high
-    if len(inside) and inside.min() == inside.max() and len(np.unique(values)) > 1:
-        low = high = float(inside[0])
-    elif high is not None:
-        above = values[values >= high]
-        if len(inside) and len(above):
-            high = -shortest(-float(above.min()), -float(inside.max()))
-    return FeatureLimits(column, low, high, missing=missing)
+        told = (limit.condition for limit in limits)
+        return " and ".join(filter(None, [*self.table.conditions, *told]))
 
 
 def check_exact(arguments: argparse.Namespace) -> None:
     """Refuse options about questions, because this search asks none."""
-    for option, plain in ABOUT_QUESTIONS.items():
-        if getattr(arguments, option) != plain:
+    for option in ABOUT_QUESTIONS:
+        if getattr(arguments, option) is not None:
             name = f"--{option.replace('_', '-')}"
             raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
 
@@ -102,7 +76,7 @@ def check_exact(arguments: argparse.Namespace) -> None:
 def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactFound:
     """Search all rows and judge the result."""
     n = len(table.values)
-    least = fewest_rows(arguments, n)
+    least = fewest_rows(arguments.min_rows, n, share_of(n))
     columns = {column.name: values_of(column) for column in table.features}
     try:
         memory = MemoryTable(columns, table.values)
@@ -115,23 +89,6 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactFo
         memory, least, minimize=arguments.minimize, rng=rng, groups=table.together
     )
     return ExactFound(finding, table, arguments.target)
-
-
-def fewest_rows(arguments: argparse.Namespace, n: int) -> int:
-    """Return how many of n rows a group has to have at least."""
-    least = rows_of(arguments.min_rows, n)
-    if least is None:
-        least = min(n, max(FEWEST, math.ceil(SHARE * n)))
-    if 2 * least > n:
-        raise UsageError(
-            f"--min-rows {least} leaves no choice in a table of {n} rows: at most {n // 2}"
-        )
-    return least
-
-
-def rows_of(given: int | float | None, n: int) -> int | None:
-    """Return a number of rows that may be given as a share of them."""
-    return math.ceil(given * n - 1e-9) if isinstance(given, float) else given
 
 
 def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -205,168 +162,75 @@ def _runner_up(found: ExactFound) -> dict[str, Any] | None:
 
 # -- for people -----------------------------------------------------------------------------------
 
-
-def summary_of(found: ExactFound, result: dict[str, Any], source: str) -> list[str]:
-    """Return lines that describe the result."""
-    title = f"{result['sought'].capitalize()} average of {found.target} in {source}"
-    remarks = ([remark] for remark in remarks_of(found, result))
-    return summary(title, headline(found, result), rows_said(found, result), remarks)
-
-
-def headline(found: ExactFound, result: dict[str, Any]) -> list[str]:
-    """Describe in sentences whether there is a group, and the expected average of new rows."""
-    if found.is_whole:
-        return no_group(result)
-    if result["verdict"] == "chance":
-        share = percent(min(result["p_value"], 1.0))
-        return [
-            f"The group may be chance: in {share} of the tables whose {found.target} is dealt out "
-            "to the rows at random a search finds as much."
-        ]
-    return real_group(result)
+# For people who know no more of it than its name.
+METHOD = (
+    "All rows were searched for the box with the {sought} average, side by side. The verdict comes "
+    "from the same search in tables whose target was dealt out to the rows at random. What new "
+    "rows are expected to average comes from five searches, each without a fifth of the rows: "
+    "those had no part in the choice."
+)
 
 
-def no_group(result: dict[str, Any]) -> list[str]:
-    """Say that the whole table is recommended."""
-    word = "lower" if result["sought"] == "lowest" else "higher"
-    return [f"No group has a {word} average than the whole table."]
-
-
-def real_group(result: dict[str, Any]) -> list[str]:
-    """Say that a group is real, and what to expect of new rows."""
-    new, whole = result["new_rows_average"], number(result["counted_average_of_table"], 4)
-    said = "The group is real"
-    if new is not None:
-        low, high = result["new_rows_interval"]
-        said += (
-            f": new rows of it are expected to average {number(new, 4)} ({number(low, 4)} to "
-            f"{number(high, 4)} with 95 % probability), all rows {whole}"
-        )
-    return [f"{said}.", "That holds for tables like this one, and says nothing about causes."]
-
-
-def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines of the report of a search, each with its name."""
-    finding = found.finding
-    share = percent(result["n_members"] / result["n_rows"])
-    where = f"--where {quoted(result['where'])}"
+def words_of(found: ExactFound, result: dict[str, Any]) -> Words:
+    """Return what is said of a search of visible rows."""
+    where = f"--where {quoted(result['where'])}" if result["where"] else ""
     if len(where) > LONGEST:
         where = f"a condition of {len(where):,} letters, see where in the file of --output"
-    rows = [("recommended group", f"{count(result['n_members'], 'row')}, {share} of the table")]
-    rows += [(f"  {limit.column.name}", limit.said) for limit in found.limits]
-    rows += [("exactly these rows", where)] if result["where"] else []
-    optimism = result["optimism"]
-    better = ""
-    if optimism is not None and optimism > 0 and not found.is_whole:
-        better = f"; about {number(optimism, 3)} of this is luck"
-    whole = number(result["counted_average_of_table"])
-    average = f"{number(result['counted_average'])}, of the whole table {whole}{better}"
-    rows.append(("average of these rows", average))
-    if found.is_whole:
-        return [*rows, _how(found, result)]
-    if result["new_rows_average"] is not None:
-        low, high = result["new_rows_interval"]
-        text = (
-            f"{number(result['new_rows_average'])} expected, with 95 % probability between "
-            f"{number(low)} and {number(high)}"
-        )
-        rows.append(("average of new rows", text))
-    rows.append(
-        (
-            "verdict",
-            f"{result['verdict']}: {result['n_permutations_as_good']:,} of "
-            f"{count(result['n_permutations'], 'shuffled table')} gave a group this good "
-            f"(p = {result['p_value']:.2g})",
-        )
-    )
-    if finding.runner_up is not None:
-        other = result["runner_up"]
-        limits = found.limits_of(finding.runner_up)
-        counted = float(finding.table.totals([finding.runner_up]).mean[0])
-        text = f"{count(other['n_members'], 'row')}, {named(limits)}: {number(counted)}"
-        rows.append(("runner-up", text))
-    rows.append(("what matters", _matters(found)))
-    rows.append(_how(found, result))
-    return rows
-
-
-def _matters(found: ExactFound) -> str:
-    """Describe the contribution of each side."""
-    return effects_said(found.finding.effects(), "higher" if found.finding.minimizes else "lower")
-
-
-def effects_said(effects: dict[str, float], word: str) -> str:
-    """Describe by how much the average is higher or lower without each condition."""
-    told = list(effects.items())[:LISTED]
-    said = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in told]
-    more = len(effects) - LISTED
-    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
-
-
-def _how(found: ExactFound, result: dict[str, Any]) -> tuple[str, str]:
+    runner_up, box = "", found.finding.runner_up
+    if box is not None:
+        counted = float(found.finding.table.totals([box]).mean[0])
+        group = f"{count(result['runner_up']['n_members'], 'row')}, {named(found.limits_of(box))}"
+        runner_up = f"{group}: {number(counted)}"
     least = count(result["parameters"]["min_rows"], "row")
-    return (
-        "how it was found",
-        f"all rows are visible and answers exact: the best of {result['n_groups_met']:,} groups of "
-        f"{least} or more that a search met",
+    return Words(
+        source=found.table.said,
+        sides={limit.column.name: limit.said for limit in found.limits},
+        where=where,
+        chance=f"in {percent(min(result['p_value'], 1.0))} of the tables whose {found.target} is "
+        "dealt out to the rows at random a search finds as much",
+        verdict=f"{result['n_permutations_as_good']:,} of "
+        f"{count(result['n_permutations'], 'shuffled table')} gave a group this good "
+        f"(p = {result['p_value']:.2g})",
+        runner_up=runner_up,
+        how=f"all rows are visible and answers exact: the best of {result['n_groups_met']:,} "
+        f"groups of {least} or more that a search met",
+        method=METHOD,
+        remarks=_remarks(found, result),
     )
 
 
-def remarks_of(found: ExactFound, result: dict[str, Any]) -> list[str]:
+def _remarks(found: ExactFound, result: dict[str, Any]) -> list[str]:
     """Say what may be wrong with the table: codes, rows that belong together, outliers."""
-    return [
-        *code_said(result["missing_code"], found.target, found.table.conditions),
-        *_together(found, result),
-        *_outliers(found, result),
-    ]
+    remarks, code = [], result["missing_code"]
+    if code is not None:
+        others = f"{written(found.target)} != {code:.15g}"
+        where = " and ".join([*found.table.conditions, others])
+        remarks.append(code_said(code, found.target, quoted(where)))
+    if found.table.together is None:
+        remarks += _together(found, result["identity"])
+    if outliers := result["outliers"]:
+        rows, file = found.table.rows[found.finding.limits.outliers[:NAMED]], found.table.file
+        shown = ", ".join(
+            f"{each['value']:,.6g} in {file.place(row)}"
+            for each, row in zip(outliers, rows.tolist(), strict=False)
+        )
+        more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
+        remarks.append(outliers_said(result, f": {shown}{more}"))
+    return remarks
 
 
-def code_said(code: float | None, target: str, conditions: Sequence[str] = ()) -> list[str]:
-    """Say that a value looks like a code for missing values, and what to do."""
-    if code is None:
-        return []
-    where = " and ".join([*conditions, f"{written(target)} != {code:.15g}"])
-    return [
-        f"{code:,.6g} is often the value of {target}, far from all others. If it stands for a "
-        f"missing value, leave these rows out: --where {quoted(where)}"
-    ]
-
-
-def _together(found: ExactFound, result: dict[str, Any]) -> list[str]:
+def _together(found: ExactFound, identity: str | None) -> list[str]:
     """Say that rows seem to belong together."""
-    table, name = found.table, result["identity"]
-    if table.together is not None:
-        return []
-    if name is not None:
+    if identity is not None:
         return [
-            f"{name} looks like an identity that repeats. If rows of the same {name} belong "
-            f"together, the verdict and the interval need --group {quoted(name)}."
+            f"{identity} looks like an identity that repeats. If rows of the same {identity} "
+            f"belong together, the verdict and the interval need --group {quoted(identity)}."
         ]
     different = repeats(found.finding.table.columns)
     if different is None:
         return []
     return [
-        f"Only {different:,} of {len(table.values):,} rows differ in the features. If such rows "
-        "belong together, like the visits of a patient, the verdict and the interval need --group "
-        "with the column that says so."
-    ]
-
-
-def _outliers(found: ExactFound, result: dict[str, Any]) -> list[str]:
-    """Name outliers."""
-    outliers = result["outliers"]
-    if not outliers:
-        return []
-    rows, file = found.table.rows[found.finding.limits.outliers[:NAMED]], found.table.file
-    shown = ", ".join(
-        f"{each['value']:,.6g} in {file.place(row)}"
-        for each, row in zip(outliers, rows.tolist(), strict=False)
-    )
-    more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
-    low, high = (number(end, 4) for end in result["outliers_count_as"])
-    return [
-        f"Values far from all others, perhaps mistyped: {shown}{more}. In the search, the verdict "
-        f"and all averages above they count as {low} or {high}. As they are, these rows average "
-        f"{number(result['true_average'])} and the whole table "
-        f"{number(result['true_average_of_table'])}."
+        f"Only {different:,} of {len(found.table.values):,} rows differ in the features. If such "
+        "rows belong together, like the visits of a patient, the verdict and the interval need "
+        "--group with the column that says so."
     ]

@@ -17,17 +17,18 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from skgpb.cli.arguments import LARGEST_SEED, UsageError, add_confidence, positive, whole
+from skgpb.cli.arguments import UsageError, add_confidence, add_seed, positive, whole
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
 from skgpb.experiments import Experiment
-from skgpb.experiments.answers import in_words as in_words_of_range
+from skgpb.experiments.answers import read_range
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
+from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import in_percent, rounded, shown
@@ -86,35 +87,19 @@ def add_parser(commands: Any) -> None:
     change.add_argument(
         "--bounds", nargs="+", default=[], metavar="SIDE", help="sides that change, as for new"
     )
-    change.add_argument(
-        "--constraint",
-        action="append",
-        metavar="TEXT",
-        help="as for new; those given replace all there were, and none stands for none",
-    )
-    change.add_argument(
-        "--limit",
-        action="append",
-        metavar="TEXT",
-        help="as for new; those given replace all there were, and none stands for none",
-    )
-    change.add_argument(
-        "--cost",
-        action="append",
-        metavar="TEXT",
-        help="as for new; those given replace all there were, and none stands for none",
-    )
-    change.add_argument(
-        "--block", metavar="NAME", help="as for new; none if nothing tells results apart any more"
-    )
-    change.add_argument(
-        "--answer-range", metavar="LOW:HIGH", help="as for new; none if there is no end any more"
-    )
-    change.add_argument(
-        "--maximize",
-        metavar="SCORE",
-        help="as for new, for all results so far; none for the answers that were told",
-    )
+    for option in ("--constraint", "--limit", "--cost"):
+        change.add_argument(
+            option,
+            action="append",
+            metavar="TEXT",
+            help="as for new; those given replace all there were, and none stands for none",
+        )
+    for option, metavar, none in (
+        ("--block", "NAME", "none if nothing tells results apart any more"),
+        ("--answer-range", "LOW:HIGH", "none if there is no end any more"),
+        ("--maximize", "SCORE", "for all results so far, or none for the answers that were told"),
+    ):
+        change.add_argument(option, metavar=metavar, help=f"as for new; {none}")
     _add_by(change)
     export = add_command(
         commands, "export", _export, "write the notebook to a table for a spreadsheet"
@@ -233,13 +218,7 @@ def _add_new(commands: Any) -> None:
     add("--answer", default="", metavar="NAME", help="what is measured, and its column in --data")
     add("--unit", default="", metavar="UNIT", help="unit of the answers, for display")
     add("--title", default="", metavar="TEXT", help="for display")
-    add(
-        "--seed",
-        type=whole(0, LARGEST_SEED),
-        default=0,
-        metavar="SEED",
-        help="the same seed and answers give the same queries (default: 0)",
-    )
+    add_seed(new, "the same seed and answers give the same queries")
 
 
 def _add_ask(commands: Any) -> None:
@@ -450,18 +429,23 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.failed:
         told = [experiment.fail(arguments.query, at=at, **record)]
     else:
-        found = None
+        found: dict[str, Any] = {}
         with suppress(ValueError):  # the call of tell reports what is wrong
-            found = experiment.surprise(arguments.answer, arguments.query, at=at)
+            measured = record.get("measured", {})
+            said = experiment.surprises(measured, arguments.query)
+            found = {f"{name} = {measured[name]}": each for name, each in said.items()}
+            if arguments.answer is not None:
+                answer = experiment.surprise(arguments.answer, arguments.query, at=at)
+                found |= {} if answer is None else {str(arguments.answer): answer}
         told = [
             experiment.tell(
                 arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
             )
         ]
-        if found is not None:
+        for what, each in found.items():
             warnings.warn(
-                f"{arguments.answer} is unusual. {expectation(found)} The answer is saved; `undo` "
-                "removes it, `tell --correct` changes it",
+                f"{what} is unusual. {expectation(each)} The answer is saved; `undo` removes it, "
+                "`tell --correct` changes it",
                 UserWarning,
                 stacklevel=2,
             )
@@ -702,7 +686,8 @@ def _rules(status: dict[str, Any]) -> list[str]:
     more = [f"the score is {status['score']}"] if status["score"] else []
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
-        more.append(f"average results are {in_words_of_range(status['answer_range'])}")
+        ends = read_range(status["answer_range"])
+        more.append(f"average results are {limit_in_words(*ends)}")
     if status["costs"]:
         more.append(f"an experiment costs {'; '.join(status['costs'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]

@@ -12,6 +12,7 @@ from skgpb.plotting import SliceDisplay
 from skgpb.plotting._letters import add_legend_of_figure, fit_labels
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
+from skgpb.plotting.slices import handles_of
 
 # Inches of a panel, and of what is around them.
 PANEL, AROUND = (2.6, 2.2), (0.5, 1.4)
@@ -81,9 +82,5 @@ def _draw_slices(figure: Any, optimizer: Any, shape: tuple[int, int, int], value
         unused.remove()
     SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value)
     # Below, where it hides nothing.
-    legend = panels[0].get_legend()
-    handles = {h.get_label(): h for ax in panels[:d] for h in ax.get_legend_handles_labels()[0]}
-    legend.remove()
-    if "posterior mean" in handles:
-        handles.pop("posterior mean, 95 % interval", None)
-    add_legend_of_figure(figure, list(handles.values()), 4, fontsize="small")
+    panels[0].get_legend().remove()
+    add_legend_of_figure(figure, handles_of(panels[:d]), 4, fontsize="small")

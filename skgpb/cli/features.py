@@ -1,17 +1,50 @@
-"""Conversion of table columns to the features of a search, and of groups back to words."""
+"""Groups of rows in words: the condition on each feature, for people and for ``--where``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
 from skgpb.cli.where import written
 from skgpb.datasets.columns import Column
 from skgpb.datasets.dates import iso_date
+from skgpb.tables.conditions import Categories, Range, literal_of
+from skgpb.tables.memory import shortest
 
 # Number of texts of a column in a summary.
 SHOWN = 8
+
+
+def in_words(side: Range | Categories, said: Callable[[Any], str]) -> str:
+    """Say a side of a box, for people; ``said`` writes a value."""
+    if isinstance(side, Categories):
+        more = len(side.among) - SHOWN
+        text = ", ".join(map(said, side.among[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+    elif side.low is None and side.high is None:
+        return "any" if side.missing else "not missing"
+    else:
+        text = _ends_in_words(side, said)
+    return f"{text}, or missing" if side.missing and text else text or "missing"
+
+
+def _ends_in_words(side: Range, said: Callable[[Any], str]) -> str:
+    """Say from where to where an interval goes, if possible with ends that belong to it."""
+    high, belongs = side.high, side.high_belongs
+    if not belongs and isinstance(high, int):
+        high, belongs = high - 1, True
+    elif not belongs and isinstance(high, date) and not isinstance(high, datetime):
+        high, belongs = high - timedelta(days=1), True
+    low = "" if side.low is None else f"{'' if side.low_belongs else 'above '}{said(side.low)}"
+    if high is None:
+        return f"{low} or more" if side.low_belongs else low
+    end = said(high) if belongs else f"below {said(high)}"
+    if side.low is None:
+        return f"up to {end}" if belongs else end
+    return low if side.low == high else f"{low} to {end}"
 
 
 @dataclass(frozen=True)
@@ -37,54 +70,22 @@ class FeatureLimits:
     among: tuple[str, ...] | None = None
     missing: bool | None = None
 
-    def without(self, end: str) -> FeatureLimits:
-        """Return the others."""
-        others = {each: getattr(self, each) for each in ("low", "high", "among") if each != end}
-        return FeatureLimits(self.column, **others)
-
-    def broken(self, end: str) -> np.ndarray:
-        """Return whether each row is beyond one of the limits, shape (n_rows,)."""
-        values = self.column.values
-        if end == "low":
-            return values < self.low
-        if end == "high":
-            return values > self.high
-        assert self.among is not None
-        codes = [self.column.labels.index(label) for label in self.among]
-        return ~np.isin(values, codes)
+    @property
+    def _side(self) -> Range | Categories:
+        if self.among is not None:
+            return Categories(self.among, bool(self.missing))
+        everything = self.low is None and self.high is None
+        missing = everything if self.missing is None else self.missing
+        return Range(self.low, self.high, "both", missing)
 
     @property
     def said(self) -> str:
         """For people."""
-        if self.missing is None:
-            return self._said
-        if self._said == "any":
-            return "any" if self.missing else "not missing"
-        if self.among == ():
-            return "missing"
-        return f"{self._said}, or missing" if self.missing else self._said
+        return in_words(self._side, self._said)
 
-    @property
-    def _said(self) -> str:
-        """Return the condition on values that are not missing, as text."""
+    def _said(self, value: Any) -> str:
         if self.column.kind == "texts":
-            if self.among is None:
-                return "any"
-            shown = ", ".join(self.among[:SHOWN])
-            more = len(self.among) - SHOWN
-            return shown + (f" and {more} more" if more > 0 else "")
-        if self.low is None and self.high is None:
-            return "any"
-        if self.low == self.high:
-            return self._written(self.low)
-        if self.high is None:
-            return f"{self._written(self.low)} or more"
-        if self.low is None:
-            return f"up to {self._written(self.high)}"
-        return f"{self._written(self.low)} to {self._written(self.high)}"
-
-    def _written(self, value: float | None) -> str:
-        assert value is not None
+            return value
         if self.column.is_boolean:
             return "yes" if value else "no"
         if self.column.kind == "dates":
@@ -94,34 +95,26 @@ class FeatureLimits:
         return f"{text} %" if self.column.is_percent else text
 
     @property
-    def conditions(self) -> list[str]:
-        """For ``--where``."""
-        if self.missing is None:
-            return self._conditions
-        missing = f"{written(self.column.name)} is missing"
-        if self.among == ():
-            return [missing] if self.missing else []
-        there = self._conditions
-        if not self.missing:
-            return there or [missing.replace("is missing", "is not missing")]
-        return [f"({' and '.join(there)} or {missing})"] if there else []
+    def condition(self) -> str:
+        """For ``--where``; empty if it holds for all rows."""
+        return self._side.where(written(self.column.name), self._literal)
 
-    @property
-    def _conditions(self) -> list[str]:
-        """Conditions on values that are there."""
-        name = written(self.column.name)
-        if self.column.kind == "texts":
-            if self.among is None:
-                return []
-            texts = ", ".join("'" + text.replace("'", "''") + "'" for text in self.among)
-            return [f"{name} in ({texts})" if len(self.among) > 1 else f"{name} = {texts}"]
-        dates = self.column.kind == "dates"
-        signs = [(">=", self.low), ("<=", self.high)]
-        if self.low == self.high:
-            signs = [("=", self.low)]
-        return [
-            f"{name} {sign} "
-            + (f"'{iso_date(value)}'" if dates else repr(value).removesuffix(".0"))
-            for sign, value in signs
-            if value is not None
-        ]
+    def _literal(self, value: Any) -> str:
+        return literal_of(iso_date(value) if self.column.kind == "dates" else value)
+
+
+def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:
+    """Say a side of a box in the terms of a column, with ends that belong to it."""
+    missing = side.missing if column.missing.any() else None
+    if isinstance(side, Categories):
+        return FeatureLimits(column, among=side.among, missing=missing)
+    values = column.values[~column.missing]
+    inside = values[side.holds(values)]
+    low, high = side.low, side.high
+    if len(inside) and inside.min() == inside.max() and len(np.unique(values)) > 1:
+        low = high = float(inside[0])
+    elif high is not None:
+        above = values[values >= high]
+        if len(inside) and len(above):
+            high = -shortest(-float(above.min()), -float(inside.max()))
+    return FeatureLimits(column, low, high, missing=missing)

@@ -217,7 +217,7 @@ def _draw_profile(ax: Any, limit: FeatureLimits, values: np.ndarray, mean: np.nd
     low, high = zip(*(np.quantile(mean[part], (0.1, 0.9)) for part in parts), strict=True)
     ax.fill_between(x, low, high, alpha=0.25, lw=0, label="posterior means of 80 % of the rows")
     ax.plot(x, [mean[part].mean() for part in parts], label="their average")
-    if limit.conditions:
+    if limit.condition:
         ends = (values.min(), values.max())
         stretch = [
             end if given is None else given

@@ -16,8 +16,7 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError, not_negative, positive
 from skgpb.cli.asked import GROUPS, Found
-from skgpb.cli.exact import FEWEST
-from skgpb.cli.tables import SearchTable
+from skgpb.cli.tables import FEWEST, SearchTable
 from skgpb.datasets import PrivacyLedger, PrivateAverages
 from skgpb.datasets.columns import Column
 from skgpb.datasets.ledger import columns_of
@@ -217,9 +216,11 @@ def _cells_of(column: Column) -> np.ndarray:
 
 @contextmanager
 def ledger_told(arguments: argparse.Namespace) -> Iterator[None]:
-    """Say in a line that the ledger cannot be read or written."""
+    """Say in a line that the ledger cannot be read or written, or does not go with the table."""
     try:
         yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     except OSError as error:
         if arguments.ledger is None:
             raise

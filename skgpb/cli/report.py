@@ -1,10 +1,13 @@
-"""The printed summary of a search, with its conclusions."""
+"""The report of a search that asked, with its conclusions: what is printed, and the page."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 from skgpb.cli.asked import Found
+from skgpb.cli.html_report import write_page
+from skgpb.cli.pictures import panels_of
 from skgpb.cli.private import privacy_remark
 from skgpb.cli.words import LISTED, chances, count, named, number, percent, quoted, summary
 
@@ -22,7 +25,7 @@ def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of the report of a search, each with its name."""
     low, high = result["interval_95"]
     whole = found.is_whole
-    told = [limit for limit in found.limits if limit.conditions] or found.limits
+    told = [limit for limit in found.limits if limit.condition] or found.limits
     named = [(f"  {limit.column.name}", limit.said) for limit in told]
     exact = [("exactly these rows", f"--where {quoted(found.where)}")] if found.where else []
     true = []
@@ -153,3 +156,62 @@ def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
     if "privacy" in result:
         remarks.append(privacy_remark(result["privacy"], result["n_rows"]))
     return remarks
+
+
+def write_html(found: Found, result: dict[str, Any], source: str, name: str) -> None:
+    """Write a page about a search that asked questions."""
+    write_page(
+        name,
+        title=f"{result['sought'].capitalize()} average of {found.target}",
+        source=source,
+        conclusion=_conclusion(found, result),
+        rows=rows_of(found, result),
+        remarks=[" ".join(remark) for remark in remarks_of(found, result)],
+        panels=panels_of(found),
+        method=_method(result),
+    )
+
+
+def _conclusion(found: Found, result: dict[str, Any]) -> str:
+    """Say in sentences what matters most."""
+    word = "lower" if found.minimizes else "higher"
+    target = escape(found.target)
+    if found.is_whole:
+        return (
+            f"<p>No group is known to have a {word} average of {target} than the whole table.</p>"
+        )
+    group = " and ".join(
+        f"<strong>{escape(limit.column.name)}</strong> {escape(limit.said)}"
+        for limit in found.limits
+        if limit.condition
+    )
+    low, high = found.gain_interval
+    # If the budget is a privacy budget, more questions may be impossible.
+    more = "" if "privacy" in result else ": ask more questions"
+    noise = (
+        "This can be told from the noise of the answers."
+        if found.told_from_noise
+        else f"<strong>This may be noise alone</strong>{more}."
+    )
+    return (
+        f"<p>The {result['n_members']:,} rows with {group} have an average {target} of about "
+        f"<strong>{number(result['posterior_mean'], 4)}</strong>, {word} than that of the whole "
+        f"table by {number(found.gain[0], 3)} (with 95 % probability by {number(low, 3)} to "
+        f"{number(high, 3)}). {noise}</p>"
+    )
+
+
+def _method(result: dict[str, Any]) -> str:
+    """Describe what the search did, and which data it did not see."""
+    if result["engine"] == "model":
+        how = (
+            "A Gaussian process learned from the answers and proposed boxes. The best boxes "
+            "were asked for as well."
+        )
+    else:
+        how = "Of these the worse half was left out again and again."
+    return (
+        f"The table was parted at random into groups by {', '.join(result['features'])}. A search "
+        f"asked {result['n_rounds']:,} times for the average of {result['target']} over one of "
+        f"{result['n_groups_asked']:,} groups and never for the value of a row. {how}"
+    )

@@ -13,13 +13,13 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
 from skgpb.cli.asked import Found, fewest_asked, search_asked
+from skgpb.cli.counted import summary_of as summary_of_counted
+from skgpb.cli.counted import write_counted_html
 from skgpb.cli.databases import add_database, check_database, search_database
-from skgpb.cli.exact import check_exact, search_exactly
+from skgpb.cli.exact import check_exact, search_exactly, words_of
 from skgpb.cli.exact import result_of as exact_result_of
-from skgpb.cli.exact import summary_of as exact_summary_of
 from skgpb.cli.exact_pictures import panels_of as exact_panels_of
 from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
-from skgpb.cli.html_report import write_exact_html, write_html
 from skgpb.cli.pictures import draw_panels, draw_table
 from skgpb.cli.private import (
     add_private,
@@ -28,7 +28,7 @@ from skgpb.cli.private import (
     ledger_told,
     private_oracle,
 )
-from skgpb.cli.report import summary_of
+from skgpb.cli.report import summary_of, write_html
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.cli.words import count
@@ -147,7 +147,7 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         if private:
             # From here on the column is known to the oracle alone.
             ledger = ledger_of(table, arguments)
-            oracle = _private(values, arguments, ledger, table.rows)
+            oracle = private_oracle(values, arguments, ledger, table.rows)
         found = run_search(
             table.features,
             oracle,
@@ -168,33 +168,22 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
     )
 
 
-def _private(
-    values: np.ndarray, arguments: argparse.Namespace, ledger: Any, rows: np.ndarray
-) -> Oracle:
-    try:
-        return private_oracle(values, arguments, ledger, rows)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
 def _search_exactly(arguments: argparse.Namespace) -> None:
     """Look at all rows."""
     table = read_search(arguments)
     _check_number(table)
     found = search_exactly(table, arguments)
     result = exact_result_of(found, arguments)
+    words = words_of(found, result)
     title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended"
+    panels = exact_panels_of(found) if arguments.plot or arguments.report else []
     write_report(
-        exact_summary_of(found, result, table.said),
+        summary_of_counted(result, words),
         [
             ("result", arguments.output, partial(write_json, result)),
             ("rows", arguments.save_rows, partial(table.copy_members, result["members"])),
-            (
-                "map",
-                arguments.plot,
-                lambda name: draw_panels(exact_panels_of(found), title).savefig(name),
-            ),
-            ("report", arguments.report, partial(write_exact_html, found, result, table.said)),
+            ("map", arguments.plot, lambda name: draw_panels(panels, title).savefig(name)),
+            ("report", arguments.report, partial(write_counted_html, result, words, panels)),
         ],
     )
 

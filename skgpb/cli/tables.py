@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from skgpb.tables.subgroup import numbered
 
 # A total is rounded, and in a few rows the last one may be as large by chance.
 ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
+# Fewest rows of a group where nothing is said, as a share of the table, and in any case.
+SHARE, FEWEST = 0.05, 2
 # Further columns of a file that may be an identity.
 MOST_OTHERS = 50
 SEVERAL_TARGETS = (
@@ -315,6 +318,26 @@ def values_of(column: Column) -> np.ndarray:
     labels = np.array([*column.labels, None], dtype=object)
     codes = np.where(column.missing, len(column.labels), column.values)
     return labels[codes.astype(np.intp)]
+
+
+def fewest_rows(given: int | float | None, n: int, default: int) -> int:
+    """Return how many of n rows a group has to have at least."""
+    least = default if given is None else rows_of(given, n)
+    if 2 * least > n:
+        raise UsageError(
+            f"--min-rows {least} leaves no choice in a table of {n} rows: at most {n // 2}"
+        )
+    return least
+
+
+def share_of(n: int) -> int:
+    """Return what it has at least where all of n rows are seen and nothing is said."""
+    return min(n, max(FEWEST, math.ceil(SHARE * n)))
+
+
+def rows_of(given: int | float, n: int) -> int:
+    """Return a number of rows that may be given as a share of them."""
+    return math.ceil(given * n - 1e-9) if isinstance(given, float) else given
 
 
 def _check_readable(

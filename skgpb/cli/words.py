@@ -15,7 +15,7 @@ LISTED = 5
 
 def named(limits: list[FeatureLimits]) -> str:
     """Name the conditions that define a group."""
-    said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.conditions]
+    said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.condition]
     return ", ".join(said) or "the whole table"
 
 

@@ -21,11 +21,11 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 from scipy.optimize import brentq, minimize_scalar
 
-from skgpb.utils import Real
+from skgpb.utils import is_number
 
 __all__ = ["epsilon_of", "rho_of"]
 
@@ -127,11 +127,6 @@ def rho_of(epsilon: float, delta: float) -> float:
         high += 2.0
     root = math.exp(brentq(excess, low, high, xtol=1e-13))
     return root * (1.0 - SLACK)
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_delta(delta: float) -> None:

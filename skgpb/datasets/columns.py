@@ -107,11 +107,6 @@ class Column:
             what = repr(self.labels[int(self.values[row])]) if self.labels else "a date"
             raise CellError(row, self.name, f"{what} is not a number")
 
-    def check_complete(self) -> None:
-        """Raise a CellError where a value is missing."""
-        for row in np.flatnonzero(self.missing)[:1]:
-            raise CellError(row, self.name, "the value is missing")
-
 
 def column_of(
     name: str,

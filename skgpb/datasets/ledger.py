@@ -30,10 +30,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skgpb.datasets.account import PrivateAnswer, Question
-from skgpb.datasets.accounting import is_number
 from skgpb.exceptions import LoadError
 from skgpb.file_lock import FileLock
 from skgpb.persistence import replace_file
+from skgpb.utils import is_number
 
 __all__ = ["PrivacyLedger"]
 

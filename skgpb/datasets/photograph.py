@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgpb._install import install_command
+from skgpb._install import needs
 
 
 def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -26,13 +26,8 @@ def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     from sklearn.datasets import load_sample_image
 
-    try:
+    with needs("reading the photograph", "Pillow", "plot"):
         image = load_sample_image("flower.jpg")
-    except ImportError as error:
-        raise ImportError(
-            "reading the photograph needs Pillow, which comes with matplotlib: "
-            f"{install_command('plot')}"
-        ) from error
     rows, columns = np.indices(image.shape[:2], dtype=np.float64)
     places = np.column_stack([columns.ravel(), rows.ravel()])
     return places, image.mean(axis=2).ravel() / 255.0, image

@@ -31,12 +31,11 @@ from skgpb.datasets.accounting import (
     discrete_gaussian,
     discrete_laplace,
     epsilon_of,
-    is_number,
     rho_of,
 )
 from skgpb.datasets.ledger import PrivacyLedger
 from skgpb.exceptions import PrivacyBudgetError
-from skgpb.utils import Integral, check_numbers
+from skgpb.utils import Integral, check_numbers, is_number
 
 __all__ = ["PrivateAverages"]
 

@@ -29,6 +29,7 @@ from scipy.spatial.distance import cdist
 from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
+from skgpb.utils import is_number
 
 # Rounding: in units of the terms of a constraint.
 TOLERANCE = 1e-9
@@ -82,10 +83,10 @@ class FeasibleSet:
         axes = dict(space.axes)
         for each in given:
             for name, _ in each.coefficients:
-                numeric = axes[name].ordered if name in axes else _is_number(constants[name])
+                numeric = axes[name].ordered if name in axes else is_number(constants[name])
                 if not numeric:
                     raise ValueError(f"constraint {each.text!r}: {name} is not a number")
-        fixed = {name: float(value) for name, value in constants.items() if _is_number(value)}
+        fixed = {name: float(value) for name, value in constants.items() if is_number(value)}
         #: All linear constraints, and the sides in them.
         self.linear: list[Linear] = [without_constants(each, fixed) for each in given]
         used = {name for each in self.linear for name, _ in each.coefficients}
@@ -627,10 +628,6 @@ class FeasibleSet:
                 break
             chosen = np.append(chosen, other)
         return pool[chosen]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 def _or_none(e: np.ndarray) -> np.ndarray | None:

@@ -31,7 +31,7 @@ from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils import SAME as SAME
-from skgpb.utils import Real, check_bounds, check_unmasked, in_row, shortened
+from skgpb.utils import Real, check_bounds, check_unmasked, in_row, is_number, shortened
 
 # Format: coordinate of a parameter that is not in use.
 NEUTRAL = 0.5
@@ -193,7 +193,7 @@ class Choice(SeparateAxis):
             for value in values:
                 distinct.setdefault(_key(value), value)
             self.values = list(distinct.values())
-            self.ordered = all(_is_number(v) and v == v for v in self.values)
+            self.ordered = all(is_number(v) and v == v for v in self.values)
         if not self.values:
             raise ValueError(f"{name} is an empty list")
         if self.ordered and isinstance(self.values, list):
@@ -480,10 +480,6 @@ def _key(value: Any) -> Any:
     return type(value), value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
-
-
 def as_told(value: float, u: float, coordinate: Callable[[float], Any]) -> float:
     """Return a value at a coordinate; with at most twelve digits where those have the same one."""
     short = float(f"{value:.12g}")
@@ -492,7 +488,7 @@ def as_told(value: float, u: float, coordinate: Callable[[float], Any]) -> float
 
 def checked_number(value: Any) -> float:
     """Return a number as a float, raising ValueError for anything else."""
-    if not _is_number(value):
+    if not is_number(value):
         raise ValueError("must be a number")
     return float(value)
 
@@ -893,12 +889,12 @@ class ParameterSpace:
     def _is_numeric(self) -> bool:
         """Whether the values of all sides are numbers."""
         constants = self._constants[0].values()
-        return all(axis.ordered for _, axis in self.axes) and all(map(_is_number, constants))
+        return all(axis.ordered for _, axis in self.axes) and all(map(is_number, constants))
 
     def _give_names(self, X: Any) -> str:
         """Message that asks for the names of sides."""
         wrong = [name for name, axis in self.axes if not axis.ordered]
-        wrong += [name for name, value in self._constants[0].items() if not _is_number(value)]
+        wrong += [name for name, value in self._constants[0].items() if not is_number(value)]
         rows = ", or as rows of numbers in this order"
         if wrong:
             rows = f", because {wrong[0]!r} is no number"
@@ -911,11 +907,12 @@ class ParameterSpace:
         """Return points (n, d), each moved to the middle of the box of its setting."""
         if not self.discrete:
             return points
-        return self._with_unused(
-            np.column_stack(
-                [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
-            )
-        )
+        return self._by_axis("snapped", points)
+
+    def _by_axis(self, change: str, points: np.ndarray) -> np.ndarray:
+        """Return points (n, d) with the coordinates that a method of each axis makes of them."""
+        pairs = zip(self.axes, points.T, strict=True)
+        return self._with_unused(np.column_stack([getattr(a, change)(u) for (_, a), u in pairs]))
 
     def _in_use(self, points: np.ndarray) -> np.ndarray:
         """Return which axes the settings of points (n, d) have, shape (n, d)."""
@@ -962,11 +959,7 @@ class ParameterSpace:
         """Return points (n, d), rounded to possible settings regardless of constraints."""
         if self.as_cube:
             return points
-        return self._with_unused(
-            np.column_stack(
-                [axis.rounded_to_grid(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
-            )
-        )
+        return self._by_axis("rounded_to_grid", points)
 
     def is_feasible(self, point: np.ndarray) -> bool:
         """Return whether a point (d,) can be set and satisfies all constraints."""

@@ -109,21 +109,6 @@ def written_range(ends: AnswerRange) -> str:
     return ":".join("" if end is None else exact(end) for end in ends)
 
 
-def in_words(text: str) -> str:
-    """Say a range that is not empty in words.
-
-    Examples
-    --------
-    >>> from skgpb.experiments.answers import in_words
-    >>> in_words("0:100"), in_words("0:"), in_words(":5")
-    ('0 to 100', 'at least 0', 'at most 5')
-    """
-    low, high = text.split(":")
-    if low and high:
-        return f"{low} to {high}"
-    return f"at least {low}" if low else f"at most {high}"
-
-
 def read_cell(text: str) -> EnteredAnswer:
     """Return the answer in a cell of a table, whose numbers may have decimal commas."""
     return read_answer(re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text), None)

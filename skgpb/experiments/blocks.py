@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.datasets.dates import dates_of, iso_date
-from skgpb.experiments.records import LabRecord
+from skgpb.experiments.records import LabRecord, written_date
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import check_name
 from skgpb.optimizers._record import block_told
@@ -51,8 +50,7 @@ def block_of(record: LabRecord, block: str) -> str | None:
 def write_block(record: LabRecord, block: str, text: str) -> None:
     """Write down the block of an answer, as a table has it."""
     if block == "date":
-        days = dates_of([text]) if text else None
-        record.write(date=None if days is None else iso_date(float(days[0]))[:10])
+        record.write(date=written_date(text))
     elif block == "operator":
         record.write(operator=text)
     else:
@@ -67,7 +65,7 @@ def between_blocks(optimizer: Any) -> float | None:
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     """Return what is known of the shift of each block, as ``Experiment.blocks`` does."""
-    numbers, sign = optimizer._record.blocks, -1.0 if optimizer._minimizes else 1.0
+    numbers, sign = optimizer._record.blocks, optimizer._sign.of(1.0)
     if not numbers:
         return []
     told = [block_told(event) for event in optimizer._events]

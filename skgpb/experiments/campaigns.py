@@ -10,12 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from skgpb.domains.allocations import Allocation
+from skgpb.exceptions import LoadError
 from skgpb.experiments.judgement import BAND
 from skgpb.experiments.sides import Side, number
 from skgpb.experiments.texts import check_name
 from skgpb.feedback import counts_in
 from skgpb.file_lock import FileLock
 from skgpb.optimizers import GPUCBOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.persistence import read_notes
 
@@ -97,7 +99,13 @@ class Campaigns:
         return self
 
     def _read(self) -> None:
-        self._bandit: Any = CombinatorialBandit.load(self.path)
+        bandit: Any = BaseBanditOptimizer.load(self.path)
+        if not isinstance(bandit, CombinatorialBandit):
+            raise LoadError(
+                f"{str(self.path)!r} holds no campaigns but a {type(bandit).__name__}: open it "
+                "with Experiment, or in the shell by skgpb show"
+            )
+        self._bandit: Any = bandit
         self.answer: str = str(read_notes(self.path).get("answer", ""))
 
     def _write(self) -> None:

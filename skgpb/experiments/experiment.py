@@ -37,11 +37,12 @@ from skgpb.experiments.judgement import (
     questionable,
     replicates,
     surprise,
+    surprise_by_others,
 )
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.reasons import reason, without_answers
-from skgpb.experiments.records import LabRecord, today
+from skgpb.experiments.records import LabRecord, number_or_text, today
 from skgpb.experiments.scores import Score, read_score
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.stopping import Outlook, verdict
@@ -57,6 +58,16 @@ __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# What an experiment over regions does not have, and why.
+NOT_OF_REGIONS = {
+    "score": "is for single settings, not for regions",
+    "block": "is for single settings, not for regions",
+    "limits": "are for single settings: an average over a region may be within a limit that "
+    "settings in it violate",
+    "constraints": "are between sides of single settings: an average over a region would violate "
+    "them",
+    "costs": "are of single settings, not of regions",
+}
 
 
 class Experiment(KeptRun):
@@ -210,29 +221,11 @@ class Experiment(KeptRun):
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
         scored = _score_of(score, every)
-        if regions and scored:
-            raise ValueError(
-                f"score is for single settings, not for regions; got regions=True and {score!r}"
-            )
-        if regions and block:
-            raise ValueError(
-                f"block is for single settings, not for regions; got regions=True and {block!r}"
-            )
-        if regions and limited:
-            raise ValueError(
-                "limits are for single settings: an average over a region may be within a limit "
-                f"that settings in it violate; got regions=True and {written(limited)!r}"
-            )
-        if regions and constraints:
-            raise ValueError(
-                "constraints are between sides of single settings: an average over a region would "
-                f"violate them; got regions=True and {constraints!r}"
-            )
         cost = read_costs(costs, every)
-        if regions and cost:
-            raise ValueError(
-                f"costs are of single settings, not of regions; got regions=True and {costs!r}"
-            )
+        asked = {"score": score, "block": block, "limits": written(limited)}
+        for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
+            if regions and given:
+                raise ValueError(f"{name} {NOT_OF_REGIONS[name]}; got regions=True and {given!r}")
         every = [side.listed() if regions else side.rounded_to_grid() for side in every]
         settings: dict[str, Any] = {
             "bounds": _bounds_of(every, constraints),
@@ -1134,6 +1127,36 @@ class Experiment(KeptRun):
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
             return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+
+    def surprises(
+        self, measured: Mapping[str, Any], query: int | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Return what was expected of measurements that are probably slips of the pen.
+
+        They are compared with all others, and not with what a model predicts for a setting.
+
+        Parameters
+        ----------
+        measured : dict
+            As for :meth:`tell`. Looked at is what is in the score or has a limit.
+        query : int, default=None
+            Number of the query, whose own measurements are not among the others.
+
+        Returns
+        -------
+        surprises : dict of dicts
+            By the name of what was measured, as of :meth:`surprise`.
+        """
+        with self._reading():
+            asked = [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+            known = [each.measured for number, each in self._records.items() if number != query]
+            found = {}
+            for name in asked:
+                others = [x for each in known if isinstance(x := each.get(name), float)]
+                value = number_or_text(str(measured.get(name, "")))
+                if isinstance(value, float) and (said := surprise_by_others(others, value)):
+                    found[name] = said
+            return found
 
     def questionable(self) -> list[dict[str, Any]]:
         """Return the answers that are probably slips of the pen, as all others say.

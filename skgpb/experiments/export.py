@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.experiments.answers import written_measurements
 from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
@@ -123,13 +123,8 @@ def as_excel(experiment: Experiment) -> bytes:
     ImportError
         If openpyxl is not installed.
     """
-    try:
+    with needs("an Excel file", "openpyxl", "tables", ", or write .csv"):
         from openpyxl import Workbook
-    except ImportError as error:
-        raise ImportError(
-            "an Excel file needs openpyxl, which is not installed: "
-            f"{install_command('tables')}, or write .csv"
-        ) from error
     book = Workbook()
     sheet = book.active
     sheet.title = "results"

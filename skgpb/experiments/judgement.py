@@ -73,8 +73,8 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     for (name, ends), limit in zip(checked_limits(limits).items(), written(limits), strict=True):
         each: dict[str, Any] = {"name": name, "limit": limit}
         each |= dict.fromkeys(("mean", "std", "probability"))
-        if optimizer._model_of(name).n_answers:
-            mean, std = optimizer._predict_outcome(name, [setting])
+        if (found := optimizer._predict_outcome(name, [setting])) is not None:
+            mean, std = found
             probability = probability_between(*ends, mean, std)
             numbers = (float(x[0]) for x in (mean, std, probability))
             each |= zip(("mean", "std", "probability"), numbers, strict=True)
@@ -107,7 +107,7 @@ def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     What is a slip of the pen was measured with it, and allows for a model that is too sure.
     """
     if isinstance(asked, dict):
-        (point,) = optimizer._checked_points_of([asked])
+        (point,) = optimizer._inputs.points([asked])
         blocks = optimizer._functionals_at(point[np.newaxis])
     else:
         blocks = optimizer._blocks_of([asked])
@@ -178,6 +178,14 @@ def surprise(
     low, high = min(*answers, low), max(*answers, high)
     beyond = max(low - answer, answer - high)
     return {"expected": [low, high], "meant": None} if beyond > TIMES * (high - low) else None
+
+
+def surprise_by_others(others: Sequence[float], value: float) -> dict[str, Any] | None:
+    """Return the same for what no model predicts: by the others, wherever they were measured."""
+    if len(others) < ENOUGH:
+        return None
+    std = float(np.std(others, ddof=1)) * sqrt(1.0 + 1.0 / len(others))
+    return surprise(others, float(np.mean(others)), std, value)
 
 
 def slip(mean: float, std: float, answer: float) -> float | None:

@@ -29,7 +29,8 @@ from skgpb.experiments.texts import in_one_line
 from skgpb.file_lock import FileLock
 from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
 from skgpb.persistence import read_notes
 
@@ -123,10 +124,15 @@ class KeptRun:
             with warnings.catch_warnings():
                 # After a correction other things would have been asked than were.
                 warnings.simplefilter("ignore", ReplayWarning)
-                optimizer: Any = GaussianProcessOptimizer.load(self.path)
+                optimizer: Any = BaseBanditOptimizer.load(self.path)
             notes = read_notes(self.path)
             if self._signature() != before:
                 continue
+            if isinstance(optimizer, CombinatorialBandit):
+                raise LoadError(
+                    f"{str(self.path)!r} holds campaigns that share a budget: open it with "
+                    "Campaigns, or in the shell by skgpb budget"
+                )
             if not isinstance(optimizer, KINDS) or optimizer._space is None:
                 raise LoadError(
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
@@ -210,7 +216,7 @@ class KeptRun:
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = are_kept(entry.record.measured, limits)
             if self._costs:
-                entry.cost = optimizer._cost_of(entry.query)
+                entry.cost = optimizer._cost_model.cost_of(entry.query)
         bounds = optimizer._params.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []

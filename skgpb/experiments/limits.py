@@ -76,7 +76,7 @@ def written(limits: Limits) -> list[str]:
 
 
 def in_words(low: float | None, high: float | None) -> str:
-    """Say a limit in words, as "at most 80"."""
+    """Say a limit, or a range, in words, as "at most 80"."""
     if low is None:
         return f"at most {exact(high)}"
     return f"at least {exact(low)}" if high is None else f"{exact(low)} to {exact(high)}"

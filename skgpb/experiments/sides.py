@@ -20,7 +20,7 @@ from skgpb.experiments.texts import (
     unquoted,
     with_point,
 )
-from skgpb.utils import Real
+from skgpb.utils import is_number
 
 # Accepted forms of a side, for messages.
 FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"
@@ -291,7 +291,7 @@ class Side:
     @property
     def is_ordered(self) -> bool:
         """True if all values are numbers, so that some are nearer to each other than others."""
-        return self.kind != "choice" or all(map(_is_number, self.bounds))
+        return self.kind != "choice" or all(map(is_number, self.bounds))
 
     def as_dict(self) -> dict[str, Any]:
         """Return name, kind, and low and high or values, as JSON has them.
@@ -359,7 +359,7 @@ class Side:
                     return value
         meant = _value(text)
         for value in self.bounds:
-            if not isinstance(meant, str) and _is_number(value) and value == meant:
+            if not isinstance(meant, str) and is_number(value) and value == meant:
                 return value
         raise ValueError(f"{self.name} must be {self}, got {text!r}")
 
@@ -461,7 +461,7 @@ def number(given: Any, what: str) -> float:
     ValueError
         If the text is not a finite number, or has a decimal comma.
     """
-    if _is_number(given):
+    if is_number(given):
         value = float(given)
     elif isinstance(given, str):
         text = given.strip()
@@ -495,7 +495,7 @@ def shown(value: Any, digits: int = 6) -> str:
     text : str
     """
     if isinstance(value, (tuple, list)):
-        if not all(_is_number(each) for each in value):
+        if not all(is_number(each) for each in value):
             return ", ".join(shown(each, digits) for each in value)
         ends = [shown(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
@@ -529,10 +529,6 @@ def in_percent(probability: float) -> str:
 def exact(value: Any) -> str:
     """Write a value so that the same one is read: of a number all digits that it has."""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _reads(text: str) -> bool:

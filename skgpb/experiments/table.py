@@ -15,14 +15,13 @@ import numpy as np
 
 from skgpb._warnings import warn
 from skgpb.datasets.columns import CellError, Column
-from skgpb.datasets.dates import dates_of, iso_date
 from skgpb.datasets.format import places_of, without_unit
 from skgpb.datasets.numbers import is_missing
 from skgpb.datasets.table import TableFile
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.answers import EnteredAnswer, read_cell, variance_of
 from skgpb.experiments.blocks import write_block
-from skgpb.experiments.records import LONGEST, LabRecord
+from skgpb.experiments.records import LONGEST, LabRecord, written_date
 from skgpb.experiments.sides import Ends, Side
 from skgpb.experiments.texts import unprotected, with_point
 
@@ -389,7 +388,7 @@ class _Header:
             try:
                 alpha = alpha if error is None else variance_of(error)
                 note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
-                record.write(note, operator, _date_in(date), measured)
+                record.write(note, operator, written_date(date) or date, measured)
             except ValueError as wrong:
                 raise CellError(row, self.book[STATUS], str(wrong)) from None
             record.skipped = status == "skipped"
@@ -418,12 +417,6 @@ def _text_in(column: Column, row: int) -> str:
     """Return the text of a cell, empty if it is."""
     value = column.values[row]
     return "" if np.isnan(value) else column.labels[int(value)]
-
-
-def _date_in(text: str) -> str:
-    """Return a date that a spreadsheet may have written anew, as in 2026-01-31."""
-    days = dates_of([text]) if text else None
-    return text if days is None else iso_date(float(days[0]))[:10]
 
 
 def _number_in(column: Column, row: int) -> float | None:

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import NEUTRAL, Axis, Choice, ParameterSpace
 from skgpb.kernels._settings import OnSettings
@@ -32,7 +32,7 @@ from skgpb.utils import Integral
 
 __all__ = ["GPBanditSampler"]
 
-try:
+with needs("skgpb.integrations.optuna", "Optuna", "optuna"):
     import optuna
     from optuna.distributions import (
         BaseDistribution,
@@ -42,11 +42,6 @@ try:
     )
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
-except ImportError as _error:
-    raise ImportError(
-        "skgpb.integrations.optuna needs Optuna, which is not installed: "
-        f"{install_command('optuna')}"
-    ) from _error
 
 # Memory: number of search spaces for which learned hyperparameters are kept.
 REMEMBERED = 16
@@ -338,7 +333,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             # As expected: the mean stays, the uncertainty around the point shrinks.
             row = cube.columns(cube.point(params)[np.newaxis])
             player.tell(row[0], player.predict(row)[0], alpha)
-        values = player._values(player._expected_round())
+        _, values = player._scored_round()
         return cube.params(candidates[argmax_first(values[len(cube.corners) :])])
 
     def _engine(self) -> Search:

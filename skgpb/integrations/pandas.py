@@ -8,19 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.domains.space import equal
 from skgpb.utils import Real
 
 __all__ = ["history_frame"]
 
-try:
+with needs("skgpb.integrations.pandas", "pandas", "pandas"):
     import pandas as pd
-except ImportError as _error:
-    raise ImportError(
-        "skgpb.integrations.pandas needs pandas, which is not installed: "
-        f"{install_command('pandas')}"
-    ) from _error
 
 
 def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:

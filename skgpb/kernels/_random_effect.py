@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 from skgpb.kernels._wrapper import WrapperKernel
 
 
+@dataclass(eq=False, repr=False)
 class RandomEffect(WrapperKernel):
     r"""A kernel of f, and the variance of a random effect on some of what is observed.
 
@@ -40,10 +42,9 @@ class RandomEffect(WrapperKernel):
     array([-0.6931,  0.    ])
     """
 
-    def __init__(self, base: Kernel, variance: float, variance_bounds: tuple[float, float]) -> None:
-        self.base = base
-        self.variance = variance
-        self.variance_bounds = variance_bounds
+    base: Kernel
+    variance: float
+    variance_bounds: tuple[float, float]
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ def starts_of(groups: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
+@dataclass(eq=False, repr=False)
 class OnSettings(WrapperKernel):
     """A kernel on the columns of settings, as a kernel on points of the cube.
 
@@ -101,15 +103,9 @@ class OnSettings(WrapperKernel):
         that is learned only if its user says so.
     """
 
-    def __init__(
-        self,
-        base: Kernel,
-        space: Any,
-        prior: Any = None,
-    ) -> None:
-        self.base = base
-        self.space = space
-        self.prior = prior
+    base: Kernel
+    space: Any
+    prior: Any = None
 
     def columns(self, points: np.ndarray) -> np.ndarray:
         """Return the columns of points (n, d)."""

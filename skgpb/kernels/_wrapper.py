@@ -91,11 +91,6 @@ class WrapperKernel(Kernel):
         """Return False: the covariance depends on more than a difference of rows."""
         return False
 
-    @property
-    def requires_vector_input(self) -> bool:
-        """Always True: rows are vectors."""
-        return True
-
 
 def same(a: Any, b: Any) -> bool:
     """Return whether two parameters are equal; a tuple and a list of the same numbers are."""

@@ -10,6 +10,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 from numbers import Real
 from typing import Any
@@ -32,6 +33,7 @@ __all__ = ["AdditiveMatern"]
 SHORT_ROW = 8
 
 
+@dataclass(eq=False, repr=False)
 class AdditiveMatern(StationaryKernelMixin, Kernel):
     r"""Matérn kernel of all features plus Matérn kernels of single features.
 
@@ -83,21 +85,12 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     array([[0.6]])
     """
 
-    def __init__(
-        self,
-        length_scale: Any = 1.0,
-        length_scale_bounds: Any = (1e-5, 1e5),
-        nu: float = 2.5,
-        main_effects: float = 0.5,
-        main_effects_bounds: Any = (1e-5, 1e5),
-        groups: Any = None,
-    ) -> None:
-        self.length_scale = length_scale
-        self.length_scale_bounds = length_scale_bounds
-        self.nu = nu
-        self.main_effects = main_effects
-        self.main_effects_bounds = main_effects_bounds
-        self.groups = groups
+    length_scale: Any = 1.0
+    length_scale_bounds: Any = (1e-5, 1e5)
+    nu: float = 2.5
+    main_effects: float = 0.5
+    main_effects_bounds: Any = (1e-5, 1e5)
+    groups: Any = None
 
     @property
     def hyperparameter_length_scale(self) -> Hyperparameter:

@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -22,6 +23,7 @@ from skgpb.kernels._radial_products import RadialProducts, compile_radial_produc
 __all__ = ["CellAverage"]
 
 
+@dataclass(eq=False, repr=False)
 class CellAverage(CellKernel):
     r"""Kernel for answers that average over some points of a box, or of several.
 
@@ -68,12 +70,11 @@ class CellAverage(CellKernel):
            [0.6873, 1.    ]])
     """
 
+    base: Kernel
+    n_representatives: int | Sequence[int] = 10
+
     _counted = "n_representatives"
     _noise_survives = True
-
-    def __init__(self, base: Kernel, n_representatives: int | Sequence[int] = 10) -> None:
-        self.base = base
-        self.n_representatives = n_representatives
 
     def _counts(self, d: int) -> tuple[int, ...]:
         return axis_counts(self.n_representatives, d, "n_representatives")

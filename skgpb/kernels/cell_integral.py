@@ -10,6 +10,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["CellIntegral"]
 FEATURE_NODES = 16
 
 
+@dataclass(eq=False, repr=False)
 class CellIntegral(CellKernel):
     r"""Kernel for answers that average over a whole box.
 
@@ -81,18 +83,12 @@ class CellIntegral(CellKernel):
            [0.6801, 1.    ]])
     """
 
+    base: Kernel
+    n_nodes: int | Sequence[int] | None = None
+    tolerance: float = 1e-6
+
     _counted = "n_nodes"
     _noise_survives = False
-
-    def __init__(
-        self,
-        base: Kernel,
-        n_nodes: int | Sequence[int] | None = None,
-        tolerance: float = 1e-6,
-    ) -> None:
-        self.base = base
-        self.n_nodes = n_nodes
-        self.tolerance = tolerance
 
     def _counts(self, d: int) -> tuple[int, ...]:
         nodes = FEATURE_NODES if self.n_nodes is None else self.n_nodes

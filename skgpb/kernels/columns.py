@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from skgpb.kernels._wrapper import WrapperKernel
 __all__ = ["Columns"]
 
 
+@dataclass(eq=False, repr=False)
 class Columns(WrapperKernel):
     """Apply a kernel to some of the columns only, such as contexts or actions.
 
@@ -38,9 +40,8 @@ class Columns(WrapperKernel):
            [1.61, 2.  ]])
     """
 
-    def __init__(self, base: Kernel, columns: Sequence[int]) -> None:
-        self.base = base
-        self.columns = columns
+    base: Kernel
+    columns: Sequence[int]
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False

@@ -11,6 +11,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -162,6 +163,7 @@ def low_rank_factor(G: np.ndarray) -> np.ndarray:
     return factor
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalMean(IndirectKernel):
     r"""Kernel for indirect queries whose distribution is learned from pairs (query, input).
 
@@ -237,24 +239,14 @@ class ConditionalMean(IndirectKernel):
     array([[0.2, 0.9]])
     """
 
-    def __init__(
-        self,
-        base: Kernel | None = None,
-        X: ArrayLike | None = None,
-        A: ArrayLike | None = None,
-        *,
-        query_kernel: Kernel | None = None,
-        regularization: float | None = None,
-        n_landmarks: int | None = None,
-        embedding_kernel: Kernel | None = None,
-    ) -> None:
-        self.base = base
-        self.X = X
-        self.A = A
-        self.query_kernel = query_kernel
-        self.regularization = regularization
-        self.n_landmarks = n_landmarks
-        self.embedding_kernel = embedding_kernel
+    base: Kernel | None = None
+    X: ArrayLike | None = None
+    A: ArrayLike | None = None
+    _: KW_ONLY
+    query_kernel: Kernel | None = None
+    regularization: float | None = None
+    n_landmarks: int | None = None
+    embedding_kernel: Kernel | None = None
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
         """Rows [x, 0, 0], shape (n, d + q + 1)."""

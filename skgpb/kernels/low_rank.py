@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,7 @@ def _incomplete_cholesky(
     return pivots, factor[pivots]
 
 
+@dataclass(eq=False, repr=False)
 class LowRank(WrapperKernel):
     r"""Low-rank approximation of a kernel with a stated error, for averages over many points.
 
@@ -223,17 +225,10 @@ class LowRank(WrapperKernel):
     np.True_
     """
 
-    def __init__(
-        self,
-        base: Kernel,
-        candidates: ArrayLike,
-        tolerance: float = 1e-3,
-        max_rank: int = 500,
-    ) -> None:
-        self.base = base
-        self.candidates = candidates
-        self.tolerance = tolerance
-        self.max_rank = max_rank
+    base: Kernel
+    candidates: ArrayLike
+    tolerance: float = 1e-3
+    max_rank: int = 500
 
     # --- covariances ---
 

@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,7 @@ class _Arms(Support):
         return coefficients**2 @ noise_of_points(base, self.points)
 
 
+@dataclass(eq=False, repr=False)
 class PolicyMean(IndirectKernel):
     r"""Kernel for agents that choose among K arms with known probabilities.
 
@@ -75,15 +77,9 @@ class PolicyMean(IndirectKernel):
            [0.269, 0.646, 0.874]])
     """
 
-    def __init__(
-        self,
-        base: Kernel | None = None,
-        policies: ArrayLike | Callable | None = None,
-        arms: ArrayLike | None = None,
-    ) -> None:
-        self.base = base
-        self.policies = policies
-        self.arms = arms
+    base: Kernel | None = None
+    policies: ArrayLike | Callable | None = None
+    arms: ArrayLike | None = None
 
     @property
     def arms_(self) -> np.ndarray:

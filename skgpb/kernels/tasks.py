@@ -10,6 +10,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["Tasks"]
 MOST_TASKS = 1_000
 
 
+@dataclass(eq=False, repr=False)
 class Tasks(WrapperKernel):
     r"""Multi-task and multi-fidelity kernel: several functions, numbered in the last column.
 
@@ -95,27 +97,14 @@ class Tasks(WrapperKernel):
     True
     """
 
-    W: ArrayLike | None
-    kappa: float | ArrayLike | None
-
-    def __init__(
-        self,
-        base: Kernel,
-        rank: int = 1,
-        *,
-        n_tasks: int = 2,
-        W: ArrayLike | None = None,
-        kappa: float | ArrayLike | None = None,
-        W_bounds: Any = (-10.0, 10.0),
-        kappa_bounds: Any = (1e-6, 1e2),
-    ) -> None:
-        self.base = base
-        self.rank = rank
-        self.n_tasks = n_tasks
-        self.W = W
-        self.kappa = kappa
-        self.W_bounds = W_bounds
-        self.kappa_bounds = kappa_bounds
+    base: Kernel
+    rank: int = 1
+    _: KW_ONLY
+    n_tasks: int = 2
+    W: ArrayLike | None = None
+    kappa: float | ArrayLike | None = None
+    W_bounds: Any = (-10.0, 10.0)
+    kappa_bounds: Any = (1e-6, 1e2)
 
     # --- hyperparameters ---
 
@@ -290,47 +279,17 @@ class Tasks(WrapperKernel):
         base = evaluator_of(self._checked_base(), n_columns - 1)
         if isinstance(base, FeatureEvaluator):
             return FeatureEvaluator(_TaskFeatures(self, base.features))
-        kind = _RowEvaluator if base.memory == "none" else _WholeEvaluator
-        return kind(self, base)
+        return _TaskEvaluator(self, base)
 
 
-class _RowEvaluator:
-    """A base whose embedding is the rows themselves."""
-
-    memory = "none"
-
-    def __init__(self, kernel: Tasks, base: Any) -> None:
-        self.kernel, self.base, self.B = kernel, base, kernel.B
-
-    def embed(self, rows: np.ndarray, offsets: Any = None) -> np.ndarray:
-        return rows
-
-    def join(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        return np.concatenate([first, second])
-
-    def cross(self, E: np.ndarray, F: np.ndarray) -> np.ndarray:
-        (x, t), (y, u) = self.kernel.split(E), self.kernel.split(F)
-        K = self.base.cross(x, y)
-        K *= self.B[np.ix_(t, u)]
-        return K
-
-    def diag(self, E: np.ndarray) -> np.ndarray:
-        x, t = self.kernel.split(E)
-        return self.B[t, t] * self.base.diag(x)
-
-    def noise(self, E: np.ndarray) -> np.ndarray:
-        x, t = self.kernel.split(E)
-        return self.B[t, t] * self.base.noise(x)
-
-
-class _WholeEvaluator:
-    """A base with an embedding of its own: (tasks, embedding)."""
+class _TaskEvaluator:
+    """Rows as (tasks, embedding of the base)."""
 
     memory = "whole"
 
     def __init__(self, kernel: Tasks, base: Any) -> None:
         self.kernel, self.base, self.B = kernel, base, kernel.B
-        self.is_exact = getattr(base, "is_exact", False)
+        self.is_exact = base.memory == "none" or getattr(base, "is_exact", False)
 
     def embed(self, rows: np.ndarray, offsets: Any = None) -> tuple[np.ndarray, Any]:
         x, t = self.kernel.split(rows)

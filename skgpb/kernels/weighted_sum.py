@@ -3,6 +3,7 @@ r"""Feedback that is a weighted sum of f over some points: districts, contrasts,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from skgpb.utils import as_labels, check_size
 __all__ = ["WeightedSum"]
 
 
+@dataclass(eq=False, repr=False)
 class WeightedSum(IndirectKernel):
     r"""Kernel for answers that are weighted sums of f over points, with weights of any sign.
 
@@ -84,19 +86,11 @@ class WeightedSum(IndirectKernel):
     (1,)
     """
 
-    def __init__(
-        self,
-        base: Kernel | None = None,
-        X: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        n_context: int = 0,
-    ) -> None:
-        self.base = base
-        self.X = X
-        self.groups = groups
-        self.weights = weights
-        self.n_context = n_context
+    base: Kernel | None = None
+    X: ArrayLike | None = None
+    groups: ArrayLike | None = None
+    weights: ArrayLike | None = None
+    n_context: int = 0
 
     def queries(self, A: ArrayLike, contexts: ArrayLike | None = None) -> np.ndarray:
         """Return the rows of sets, given by what ``groups`` calls them, (n,) or (n, 1).

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 
 import numpy as np
@@ -67,6 +67,7 @@ MAX_DIFFERENCES = 40_000
 BLOCK_SIZE = 2**22
 
 
+@dataclass(eq=False, repr=False)
 class WindowMean(IndirectKernel):
     r"""Kernel for an instrument with a blur of known width, Gaussian or uniform.
 
@@ -133,22 +134,13 @@ class WindowMean(IndirectKernel):
            [0.6  , 0.436]])
     """
 
-    def __init__(
-        self,
-        base: Kernel | None = None,
-        scale: float | ArrayLike | Callable | None = None,
-        *,
-        window: str = "gaussian",
-        location: Callable | None = None,
-        domain: ArrayLike | None = None,
-        tolerance: float = 1e-10,
-    ) -> None:
-        self.base = base
-        self.scale = scale
-        self.window = window
-        self.location = location
-        self.domain = domain
-        self.tolerance = tolerance
+    base: Kernel | None = None
+    scale: float | ArrayLike | Callable | None = None
+    _: KW_ONLY
+    window: str = "gaussian"
+    location: Callable | None = None
+    domain: ArrayLike | None = None
+    tolerance: float = 1e-10
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
         """Rows of windows without width, shape (n, 2 d)."""

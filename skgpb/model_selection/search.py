@@ -808,7 +808,7 @@ class Scores:
         if self.learns and finite.any():
             # By the model that has chosen the settings.
             engine, points = self._engine, np.array(self._points)[finite]
-            expected[finite] = engine._signed(engine.surrogate_.predict(engine._rows_of(points)))
+            expected[finite] = engine._sign.of(engine.surrogate_.predict(engine._rows_of(points)))
             for row, warp in self._told_by.items():
                 expected[row] = warp.inverse(expected[row])
         return expected

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from math import nan
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,28 +23,33 @@ from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
 from skgpb._warnings import Message, holds_warnings, warn
-from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.locks import Guarded, locked, reading_log
-from skgpb.optimizers._contexts import Contexts
+from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import (
-    GAP_STREAM,
     Comparison,
-    Gap,
     by_intervals,
     check_failures,
     is_by_intervals,
+    stream_of_gap,
 )
-from skgpb.optimizers._inputs import Numbers, query_at, rows_told
-from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._record import OF_QUERIES, Event, Record
+from skgpb.optimizers._inputs import Inputs, Numbers, points_of
+from skgpb.optimizers._parameters import (
+    AT_START,
+    are_equal,
+    check_parameters,
+    checked_method,
+    own_copy,
+)
+from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, check_run
-from skgpb.optimizers._sides import checked_space, coordinates, joint_space
+from skgpb.optimizers._sides import Sign, checked_space, coordinates, joint_space
 from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
@@ -59,15 +63,12 @@ from skgpb.utils import (
     check_count,
     check_inside,
     check_noise_variance,
-    check_one_each,
     check_resolution,
     check_reward,
     check_rows,
     check_squares,
-    in_row,
     unchanged_by_errors,
     validate_data,
-    validate_params,
 )
 
 # The kind of query that an optimizer asks.
@@ -99,6 +100,8 @@ class BaseBanditOptimizer(
     # Seed of everything random in a run, or of each of its parts; None where nothing is random.
     _seed: Any = None
 
+    #: How queries are given.
+    _inputs_type: ClassVar[type[Inputs]] = Inputs
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
 
@@ -118,14 +121,14 @@ class BaseBanditOptimizer(
 
     # Names of all sides, of those of contexts, and of those of actions.
     _space: ParameterSpace | None
-    _context_space: ParameterSpace | None
+    _context_space: ParameterSpace | None = None
     _actions: ParameterSpace | None
 
     #: All queries, and what they observe.
     domain_: Any
 
-    # The box of contexts, of an optimizer that may have some.
-    _contexts: Contexts
+    #: Number of sides of contexts.
+    _n_context: int = 0
     #: Whether there are always contexts, whatever the parameters are.
     _needs_contexts: ClassVar[bool] = False
 
@@ -188,12 +191,6 @@ class BaseBanditOptimizer(
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take point evaluations given to ``fit``."""
 
-    def _resolve(self, query: Any) -> Any:
-        """Return a query, or raise ValueError if it is not one of this optimizer."""
-        if query not in self._record.pending and not isinstance(query, PointsQuery):
-            self.domain_.resolve(query)
-        return query
-
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
@@ -210,14 +207,14 @@ class BaseBanditOptimizer(
         with unchanged_by_errors(self):
             self._prepare()
             check_rows(X, y)
-            X, y = map(own_copy, self._checked_data(self._points_of(X), y))
+            X, y = map(own_copy, self._checked_data(points_of(X, self._space), y))
             if y is not None:
                 check_squares(y, "y")
             self._start(X)
             X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
-                self._observe_initial(X, self._signed(np.asarray(y, dtype=np.float64)))
+                self._observe_initial(X, self._sign.of(np.asarray(y, dtype=np.float64)))
         return self
 
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -237,7 +234,7 @@ class BaseBanditOptimizer(
 
     def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
-        self._check_parameters()
+        check_parameters(self)
         self._seen: dict[str, Any] = self.get_params(deep=False)
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
@@ -275,53 +272,27 @@ class BaseBanditOptimizer(
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
-        self._begin_loop()
-        self._begin()
-
-    def _begin_loop(self) -> None:
-        """Forget all queries and answers."""
-        self._minimizes = self._params.direction == "minimize"
+        self._sign = Sign(self._params.direction == "minimize")
         self._dirty = None
         self._record = Record({name: getattr(self._params, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
+        self._begin()
 
-    # -- units: names of sides, and the sign ----------------------------------------------------
+    # -- what is given and random -----------------------------------------------------------
 
-    def _points_of(self, X: Any) -> Any:
-        """Convert settings to points of the box; inputs without names are returned unchanged."""
-        return X if self._space is None else self._space.points(X)
-
-    def _rows_asked(self, X: Any) -> Any:
-        """Rows of queries that settings stand for; what has no names is returned as it is."""
-        if self._space is None and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
-            # Columns in another order than those given to fit are refused.
-            return validate_data(self, X, dtype=np.float64, reset=False)
-        return self._points_of(X)
-
-    def _checked_points_of(self, X: Any) -> np.ndarray:
-        """Check points at which something is to be known, shape (n, d)."""
-        return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
-
-    def _named(self, query: Any) -> Any:
-        """Let a query that was not made by the domain know the names of its sides."""
-        return query.named(self._space)
-
-    def _signed(self, values: Any) -> Any:
-        """Convert rewards to the maximised values, or back: both change the sign."""
-        return -values if self._minimizes else values
-
-    def _signed_moments(self, moments: Any) -> Any:
-        """Turn a mean, or a mean and what follows it, into the user's sign."""
-        if isinstance(moments, tuple):
-            return self._signed(moments[0]), *moments[1:]
-        return self._signed(moments)
-
-    def _draw_seed(self) -> int:
-        """Seed of everything random in a run; that of a loaded run is the one it had."""
-        if self._replay is not None and self._replay.seed is not None:
-            return self._replay.seed
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+    @property
+    def _inputs(self) -> Inputs:
+        """What users give, as this run takes it at this moment."""
+        return self._inputs_type(
+            getattr(self, "domain_", None),
+            self._space,
+            self.bounds_,
+            self._record.pending,
+            partial(validate_data, self, dtype=np.float64, reset=False),
+            getattr(self, "feature_names_in_", None),
+            getattr(self, "targets_", ()),
+        )
 
     def _begin_checks(self, d: int) -> None:
         """Check parameters that depend on the dimension, before any state changes."""
@@ -332,11 +303,14 @@ class BaseBanditOptimizer(
         self._ensure_started()
         return self
 
-    def _ensure_started(self) -> None:
-        if not hasattr(self, "bounds_"):
-            with unchanged_by_errors(self):
-                self._prepare()
-                self._start(None)
+    def _ensure_started(self, check: Callable[[], Any] = lambda: None) -> Any:
+        """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
+        if hasattr(self, "bounds_"):
+            return check()
+        with unchanged_by_errors(self):
+            self._prepare()
+            self._start(None)
+            return check()
 
     @reading_log
     def set_params(self, **params: Any) -> Self:
@@ -355,12 +329,6 @@ class BaseBanditOptimizer(
     def _set_params(self, params: dict[str, Any]) -> None:
         """Set parameters without looking at them."""
         super().set_params(**params)
-
-    def _check_parameters(self) -> None:
-        validate_params(self)
-        guarantee = getattr(self, "guarantee", None)
-        if guarantee is not None:
-            validate_params(guarantee)
 
     def _notice(self, named: Collection[str] = ()) -> None:
         """Take notice of parameters that were set since the run last looked.
@@ -382,7 +350,7 @@ class BaseBanditOptimizer(
         if not names:
             return
         with unchanged_by_errors(self):
-            self._check_parameters()
+            check_parameters(self)
             set_now, newest = {name: getattr(self, name) for name in names}, self._record.newest
             self._seen = seen | set_now
             changed = {
@@ -407,6 +375,8 @@ class BaseBanditOptimizer(
 
     def _notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
+        if not hasattr(self, "bounds_"):
+            return
         self._notice()
         unsaid, self._record.unsaid = self._record.unsaid, []
         if unsaid:
@@ -478,49 +448,23 @@ class BaseBanditOptimizer(
             A ``ValueError``: there are not as many that are not pending.
         """
         count = 1 if n is None else check_count(n)
-        self._without_context(context)
-        self._ensure_started()
         self._notice_and_say()
+        context = self._ensure_started(lambda: self._contexts.checked(context))
         asked = self._asked_or_new(count, another, context)
         return asked[0] if n is None else asked
 
     @property
-    def _in_contexts(self) -> bool:
-        """Whether queries are chosen in contexts."""
-        return self._needs_contexts or self._params.context_bounds is not None
-
-    def _without_context(self, context: Any) -> bool:
-        """Return whether there are no contexts; raise ValueError if one is given anyway."""
-        if self._in_contexts:
-            return False
-        if context is not None:
-            known = "context_bounds" in self._get_param_names()
-            none = "these are None" if known else f"{type(self).__name__} has none"
-            raise ValueError(
-                f"context is for optimizers with context_bounds, and {none}: {context!r}"
-            )
-        return True
-
-    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]:
-        """Check the contexts of a run, in the order in which they arrive."""
-        if contexts is None:
-            raise ValueError(
-                "contexts must be given if there are context_bounds, got None: "
-                "run(objective, contexts=[...])"
-            )
-        with unchanged_by_errors(self):
-            self._ensure_started()
-            return self._contexts.all_checked(contexts)
-
-    def _context_of(self, query: Any) -> np.ndarray | None:
-        """Return the context in which a query was chosen, None if there are no contexts."""
-        return self._contexts.checked(in_coordinates(query.context)) if self._in_contexts else None
+    def _contexts(self) -> Contexts | NoContexts:
+        """The box of contexts that queries are chosen in."""
+        if not (self._needs_contexts or self._params.context_bounds is not None):
+            return NoContexts(type(self).__name__, self._get_param_names())
+        box = vars(self).get("bounds_", np.empty((0, 2)))
+        return Contexts(box[: self._n_context], self._context_space)
 
     def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
         asked = [] if another else self._record.asked
-        if self._in_contexts:
-            context = self._contexts.checked(context)
+        if context is not None:
             asked = [query for query in asked if np.array_equal(query.context, context)]
         again, new = asked[:count], []
         if len(again) < count:
@@ -528,28 +472,9 @@ class BaseBanditOptimizer(
         self._record.asked_again.update(again)
         return [*again, *new]
 
-    def _ask_for(self, context: np.ndarray | None) -> Any:
-        """Choose a query and record it, or record that there is none."""
-        record = self._record
-        try:
-            query = self._propose(context)
-        except AllPendingError:
-            pending = record.pending
-            if len(record.awaited) == len(pending):
-                raise
-            # Only failed queries are left.
-            record.release_failed()
-            try:
-                query = self._propose(context)
-            except AllPendingError:
-                record.pending = pending
-                raise
-        record.ask(query)
-        return query
-
     def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
         """Choose n further queries, or none if there are fewer than n."""
-        return [self._ask_for(context) for _ in range(n)]
+        return [self._record.ask_by(partial(self._propose, context)) for _ in range(n)]
 
     @locked
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
@@ -576,17 +501,10 @@ class BaseBanditOptimizer(
 
     def _tell(self, query: Any, reward: Any, alpha: Any) -> Self:
         """Check what was told and take it."""
-        if hasattr(self, "bounds_"):
-            self._notice_and_say()
-            observations = self._checked_all(query, reward, alpha)
-        else:
-            with unchanged_by_errors(self):
-                self._ensure_started()
-                observations = self._checked_all(query, reward, alpha)
-        if len(observations) == 1:
-            self._commit(self._take, *observations[0])
-        else:
-            self._commit(self._take_all, observations)
+        given = query, reward, alpha, self._reward_ndim, self._checked
+        self._notice_and_say()
+        observations = self._ensure_started(lambda: self._inputs.told(*given))
+        self._commit(self._take_all, observations)
         return self
 
     def _take_all(self, observations: list[tuple[Any, ...]]) -> None:
@@ -603,7 +521,7 @@ class BaseBanditOptimizer(
             if not value.count:
                 return
             value = float(value)
-        self._observe(query, self._signed(value), noise)
+        self._observe(query, self._sign.of(value), noise)
         if self._record.tell(query, value, noise):
             warn(
                 f"ask() returned {query!r} several times, and tell() got several answers to it: "
@@ -612,10 +530,6 @@ class BaseBanditOptimizer(
                 PendingWarning,
             )
         self._learn()
-
-    @locked
-    def _tell_failure(self, query: Any, reason: str) -> None:
-        self._commit(self._record.fail, query, reason)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -710,7 +624,7 @@ class BaseBanditOptimizer(
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = None
         if self._informed:
-            context = in_coordinates(last.context) if self._in_contexts else None
+            context = in_coordinates(last.context) if self._contexts else None
             best = self.recommend(context=context)
         delta = getattr(stop, "delta", defaults.GAP_DELTA)
         return RunSummary(
@@ -737,9 +651,9 @@ class BaseBanditOptimizer(
         sklearn.exceptions.NotFittedError
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
-        self._checked_method(method)
-        self._without_context(context)
+        checked_method(method, self._methods)
         self._check_informed()
+        self._contexts.checked(context)
         return self._best()
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
@@ -829,7 +743,7 @@ class BaseBanditOptimizer(
         with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._log.events)
+        return list(self._record.until(self._dirty).events)
 
     @locked
     def _repeated(self, events: Sequence[Event]) -> Self:
@@ -860,11 +774,6 @@ class BaseBanditOptimizer(
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
 
-    @property
-    def _log(self) -> Record:
-        """The record, as far as it counts."""
-        return self._record if self._dirty is None else self._record.until(self._dirty)
-
     def _unwritten(self) -> list[Any]:
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
@@ -881,46 +790,10 @@ class BaseBanditOptimizer(
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the state over from a snapshot, right after the start; the log is there already."""
+        inputs = self._inputs
         for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
-            self._named(query)
+            inputs.named(query)
         restore(self, snapshot)
-
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
-        if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):
-            return self._checked_list(query, reward, alpha)
-        if not isinstance(reward, float):
-            rows = rows_told(query, reward, self._reward_ndim, self._rows_asked)
-            if rows is not None:
-                return self._checked_list(rows, reward, alpha)
-        return [self._checked(query, reward, alpha)]
-
-    def _checked_list(self, queries: list[Any], rewards: Any, alphas: Any) -> list[tuple[Any, ...]]:
-        n = len(queries)
-        rewards = check_one_each(rewards, n, "reward", "queries")
-        alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
-        checked = []
-        for i, each in enumerate(zip(queries, rewards, alphas, strict=True)):
-            try:
-                checked.append(self._checked(*each))
-            except (TypeError, ValueError) as error:
-                kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(in_row(i, n, error)) from None
-        return checked
-
-    def _as_query(self, points: Any) -> Any:
-        """Return the pending query with these points, or else the points themselves."""
-        told = None
-        if isinstance(points, PointsQuery):
-            arguments = (getattr(points, name) for name in points.arguments)
-            told = self._named(type(points)(*arguments))
-            points = in_coordinates(told.points)
-        query = query_at(points, self._space, self.n_features_in_, self._record.pending)
-        if isinstance(query, Query):
-            return query
-        if isinstance(told, Region):  # it says more than its points
-            check_inside(np.stack([told.lower, told.upper]), self.bounds_)
-            return told
-        return self._named(PointsQuery(check_inside(query, self.bounds_)))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
@@ -928,20 +801,13 @@ class BaseBanditOptimizer(
         else:
             value = None if reward is None else check_reward(reward)
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
+        inputs = self._inputs
         if not isinstance(query, self._query_type) or isinstance(query, PointsQuery):
-            query = self._as_query(query)
-        return self._resolve(query), value, noise
+            query = inputs.query(query)
+        return inputs.resolved(query), value, noise
 
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
-
-    def _checked_method(self, method: RecommendMethod | None) -> RecommendMethod:
-        """Resolve ``method`` of :meth:`recommend`."""
-        if method is None:
-            return self._methods[0]
-        if method not in self._methods:
-            raise ValueError(f"method must be None or one of {list(self._methods)}, got {method!r}")
-        return method
 
     @property
     def _informed(self) -> bool:
@@ -970,28 +836,6 @@ class BaseBanditOptimizer(
         optimizer: Any = self
         return float(np.sum(optimizer.predict_query([query])))
 
-    def _checked_queries(self, queries: Any) -> list[Any]:
-        """Check the argument of ``predict_query``, one query or several, or points."""
-        every = [
-            each if isinstance(each, Query) else self._as_query(each)
-            for each in self._each_query(queries)
-        ]
-        for query in every:
-            self._resolve(query)
-        return every
-
-    def _each_query(self, queries: Any) -> Any:
-        """Return the argument of ``predict_query`` as a sequence."""
-        if isinstance(queries, Query):
-            return [queries]
-        if isinstance(queries, list | tuple) and any(isinstance(q, Query) for q in queries):
-            return queries
-        return self._rows_asked(queries)
-
-    def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
-        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
-        self._record.add((query.box, reward, mean, std, expanded))
-
     # -- how far it is from the best ----------------------------------------------------------
 
     #: Whether recommendations can be compared with their alternatives, if there are no contexts.
@@ -1000,7 +844,7 @@ class BaseBanditOptimizer(
     @property
     def _has_rivals(self) -> bool:
         """True if the recommendation can be compared with its alternatives."""
-        return self._compares and not self._in_contexts
+        return self._compares and not self._contexts
 
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.
@@ -1062,38 +906,28 @@ class BaseBanditOptimizer(
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
-            n = self._record.n_known
             learns = self._model is not None and self._model.learns
-            risks = stop.risks(n, learns, self.n_features_in_)
-            if risks is None:
-                return False
-            comparison = self._compared(self.recommend())
-            if comparison is None:
+            risks = stop.risks(self._record.n_known, learns, self.n_features_in_)
+            comparison = None if risks is None else self._compared(self.recommend())
+            if risks is None or comparison is None:
                 return False
             if is_by_intervals(stop):
                 return by_intervals(comparison, self._widths()) <= stop.epsilon
-            if comparison.is_refuted(stop.epsilon, risks[0]):
-                return False
-            rng = self._gap_stream()
-        if not comparison().is_within(stop.epsilon, *risks, rng):
-            return False
-        averaged = comparison.averaged(stop.epsilon)
-        return averaged is None or averaged.is_within(stop.epsilon, *risks, rng)
+            rng = stream_of_gap(self._seed, self._record.n_told)
+        return comparison.is_within(stop.epsilon, risks, rng)
 
-    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Gap:
+    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Callable[[], float]:
         """Return the gap of the present state, to be computed when it is asked for.
 
         The gap by intervals is computed at once, because it needs the present state.
         """
         comparison = None if best is None or not self._has_rivals else self._compared(best)
         if comparison is None:
-            return Gap(None, delta, None)
-        known = by_intervals(comparison, self._widths()) if by_interval else None
-        return Gap(comparison, delta, self._gap_stream(), known)
-
-    def _gap_stream(self) -> np.random.Generator:
-        """Random numbers of their own, the same whenever this state is looked at."""
-        return np.random.default_rng([self._seed, self._record.n_told, GAP_STREAM])
+            return lambda: nan
+        if by_interval:
+            return partial(float, by_intervals(comparison, self._widths()))
+        rng = stream_of_gap(self._seed, self._record.n_told)
+        return partial(comparison.gap, delta, rng)
 
     @property
     @locked
@@ -1112,10 +946,8 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, query.box, reason) for i, query, reason in self._log.failures]
-        width = len(rows[0][1]) if rows else 2 * self.n_features_in_
-        dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
-        return np.array(rows, dtype=dtype)
+        failures = self._record.until(self._dirty).failures
+        return failure_table(failures, self.n_features_in_)
 
     @property
     @reading_log
@@ -1128,18 +960,8 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        return self._history_table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
-
-    def _history_table(
-        self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]
-    ) -> np.ndarray:
-        """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
-        numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
-        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
-        table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
-        for name in ("reward", "mean"):
-            table[name] = self._signed(table[name])
-        return table
+        rows, expanded = self._record.until(self._dirty).history, ("expanded", np.bool_)
+        return history_table(rows, self.n_features_in_, self._sign.of, expanded)
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

@@ -48,11 +48,6 @@ class CostModel:
     # -- of all queries -------------------------------------------------------------------------
 
     @property
-    def is_default(self) -> bool:
-        """True if every answer costs 1 and has the usual noise."""
-        return self.cost is None and self._alphas is None
-
-    @property
     def least(self) -> float:
         """Cost of the cheapest answer; 0 where it is not known."""
         return 0.0 if self._costs is None else float(self._costs.min())

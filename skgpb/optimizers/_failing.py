@@ -198,12 +198,12 @@ def with_limits(
         The posterior of f without pending queries.
     """
     best = limits.base(known)
-    base = float(known.posterior.targets().min()) if best is None else best
+    base = worst_answer(known) if best is None else best
     return _weighed(round, limits.of, rows, base, base)[0]
 
 
 def with_failures(
-    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], low: float
+    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], gp: GaussianProcess
 ) -> Round:
     """Return a round in which queries and targets are worth less where evaluations fail.
 
@@ -215,13 +215,19 @@ def with_failures(
         Where evaluations fail.
     rows : pair of ndarrays
         Descriptors of queries and of targets.
-    low : float
-        The worst answer so far, in units of the process.
+    gp : GaussianProcess
+        The posterior of f, which knows the worst answer so far.
     """
-    out, of_queries = _weighed(round, chances.of, rows, low, round._known.incumbent)
+    low = worst_answer(gp)
+    out, of_queries = _weighed(round, chances.of, rows, low, round.known.incumbent)
     # On average an answer takes 1 / p evaluations.
     out.cost = out.cost / of_queries
     return out
+
+
+def worst_answer(known: GaussianProcess) -> float:
+    """Return the worst answer so far, in units of the process."""
+    return float(known.posterior.targets().min())
 
 
 def _weighed(
@@ -234,6 +240,5 @@ def _weighed(
     """Return a round with the worth of queries and targets, and the weights of queries."""
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
-    known = WeighedPosterior(round._known, first, second, base, incumbent)
-    noise = round.query_noise * first**2
-    return Round(known, noise, round.cost, round.t, round._make_rng), first
+    known = WeighedPosterior(round.known, first, second, base, incumbent)
+    return round.replaced(known, round.query_noise * first**2, round.cost), first

@@ -30,32 +30,16 @@ def is_by_intervals(stop: Any) -> bool:
     return isinstance(stop, Stop) and stop.bound == "interval"
 
 
-class Gap:
-    """A gap that is computed when it is called."""
+class Comparison(ABC):
+    """Posterior of the recommendation and of its alternatives at one moment.
+
+    ``models`` makes models other than that of ``gp`` that fit the answers, if there are any.
+    """
 
     def __init__(
-        self,
-        later: Comparison | None,
-        delta: float,
-        rng: np.random.Generator | None,
-        known: float | None = None,
+        self, gp: GaussianProcess, models: Callable[[float], Models] | None = None
     ) -> None:
-        self._later, self._delta, self._rng, self._known = later, delta, rng, known
-
-    def __call__(self) -> float:
-        """Compute the gap, NaN if it is not defined."""
-        if self._known is not None:
-            return self._known
-        if self._later is None or self._rng is None:
-            return float("nan")
-        gap = self._later.averaged() or self._later()
-        return gap.quantile(self._delta, self._rng)
-
-
-class Comparison(ABC):
-    """Posterior of the recommendation and of its alternatives at one moment."""
-
-    _gp: GaussianProcess
+        self._gp, self._models = gp, models
 
     @abstractmethod
     def blocks(self) -> Any:
@@ -64,6 +48,19 @@ class Comparison(ABC):
     @abstractmethod
     def __call__(self) -> SuboptimalityGap:
         """Compute how far the recommendation is below the best."""
+
+    def gap(self, delta: float, rng: np.random.Generator) -> float:
+        """Compute how much better the best may be, with probability 1 - delta."""
+        return (self.averaged() or self()).quantile(delta, rng)
+
+    def is_within(
+        self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
+    ) -> bool:
+        """Return whether the best is better by at most epsilon, see :class:`Stop` for the risks."""
+        if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
+            return False
+        averaged = self.averaged(epsilon)
+        return averaged is None or averaged.is_within(epsilon, *risks, rng)
 
     def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
         """Compute the gap averaged over the models that fit the answers, if there are any.
@@ -85,7 +82,7 @@ class Comparison(ABC):
 
     def models(self, epsilon: float = 0.0) -> Models | None:
         """Return the models that fit the answers, if there are any, as :meth:`averaged` does."""
-        return None
+        return None if self._models is None else self._models(epsilon)
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether known values already show that the gap may exceed epsilon."""
@@ -93,7 +90,7 @@ class Comparison(ABC):
 
 
 class Rivals(Comparison):
-    """Finitely many rows against one functional; ``models`` makes other models than that of gp."""
+    """Finitely many rows against one functional."""
 
     def __init__(
         self,
@@ -102,7 +99,8 @@ class Rivals(Comparison):
         best: np.ndarray,
         models: Callable[[float], Models] | None = None,
     ) -> None:
-        self._gp, self._rows, self._best, self._models = gp, rows, best, models
+        super().__init__(gp, models)
+        self._rows, self._best = rows, best
 
     def blocks(self) -> list[np.ndarray]:
         """Return the descriptor rows of the rivals, and last that of the recommendation."""
@@ -112,18 +110,20 @@ class Rivals(Comparison):
         """Compute it."""
         return SuboptimalityGap.of_process(self._gp, self.blocks())
 
-    def models(self, epsilon: float = 0.0) -> Models | None:
-        """Return the models."""
-        return None if self._models is None else self._models(epsilon)
-
 
 class Refined(Comparison):
     """Regions of a domain and finer ones against one of them."""
 
     def __init__(
-        self, gp: GaussianProcess, domain: Any, finest_depth: int, best: np.ndarray
+        self,
+        gp: GaussianProcess,
+        domain: Any,
+        finest_depth: int,
+        best: np.ndarray,
+        models: Callable[[float], Models] | None = None,
     ) -> None:
-        self._gp, self._domain, self._finest_depth, self._best = gp, domain, finest_depth, best
+        super().__init__(gp, models)
+        self._domain, self._finest_depth, self._best = domain, finest_depth, best
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether one of the regions of the search itself, which are tracked, shows it."""
@@ -147,6 +147,11 @@ class Refined(Comparison):
     def __call__(self) -> SuboptimalityGap:
         """Compute it."""
         return SuboptimalityGap.of_process(self._gp, self.blocks())
+
+
+def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
+    """Random numbers of their own, the same whenever this state is looked at."""
+    return np.random.default_rng([seed, n_told, GAP_STREAM])
 
 
 def by_intervals(comparison: Comparison, widths: Widths) -> float:

@@ -1,20 +1,222 @@
-"""Checks of the arguments of ``tell`` that are not queries of the optimizer, or several."""
+"""What users give as queries, points and answers: checked, and made into queries of the domain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 
-from skgpb.domains.query import Query
+from skgpb.domains.indirect import IndirectQuery
+from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates
-from skgpb.utils import check_numbers, is_sequence
+from skgpb.utils import check_inside, check_numbers, check_one_each, in_row, is_sequence
 
 #: Rewards and their noise, for type checkers: a number, which a text is not, one for each of
 #: several queries or of their parts, or covariances of these. None where there is none.
 Number: TypeAlias = SupportsFloat | None
 Numbers: TypeAlias = Number | Iterable[Number | Iterable[Number | Iterable[Number]]]
+
+
+class Inputs:
+    """What users give to a search that has begun, at this moment.
+
+    Parameters
+    ----------
+    domain : object
+        All queries; None if the search has no set of them.
+    space : ParameterSpace or None
+        Names of the sides; None if they have none.
+    bounds : ndarray of shape (d, 2)
+        The box.
+    pending : collection of queries
+        Queries without an answer, which points or settings may stand for.
+    validate : callable
+        Checks points (n, d), or a table of them, as the estimator does.
+    names : array-like or None
+        Names of the columns that were given to ``fit``.
+    others : container
+        What may be predicted although it cannot be asked.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        space: ParameterSpace | None,
+        bounds: np.ndarray,
+        pending: Collection[Any],
+        validate: Callable[[Any], np.ndarray],
+        names: Any,
+        others: Any,
+    ) -> None:
+        self._domain, self._space, self._bounds, self._pending = domain, space, bounds, pending
+        self._validate, self._names, self._others = validate, names, others
+
+    def points(self, X: Any) -> np.ndarray:
+        """Check points at which something is to be known, shape (n, d)."""
+        return self._validate(points_of(X, self._space))
+
+    def rows(self, X: Any) -> Any:
+        """Rows of queries that settings stand for; what has no names is returned as it is."""
+        if self._space is None and hasattr(X, "columns") and self._names is not None:
+            # Columns in another order than those given to fit are refused.
+            return self._validate(X)
+        return points_of(X, self._space)
+
+    def named(self, query: Any) -> Any:
+        """Let a query that was not made by the domain know the names of its sides."""
+        return query.named(self._space)
+
+    def query(self, points: Any) -> Any:
+        """Return the pending query with these points, or else the points themselves."""
+        told = None
+        if isinstance(points, PointsQuery):
+            arguments = (getattr(points, name) for name in points.arguments)
+            told = self.named(type(points)(*arguments))
+            points = in_coordinates(told.points)
+        query = query_at(points, self._space, len(self._bounds), self._pending)
+        if isinstance(query, Query):
+            return query
+        if isinstance(told, Region):  # it says more than its points
+            check_inside(np.stack([told.lower, told.upper]), self._bounds)
+            return told
+        return self.named(PointsQuery(check_inside(query, self._bounds)))
+
+    def resolved(self, query: Any) -> Any:
+        """Return a query, or raise ValueError if it is not one of the domain."""
+        if query not in self._pending and not isinstance(query, PointsQuery):
+            self._domain.resolve(query)
+        return query
+
+    def each(self, queries: Any) -> Any:
+        """Return one query or several, or rows of points, as a sequence."""
+        if isinstance(queries, Query):
+            return [queries]
+        if isinstance(queries, list | tuple) and any(isinstance(q, Query) for q in queries):
+            return queries
+        return self.rows(queries)
+
+    def queries(self, queries: Any) -> list[Any]:
+        """Check the argument of ``predict_query``, one query or several, or points."""
+        checked: list[Any] = []
+        for each in self.each(queries):
+            query = each if isinstance(each, Query) else self.query(each)
+            checked.append(query if query in self._others else self.resolved(query))
+        return checked
+
+    def told(
+        self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
+    ) -> list[Any]:
+        """Check one answer, or one to each of several queries.
+
+        The reward of one query has ``n_dims`` dimensions, and ``check`` takes it with the query and
+        its noise.
+        """
+        if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):
+            return checked_each(query, reward, alpha, check)
+        if not isinstance(reward, float):
+            rows = rows_told(query, reward, n_dims, self.rows)
+            if rows is not None:
+                return checked_each(rows, reward, alpha, check)
+        return [check(query, reward, alpha)]
+
+
+class SetInputs(Inputs):
+    """Those of a search over sets, whose members may have names, or belong to one of several f."""
+
+    def rows(self, X: Any) -> Any:
+        """Return rows; the last number may be that of the function."""
+        if self._space is None or self._domain.layout.task_column != 0.0:
+            return super().rows(X)
+        return self._space.rows(X)
+
+    def query(self, points: Any) -> Any:
+        """Return the query that has this name, or these points."""
+        if isinstance(points, str) and self._domain.names is not None:
+            return self._named_arm(points)
+        if self._domain.layout.task_column == 0.0 and not isinstance(points, Mapping):
+            if self._space is not None and not isinstance(points, Coordinates):
+                rows = self._space.rows(np.atleast_2d(points))
+                points = rows[0] if np.ndim(points) == 1 else rows
+            found = self._domain.told(check_numbers(points, "query", ensure_2d=False))
+            if found is not None:
+                return found
+        return super().query(points)
+
+    def told(
+        self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
+    ) -> list[Any]:
+        """Check answers to queries, which may be told by their names."""
+        if self._domain.names is not None and not isinstance(query, str):
+            names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
+            if names is not None and names.dtype.kind == "U":
+                query = [self._named_arm(name) for name in names.ravel().tolist()]
+        return super().told(query, reward, alpha, n_dims, check)
+
+    def _named_arm(self, name: str) -> Any:
+        """Return the query that is called so."""
+        if self._domain.layout.n_context:
+            raise ValueError(
+                f"{name!r} needs a context, because there are context_bounds: pass a query of "
+                "ask(context=...), or domain_.at_context(context).named_arm(name)"
+            )
+        return self._domain.named_arm(name)
+
+
+class IndirectInputs(Inputs):
+    """Those of a search by indirect queries, whose sides have other names than those of x."""
+
+    def rows(self, X: Any) -> Any:
+        """Rows of queries that settings stand for."""
+        return X if self._domain.space is None else self._domain.space.rows(X)
+
+    def named(self, query: Any) -> Any:
+        """Let a query know the names of its sides."""
+        return query.named(self._domain.space)
+
+    def query(self, points: Any) -> IndirectQuery:
+        """Return the query with these numbers or settings."""
+        space = self._domain.space
+        if space is None:
+            check_unnamed(points)
+        else:
+            points = query_at(points, space, space.n_axes, self._pending)
+            if isinstance(points, IndirectQuery):
+                return points
+        return self._domain.find(points, self._pending)
+
+
+class AllocationInputs(Inputs):
+    """Those of a search over allocations."""
+
+    def query(self, points: Any) -> Any:
+        """Return the allocation, or the row of arms of all campaigns."""
+        query = super().query(points)
+        if len(query.points) != 1:
+            raise ValueError(f"an allocation is one row, got {len(query.points)}")
+        return query
+
+
+def points_of(X: Any, space: ParameterSpace | None) -> Any:
+    """Convert settings to points of the box; inputs without names are returned unchanged."""
+    return X if space is None else space.points(X)
+
+
+def checked_each(
+    queries: list[Any], rewards: Any, alphas: Any, check: Callable[..., Any]
+) -> list[Any]:
+    """Check one answer to each of several queries; an error says to which."""
+    n = len(queries)
+    rewards = check_one_each(rewards, n, "reward", "queries")
+    alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
+    checked = []
+    for i, each in enumerate(zip(queries, rewards, alphas, strict=True)):
+        try:
+            checked.append(check(*each))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(in_row(i, n, error)) from None
+    return checked
 
 
 def rows_told(

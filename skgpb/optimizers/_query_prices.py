@@ -40,7 +40,7 @@ class QueryPrices:
         return self._queries.least_cost
 
     @property
-    def least_noise(self) -> float | None:
+    def typical_noise(self) -> float | None:
         """The smallest noise variance; None if only one is given."""
         return None if self._noises is None else float(self._noises.min())
 

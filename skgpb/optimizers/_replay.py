@@ -8,10 +8,13 @@ from math import nan
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
+from skgpb.optimizers._contexts import Contexts, NoContexts
+from skgpb.optimizers._inputs import Inputs
 from skgpb.optimizers._limits import Measured, checked_outcomes
 from skgpb.optimizers._record import Event, Record
 
@@ -37,13 +40,14 @@ class Replayable(Protocol):
     @property
     def _query_type(self) -> type[Query]: ...
     @property
+    def _inputs(self) -> Inputs: ...
+    @property
+    def _contexts(self) -> Contexts | NoContexts: ...
+    @property
     def fit(self) -> Any: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
-    def _named(self, query: Any) -> Any: ...
-    def _resolve(self, query: Any) -> Any: ...
-    def _context_of(self, query: Any) -> np.ndarray | None: ...
     def _look_at_round(self) -> bool: ...
-    def _ask_for(self, context: np.ndarray | None) -> Any: ...
+    def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _take(self, query: Any, value: Any, noise: Any) -> None: ...
 
@@ -145,7 +149,7 @@ class Replay:
                 )
             optimizer.feature_names_in_ = np.array(names, dtype=object)
         record = optimizer._record
-        record.evaluations.batch = [optimizer._named(query) for query in self._batch]
+        record.evaluations.batch = [optimizer._inputs.named(query) for query in self._batch]
         known = list(self._times)[: len(record.times)]
         record.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
@@ -168,9 +172,9 @@ class Replay:
             elif kind == "set":
                 optimizer.set_params(**rest[0])
             elif kind == "ask":
-                n_mismatches += self._ask(optimizer, optimizer._named(rest[0]))
+                n_mismatches += self._ask(optimizer, optimizer._inputs.named(rest[0]))
             elif kind not in ("learned", "unlearned"):
-                self._take(optimizer, kind, optimizer._named(rest[0]), *rest[1:])
+                self._take(optimizer, kind, optimizer._inputs.named(rest[0]), *rest[1:])
         return n_mismatches
 
     def _take_over(self, optimizer: Replayable, snapshot: dict[str, Any]) -> None:
@@ -192,7 +196,7 @@ class Replay:
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         if self._skips_selection and optimizer._look_at_round():
             return self._record_ask(optimizer, query)
-        chosen = optimizer._ask_for(optimizer._context_of(query))
+        (chosen,) = optimizer._ask_more(1, optimizer._contexts.of(query))
         if chosen == query:
             return False
         optimizer._record.take_back(chosen)
@@ -202,7 +206,7 @@ class Replay:
     def _record_ask(self, optimizer: Replayable, query: Any) -> bool:
         """Record a query of the log; return whether it is not a query of this optimizer."""
         try:
-            optimizer._resolve(query)
+            optimizer._inputs.resolved(query)
         except ValueError:
             return True
         record = optimizer._record
@@ -312,6 +316,13 @@ def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -
             # Not what this version asks: but it is known which points were averaged.
             pass
     return optimizer._checked(in_coordinates(query.points), reward, alpha)
+
+
+def seed_of_run(random_state: Any, replay: Replay | None) -> int:
+    """Seed of everything random in a run; that of a loaded run is the one it had."""
+    if replay is not None and replay.seed is not None:
+        return replay.seed
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _none_for_nan(alpha: Any) -> Any:

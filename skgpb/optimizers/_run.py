@@ -16,6 +16,7 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
+from skgpb.optimizers._contexts import NoContexts
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
@@ -77,6 +78,8 @@ class Player(Protocol):
     @property
     def _record(self) -> Record: ...
     @property
+    def _contexts(self) -> Any: ...
+    @property
     def spent_(self) -> float: ...
     @property
     def _informed(self) -> bool: ...
@@ -85,20 +88,17 @@ class Player(Protocol):
     @property
     def _has_costs(self) -> bool: ...
     @property
-    def _min_cost(self) -> float: ...
+    def _cost_model(self) -> Any: ...
     def start(self) -> Any: ...
+    def _ensure_started(self, check: Callable[[], Any]) -> Any: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def tell(self, query: Any, reward: Any) -> Any: ...
     def _rebuilt(self) -> Any: ...
     def _notice(self) -> None: ...
     def _notice_and_say(self) -> None: ...
-    def _cost_of(self, query: Any) -> float: ...
-    def _without_context(self, context: Any) -> bool: ...
-    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]: ...
     def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]: ...
     def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
-    def _tell_failure(self, query: Any, reason: str) -> None: ...
     def _stops(self, stop: Any) -> bool: ...
     def _summary(self, last: Any, stop: Any) -> RunSummary: ...
 
@@ -166,16 +166,17 @@ class EvaluationLoop:
         """Set how many queries are evaluated, in which contexts and at which cost, or raise."""
         optimizer, self._max_cost = self._optimizer, max_cost
         self._contexts: list[np.ndarray] | None = None
-        if optimizer._without_context(contexts):
+        if isinstance(optimizer._contexts, NoContexts):
+            optimizer._contexts.checked(contexts)
             self._most = self._evaluations(budget)
-        elif contexts is None or (budget is None and max_cost is None):
-            self._contexts = optimizer._checked_contexts(contexts)
-            self._most = len(self._contexts)
-        else:
+            return
+        if not (contexts is None or (budget is None and max_cost is None)):
             raise ValueError(
                 "budget and max_cost must be None if contexts are given, got "
                 f"{budget!r} and {max_cost!r}"
             )
+        in_order = optimizer._ensure_started(lambda: optimizer._contexts.all_checked(contexts))
+        self._contexts, self._most = in_order, len(in_order)
 
     def _evaluations(self, budget: Any) -> int:
         """Number of evaluations that the run is limited to, whatever they cost."""
@@ -196,7 +197,7 @@ class EvaluationLoop:
             return check_budget(budget)
         # Failures cost nothing: this limit ends the run if all evaluations fail.
         optimizer.start()
-        least = optimizer._min_cost
+        least = optimizer._cost_model.least
         return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
 
     def resume(self) -> None:
@@ -229,7 +230,7 @@ class EvaluationLoop:
         """Return whether the cost is reached when these queries are answered as well."""
         if self._max_cost is None:
             return False
-        return self._cost() + sum(map(self._optimizer._cost_of, out)) >= self._max_cost
+        return self._cost() + sum(map(self._optimizer._cost_model.cost_of, out)) >= self._max_cost
 
     # -- the loop -----------------------------------------------------------------------------
 
@@ -317,7 +318,7 @@ class EvaluationLoop:
         if error is None:
             self._optimizer.tell(answer.query, reward)
         else:
-            self._optimizer._tell_failure(answer.query, error)
+            self._optimizer._commit(self._record.fail, answer.query, error)
         self._leave_out(answer)
 
     def _save(self) -> None:

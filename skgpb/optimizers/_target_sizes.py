@@ -42,19 +42,16 @@ class TargetSizes:
 
     @classmethod
     def of(
-        cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, cost_model: CostModel | None
+        cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, cost_model: CostModel
     ) -> TargetSizes | None:
-        """Note which sizes of queries are sizes of targets; None if that does not matter.
-
-        ``prices`` are None where all are one.
-        """
+        """Note which sizes of queries are sizes of targets; None if that does not matter."""
         queries, targets = sets
         if not (isinstance(queries, FreeCells) and isinstance(targets, FreeCells)):
             return None
         numbers = queries.sizes_like(targets.sizes)
         if not len(numbers) or not feedback.uses_default_kernel or feedback.n_tasks:
             return None
-        if cost_model is None or cost_model.of_groups[numbers].min() <= cost_model.least:
+        if cost_model.of_groups[numbers].min() <= cost_model.least:
             queries.first_sizes = numbers
         return cls(queries, numbers)
 
@@ -68,10 +65,10 @@ class TargetSizes:
         round: int,
         spent: float,
         pending: Sequence[Arm | PointsQuery],
-        cost_model: CostModel | None,
+        cost_model: CostModel,
     ) -> bool:
         """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
-        if cost_model is None or not cost_model.differ:
+        if not cost_model.differ:
             return (round + len(pending)) % 2 == 0
         costs = [cost_model.cost_of(query) for query in pending]
         pairs = zip(pending, costs, strict=True)

@@ -40,7 +40,7 @@ from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
 from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import is_free
-from skgpb.optimizers._inputs import Numbers
+from skgpb.optimizers._inputs import AllocationInputs, Numbers
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
@@ -145,11 +145,12 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     jointly, "sampling" and "integral" draw them independently, as Algorithm 2 does. The number is
     the largest ``n_draws`` of the campaigns.
 
-    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws, or
-    that have the largest mean plus a multiple of the standard deviations or of the variance.
+    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws,
+    and the one of the largest mean.
     """
 
     _query_type = Allocation
+    _inputs_type = AllocationInputs
 
     if TYPE_CHECKING:
 
@@ -344,7 +345,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             pending = list({each.arms[i]: None for each in self._record.pending})
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
-                posterior = with_failures(posterior, known, (rows, rows), optimizer._worst())
+                gp = optimizer.surrogate_.process_
+                posterior = with_failures(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
         # Scores that are values of f, optimistic or drawn, may be added over campaigns.
         if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):
@@ -547,14 +549,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             else:
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
-            query = self._as_query(query)
-        return self._resolve(query), None if reward is None else rewards, alphas
-
-    def _as_query(self, points: Any) -> Allocation | PointsQuery:
-        query = super()._as_query(points)
-        if len(query.points) != 1:
-            raise ValueError(f"an allocation is one row, got {len(query.points)}")
-        return query
+            query = self._inputs.query(query)
+        return self._inputs.resolved(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         told = np.array([each is not None for each in reward])
@@ -581,13 +577,13 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             ("mean", np.float64, (n,)),
             ("std", np.float64, (n,)),
         ]
-        nothing = np.full(n, np.nan)
+        nothing, record = np.full(n, np.nan), self._record.until(self._dirty)
         rows = [
             (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(self._log.history)
+            for i, (box, slots, _) in enumerate(record.history)
         ]
         out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in self._log.history], dtype=bool).reshape(-1, n)
+        told = np.array([told for _, _, told in record.history], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
             for name in ("reward", "mean", "std"):
@@ -667,7 +663,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         std : ndarray of the same shape, only if ``return_std``
         """
         check_is_fitted(self, "bounds_")
-        parts = [self.domain_.parts_of(query) for query in self._checked_queries(queries)]
+        parts = [self.domain_.parts_of(query) for query in self._inputs.queries(queries)]
         campaigns = zip(self.optimizers_, zip(*parts, strict=True), strict=True)
         return self._side_by_side(
             [o.predict_query(list(of_one), return_std=True) for o, of_one in campaigns], return_std

@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -38,13 +38,16 @@ from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._failing import Chances
+from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._inputs import check_unnamed, query_at
+from skgpb.optimizers._inputs import IndirectInputs, points_of
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._query_prices import QueryPrices
+from skgpb.optimizers._record import history_table
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._sides import coordinates
 from skgpb.optimizers.round import Round
@@ -191,6 +194,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         run: Callable[..., RunResult[np.ndarray]]  # it recommends an x, not a query
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
+    _inputs_type = IndirectInputs
     _methods = ("posterior", "paper")
     _sides = "continuous"
     _keeps_settings = False
@@ -228,12 +232,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         same = self._params.query_bounds is None and box is self.bounds_
         return self._space if same else self._query_space
 
-    def _rows_asked(self, A: Any) -> Any:
-        return A if self.domain_.space is None else self.domain_.space.rows(A)
-
-    def _named(self, query: Any) -> Any:
-        return query.named(self.domain_.space)
-
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
@@ -253,7 +251,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         with unchanged_by_errors(self):
             self._prepare()
             check_rows(X, y)
-            X, y = self._checked_points(self._points_of(X), y, queries is not None)
+            X, y = self._checked_points(points_of(X, self._space), y, queries is not None)
             if self._query_space is not None and queries is not None:
                 queries = self._query_space.rows(queries)
             A = None if queries is None else check_numbers(queries, "queries")
@@ -265,7 +263,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
-                self._observe_initial(X[known], self._signed(y[known]))
+                self._observe_initial(X[known], self._sign.of(y[known]))
         return self
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
@@ -344,7 +342,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
         self._set_costs(queries)
-        self._seed = self._draw_seed()
+        self._seed = seed_of_run(self.random_state, self._replay)
         typical = None
         if not (ours or self.normalize_y):
             typical = float(kernel.diag(queries.rows).mean()) or 1.0
@@ -366,13 +364,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
         )
         self._n_usual = self._usual_n_initial(kernel)
-        if self._is_consistent:
+        if self._norm.is_consistent:
             self._check_consistent(kernel)
-        if self._by_norm:
+        if self._norm.chooses:
             self._widths().warn_if_unfounded()
-
-    def _show(self, model: Model) -> None:
-        self.surrogate_ = self.surrogate_.showing(model)
 
     def _options(self) -> ModelOptions:
         own = None if self.model_noise == "auto" else float(self.model_noise)
@@ -390,12 +385,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _set_costs(self, queries: Any) -> None:
         self._cost_model: Any = QueryPrices(queries, self._params.alpha)
-
-    @property
-    def _known_noise(self) -> float | None:
-        if callable(self._params.alpha):
-            return self._cost_model.least_noise
-        return None if self._params.alpha is None else float(self._params.alpha)
 
     @property
     @locked
@@ -437,39 +426,17 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _settings(self) -> np.ndarray:
         return self.domain_.A
 
-    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
+    def _feasibility(
+        self, pending: Sequence[Any] = (), n_failures: int | None = None
+    ) -> Feasibility:
         A = self.domain_.A
         learn = partial(Chances, domain=A)
-        return self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
-
-    def _given_chances(self, round: Round, chances: Chances) -> Round:
-        # On average an answer takes 1 / p evaluations. A target cannot fail.
-        cost = round.cost / chances.of(self._settings)
-        return Round(round._known, round.query_noise, cost, round.t, round._make_rng)
-
-    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
-        # Scores do not know of the chances.
-        return chances.unlikely(settings)
-
-    @property
-    def _possible(self) -> None:
-        return None
-
-    # -- telling ----------------------------------------------------------------------------
-
-    def _as_query(self, points: Any) -> IndirectQuery:
-        space, pending = self.domain_.space, self._record.pending
-        if space is None:
-            check_unnamed(points)
-        else:
-            points = query_at(points, space, space.n_axes, pending)
-            if isinstance(points, IndirectQuery):
-                return points
-        return self.domain_.find(points, pending)
+        taught = self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
+        return FeasibilityOfQueries(taught, None, self._gp)
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
-        each = self._each_query(queries)
+        each = self._inputs.each(queries)
         rows = [query.a if isinstance(query, IndirectQuery) else query for query in each]
         return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
 
@@ -515,11 +482,12 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         noise), the row ``a`` and ``cost``.
         """
         check_is_fitted(self, "bounds_")
-        queries = self.domain_
-        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        queries, record = self.domain_, self._record.until(self._dirty)
+        told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
-        return self._history_table(rows, len(queries.bounds), a, ("cost", np.float64))
+        d, cost = len(queries.bounds), ("cost", np.float64)
+        return history_table(rows, d, self._sign.of, a, cost)
 
 
 @dataclass(eq=False, repr=False)
@@ -609,7 +577,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         given, bounds = self._params.targets, self.bounds_
         if given is None:
             return super()._make_targets(kernel)
-        rows = check_numbers(self._points_of(given), "targets")
+        rows = check_numbers(points_of(given, self._space), "targets")
         if rows.shape[1] != len(bounds):
             raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
         return PointSet(check_inside(rows, bounds), kernel, bounds, self._space, finite=True)
@@ -631,16 +599,16 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             return queries.arm(slot)
 
         usual, differ = self._noises_of([queries.arm(slot)]), callable(self._params.alpha)
-        lowest = values[np.isfinite(values)].min()
+        lowest, feasibility = values[np.isfinite(values)].min(), self._feasibility()
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
-            chances, costs = self._chances(), queries.costs_of(A)
-            if chances is None:
-                return self._values(round.at(gp, rows, noises, costs))
-            found = self._values(round.at(gp, rows, noises, costs / chances.of(A)), A)
-            return np.where(np.isfinite(found), found, lowest)
+            there = round.at(gp, rows, noises, queries.costs_of(A))
+            found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
+            if feasibility.is_certain:
+                return found
+            return np.where(feasibility.hopeless(A) | ~np.isfinite(found), lowest, found)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]

@@ -314,10 +314,13 @@ class Round:
         Posterior of the targets. Where arms are pulled these are the queries.
     offset, scale : float
         Units: a reward is ``offset + scale * value``.
+    known : QueryTargetPosterior
+        What all of this is read from.
     """
 
     offset: float
     scale: float
+    known: QueryTargetPosterior
     query_mean: np.ndarray
     query_var: np.ndarray
     query_noise: np.ndarray
@@ -334,7 +337,7 @@ class Round:
         t: int,
         make_rng: Callable[[], np.random.Generator],
     ) -> None:
-        self._known = known
+        self.known = known
         self.query_mean, self.query_var = known.query_mean, known.query_var
         self.target_mean, self.target_var = known.target_mean, known.target_var
         self.offset, self.scale = known.offset, known.scale
@@ -372,10 +375,14 @@ class Round:
         noise, cost : ndarray of shape (n,)
             Noise variances, in the user's units, and prices of their answers.
         """
-        known, noise = KnownAt(gp, rows, self._known), noise / gp.scale**2
-        out = Round(known, noise, cost, self.t, self._make_rng)
+        known, noise = KnownAt(gp, rows, self.known), noise / gp.scale**2
+        out = self.replaced(known, noise, cost)
         out._once = self._once
         return out
+
+    def replaced(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
+        """Return the same round with another posterior, noise and costs of queries."""
+        return Round(known, noise, cost, self.t, self._make_rng)
 
     def once(self, name: str, compute: Callable[[], Value]) -> Value:
         """Return what ``compute`` returned when it was first called in this round.
@@ -432,7 +439,7 @@ class Round:
     @property
     def incumbent(self) -> float:
         """Value to improve upon: the largest mean of a query, under limits of one within them."""
-        known = self._known.incumbent
+        known = self.known.incumbent
         return float(self.query_mean.max()) if known is None else known
 
     def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
@@ -444,11 +451,11 @@ class Round:
     @property
     def covariance(self) -> np.ndarray:
         """Posterior covariances of queries and targets, shape (n_queries, n_targets)."""
-        return self._known.covariance()
+        return self.known.covariance()
 
     def covariance_of_target(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all targets, shape (n_targets,)."""
-        return self._known.target_covariance(number)
+        return self.known.target_covariance(number)
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Posterior covariances of queries with a weighted sum of targets, shape (n_queries,).
@@ -460,15 +467,15 @@ class Round:
         weights : ndarray of shape (k,)
             Their weights.
         """
-        return self._known.covariance_with(numbers, weights)
+        return self.known.covariance_with(numbers, weights)
 
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws of all targets, shape (n_draws, n_targets)."""
-        return self._known.draws(n_draws, self.rng)
+        return self.known.draws(n_draws, self.rng)
 
     def query_draws(self, n_draws: int) -> np.ndarray:
         """Joint draws of what all rows of queries observe, shape (n_draws, n_queries)."""
-        return self._known.query_draws(n_draws, self.rng)
+        return self.known.query_draws(n_draws, self.rng)
 
     def own_reduction(self) -> np.ndarray:
         """S_t(x, x), the fall (n_queries,) of a query's own standard deviation by an answer."""
@@ -489,7 +496,7 @@ class Round:
         uncertainty : ndarray of shape (n_queries,)
             sum_x' w_t(x') S_t(x, x') for every x, equation 37 of the DAGP-UCB paper.
         """
-        return self._known.reduction(self.query_noise, weights, covariance)
+        return self.known.reduction(self.query_noise, weights, covariance)
 
     def log_knowledge_gradient(self) -> np.ndarray:
         """Logarithms of the expected rises of the largest target mean, shape (n_queries,)."""

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
@@ -43,50 +43,46 @@ from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._best import (
-    IsFeasible,
-    best_expected,
+    ANSWERED,
+    Recommendation,
+    best_answered,
     best_known,
-    best_observed,
-    best_shrunken,
-    best_target,
     means_of_possible,
     polished,
 )
-from skgpb.optimizers._contexts import Contexts
 from skgpb.optimizers._cost_model import CostModel, differs
-from skgpb.optimizers._failing import Chances, with_failures, with_limits
+from skgpb.optimizers._failing import Chances
+from skgpb.optimizers._feasibility import Feasibility
 from skgpb.optimizers._feedback import (
     Feedback,
     box_of_arms,
     box_of_sets,
     given_sets,
 )
-from skgpb.optimizers._following import Utility
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
-from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._limits import Measured, OutcomeConstraints, checked_limits
-from skgpb.optimizers._parameters import are_equal
+from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
+from skgpb.optimizers._limits import Measured, checked_limits
+from skgpb.optimizers._outcome_models import OutcomeModels
+from skgpb.optimizers._parameters import are_equal, checked_method
 from skgpb.optimizers._placement import SideLengths
-from skgpb.optimizers._posterior_cache import ExpectedAnswers, PosteriorCache
+from skgpb.optimizers._posterior_cache import PosteriorCache
+from skgpb.optimizers._record import history_table
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
-from skgpb.optimizers.round import QueryTargetPosterior, Round
-from skgpb.surrogate.likelihood import Prior
-from skgpb.surrogate.model import Model
+from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
     Interval,
     Real,
     check_bounds,
-    check_numbers,
     check_one_each,
     is_sequence,
 )
@@ -96,8 +92,6 @@ __all__ = ["Search"]
 # Rounding: above the best that is known by less than this, in units of the prior, a score is worth
 # nothing.
 MIN_ACQUISITION = 1e-300
-# Rules that recommend one of the queries that were answered.
-ANSWERED = {"best_observed": best_observed, "shrinkage": best_shrunken}
 
 
 #: What may be found the best of, and what may be asked.
@@ -116,6 +110,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """
 
     _query_type: ClassVar[type[Query]] = Arm
+    _inputs_type: ClassVar[type[Inputs]] = SetInputs
     _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
@@ -134,16 +129,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
-    #: Number of sides of contexts.
-    _n_context: int = 0
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
     # The wanted queries, where they are asked in turn with others.
     _target_sizes: TargetSizes | None = None
     _has_costs = True
-    # None where every answer costs 1 and has the usual noise.
-    _cost_model: CostModel | None
+    _cost_model: CostModel
     # Cost of all answers told since the start.
     _spent: float
 
@@ -188,7 +180,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         again = super()._to_repeat()
         unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
-            best = best_observed(self.domain_, self._model)
+            best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._record.pending else best
         return again
 
@@ -203,41 +195,33 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         self._ensure_started()
         self._refresh()
-        given = self._record.pending if pending is None else map(self._resolve, pending)
+        given = self._record.pending if pending is None else map(self._inputs.resolved, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        level, m = self._model.alpha, len(self.domain_)
-        if self._cost_model is None:
-            costs, noises = np.ones(m), np.full(m, level)
-        else:
-            costs, noises = self._cost_model.of_round(level)
+        costs, noises = self._cost_model.of_round(self._model.alpha)
         noises = noises + self._model.model_noise
-        return Round.before(
-            self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
-        )
+        blocks = [self.domain_.block_of(query) for query in pending]
+        known = self._cache.known(pending, blocks, self._noises_of(pending))
+        return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
-        """Return the number of the round, and what makes its random generator."""
-        return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
+        """Return the number of the round, and what makes its random generator, always the same."""
+        n_told = self._record.n_told
+        return n_told + 1 + n_pending, partial(
+            np.random.default_rng, [self._seed, n_told, n_pending]
+        )
 
-    def _values(self, round: Round, settings: np.ndarray | None = None) -> np.ndarray:
-        """Return the score of each query per unit cost, -inf if it hardly ever has an answer.
+    def _scored_round(self) -> tuple[Round, np.ndarray]:
+        """Return the round as the rule looks at it, and the score of each query per unit cost.
 
-        ``settings`` are rows that distinguish the queries, by default those of ``_settings``.
+        Queries may be of no use: the score is -inf for those that hardly ever have an answer.
         """
-        values, chances, limits = self._scores(round), self._chances(), self._limits_pending()
-        if limits is not None:
-            values = np.where(limits.hopeless(self.domain_.rows), -inf, values)
-        if chances is None:
-            return values
-        rows = self._settings if settings is None else settings
-        return np.where(self._ruled_out(chances, rows), -inf, values)
-
-    def _ruled_out(self, chances: Chances, settings: np.ndarray) -> np.ndarray:
-        """Return which queries are asked only if no others are left, shape (n,)."""
-        return chances.hopeless(settings)
+        posterior = self.posterior()  # candidates move when they are looked at
+        feasibility, settings = self._feasibility(self._record.awaited), self._settings
+        round = feasibility.weighed(posterior, settings, self.targets_.rows)
+        return round, feasibility.values_of_use(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
@@ -246,11 +230,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
-        is_log = self._is_log_in_round(round)
-        if self._cost_model is None and (self._chances() is None or not is_log):
-            return values
-        if not is_log:
-            if self._cost_model is None or not self._cost_model.differ:
+        if not self._is_log_in_round(round):
+            if not self._cost_model.differ:
                 return values
             values = self._log_acquisition(values, round)
         return values - np.log(round.cost)
@@ -261,83 +242,27 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
         """Return the logarithms of what answers are worth, of scores that are optimistic values."""
-        best = round._known.incumbent
+        best = round.known.incumbent
         best = round.target_mean.max() if best is None else best
         return np.log(np.maximum(values - best, MIN_ACQUISITION))
-
-    def _expected_round(self) -> Round:
-        """Return the posterior as the rule looks at it: queries may be of no use."""
-        round, chances, limits = self.posterior(), self._chances(), self._limits_pending()
-        if limits is not None:
-            rows = self.domain_.rows, self.targets_.rows
-            round = with_limits(round, limits, rows, self._gp)
-        return round if chances is None else self._given_chances(round, chances)
 
     @property
     def _settings(self) -> np.ndarray:
         """Rows that distinguish the queries of a round, shape (n_queries, n_columns)."""
         return self.domain_.rows
 
-    def _given_chances(self, round: Round, chances: Chances) -> Round:
-        """Return the round of queries that may have no answer."""
-        rows = self.domain_.rows, self.targets_.rows
-        return with_failures(round, chances, rows, self._worst())
+    @abstractmethod
+    def _feasibility(
+        self, pending: Sequence[Any] = (), n_failures: int | None = None
+    ) -> Feasibility:
+        """Return what failures and limits mean once pending queries are answered as expected.
 
-    def _worst(self) -> float:
-        """The worst answer so far, in units of the process."""
-        return float(self._gp.posterior.targets().min())
-
-    def _utility(self, n_failures: int) -> Utility | None:
-        """Return what means are worth to candidates, after some first failures."""
-        chances, limits = self._chances(n_failures), self._limits()
-        if chances is None and limits is None:
-            return None
-        low = self._worst()
-        best = None if limits is None else limits.base(self._gp)
-
-        def utility(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
-            if limits is not None:
-                hold = limits.of(rows)
-                above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
-                    means > (inf if best is None else best)
-                )
-                base = np.where(above, best or 0.0, low)
-                means = base + hold * (means - base)
-            if chances is not None and not answered:
-                means = low + chances.of(rows) * (means - low)
-            return means
-
-        return Utility(utility, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
-
-    def _limits(self) -> OutcomeConstraints | None:
-        """Return what is known of limits on other outcomes; None without any, or answers."""
-        return None
-
-    def _limits_pending(self) -> OutcomeConstraints | None:
-        """Return the same once pending queries are answered as expected."""
-        return None
-
-    def _chances(self, n_failures: int | None = None) -> Chances | None:
-        """Return where evaluations fail, None as long as nothing is known of that."""
-        found = self._outcomes(n_failures)
-        return found if found is not None and found.known else None
-
-    def _outcomes(self, n_failures: int | None = None) -> Chances | None:
-        """Return what some first failures have taught, or all; None without any, or answers."""
-        record = self._record
-        if not record.failures:
-            return None
-        ends = self.domain_.layout.rows_of(self.bounds_.T)
-        return record.outcomes(
-            self._gp.observed.rows[: record.n_fitted],
-            lambda query: self.domain_.block_of(query).mean(axis=0),
-            partial(Chances, domain=ends, kernel=of_f(self._gp.kernel)),
-            n_failures,
-        )
+        ``n_failures`` is the number of first failures that count; None stands for all.
+        """
 
     def _best_by_rule(self) -> Any:
-        round = self._expected_round()
-        values, free = self._values(round), self._free_slots(round.n_queries)
+        round, values = self._scored_round()
+        free = self._free_slots(round.n_queries)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(best_of(round.query_var / round.cost, free))
@@ -382,18 +307,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space, rows = self._space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = self._has_a_chance(rows)
+        left = ~self._feasibility(self._record.awaited).hopeless(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
-
-    def _has_a_chance(self, rows: np.ndarray) -> np.ndarray:
-        """Return whether each row (n, n_columns) may have an answer within all limits, (n,)."""
-        out = np.ones(len(rows), dtype=bool)
-        for each in (self._chances(), self._limits_pending()):
-            if each is not None:
-                out &= ~each.hopeless(rows)
-        return out
 
     def _not_in_vain(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -409,7 +326,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        new, again = free[(~known & self._has_a_chance(rows))[free]], free[known[free]]
+        hopeless = self._feasibility(self._record.awaited).hopeless(rows)
+        new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
         both = np.append(again, best_of(values, new))
@@ -454,20 +372,27 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
-        self._charge(query)
-        self._close_round(query, reward, *self._model.in_units(mean, var), False)
+        price = self._cost_model.cost_of(query)
+        self._spent += price
+        if self._target_sizes is not None:
+            self._target_sizes.pay(query, price)
+        self._record.close(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = self._guarantee.failure_probability
+        theta = self._norm.guarantee.failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         n_told = self._record.n_told
         # Looking at candidates does not change them: later failures do not move them.
         before = sum(when < n_told for when, _, _ in self._record.failures)
         self._cache.refresh(
-            n_told, theta, self._rng_of_candidates, learned, lambda: self._utility(before)
+            n_told,
+            theta,
+            self._rng_of_candidates,
+            learned,
+            lambda: self._feasibility(n_failures=before).utility(),
         )
 
     def _first_arm(self) -> Any:
@@ -520,25 +445,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
         return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
 
-    def _known(self, pending: list[Any]) -> QueryTargetPosterior:
-        """Return covariances of pairs of queries and targets, given pending queries."""
-        blocks = [self.domain_.block_of(query) for query in pending]
-        return self._cache.known(pending, blocks, self._noises_of(pending))
-
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Noise variances with which answers to queries are expected to be observed."""
-        level, cost_model = self._model.alpha, self._cost_model
-        each = [
-            level if cost_model is None else cost_model.noise_of(query, level) for query in queries
-        ]
+        level = self._model.alpha
+        each = [self._cost_model.noise_of(query, level) for query in queries]
         return np.array(each) + self._model.model_noise
-
-    def _charge(self, query: Arm | PointsQuery) -> None:
-        """Note what an answer has cost."""
-        price = self._cost_of(query)
-        self._spent += price
-        if self._target_sizes is not None:
-            self._target_sizes.pay(query, price)
 
     def _look_at_round(self) -> bool:
         if self._params.context_bounds is not None:
@@ -555,59 +466,31 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Rows of the points, or centres of regions, that were observed."""
         return self._functionals_at(self._places_seen())
 
-    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
-        """Random generator of this round; repeated calls return the same state."""
-        return np.random.default_rng([self._seed, self._record.n_told, n_pending])
-
     # -- the recommendation -----------------------------------------------------------------
 
     def _best(self, context: np.ndarray | None = None) -> Any:
         if context is not None:
             return self._best_in(context)
         self._refresh()
-        limits = self._limits()
-        weighed = limits is not None or self._chances() is not None
-        if weighed and self._is_observable:
-            known = best_expected(self.domain_, self._model, self._kept())
-            if known is not None:
-                return known
-        rows, possible = self.targets_.rows, self._possible
-        if limits is not None and not (possible is None or possible(rows).any()):
-            return self.targets_.arm(argmax_first(limits.hold(rows)))
-        return best_target(self.targets_, *self._cache.moments_of_targets, self._gp, possible)
+        return self._recommendation().target(*self._cache.moments_of_targets)
 
-    def _kept(self) -> IsFeasible | None:
-        """Which blocks of rows keep all limits, as far as is known; None without limits."""
-        limits = self._limits()
-        return None if limits is None else limits.possible
-
-    @property
-    def _possible(self) -> IsFeasible | None:
-        """Which rows of targets may be recommended; None stands for all."""
-        outcomes, limits = self._outcomes(), self._limits()
-        every = [each.possible for each in (outcomes, limits) if each is not None]
-        return (lambda rows: np.all([each(rows) for each in every], axis=0)) if every else None
+    def _recommendation(self) -> Recommendation:
+        """Return what is recommended as things are."""
+        queries, targets, model = self.domain_, self.targets_, self._model
+        return Recommendation(queries, targets, model, self._feasibility(), self._is_observable)
 
     @property
     def _is_observable(self) -> bool:
         """Whether the query of the best answer may be what is to be found."""
         return self._targets_are_queries and not self._n_context
 
-    def _method_of_best(self) -> RecommendMethod:
-        """Name the rule of recommendation that is best known."""
-        if not (self._informed and self._is_observable):
-            return "posterior"
-        method = self._model.diagnosis.method
-        answered = ANSWERED.get(method)
-        possible = answered is None or answered(self.domain_, self._model, self._kept()) is not None
-        return method if possible else "posterior"
-
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        means, possible = means_of_possible(targets, (mean - offset) / scale, self._possible)
+        possible = self._feasibility().possible
+        means, possible = means_of_possible(targets, (mean - offset) / scale, possible)
         best = best_known(means, (std / scale) ** 2)
         sides = targets.sides_at(best)
         if sides is None:
@@ -654,13 +537,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         if method is None and side is None:
-            method = self._method_of_best()
-        method = self._checked_method(method)
-        there = None
-        if not self._without_context(context):
-            self._check_informed()
-            there = self._contexts.checked(context)
+            method = self._recommendation().method if self._informed else "posterior"
+        method = checked_method(method, self._methods)
         self._check_informed()
+        there = self._contexts.checked(context)
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
             if not possible:
@@ -668,13 +548,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
                     f"method={method!r} is for queries that are what is to be found, without side "
                     "or contexts"
                 )
-            answered = ANSWERED[method](self.domain_, self._model, self._kept())
+            answered = self._recommendation().answered(method)
             if answered is None:
                 raise ValueError(f"method={method!r} needs an answer that can be recommended")
             return answered
         if side is None:
             return self._best(there)
-        if self._limits() is not None:
+        if self._feasibility().limits is not None:
             raise ValueError(f"side is for searches without limits, got side={side!r}")
         if method == "paper" and there is None:
             raise ValueError("side is for method='posterior': no paper has cells of any size")
@@ -716,8 +596,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        cost_model = CostModel(queries, self._params.cost, self._params.alpha)
-        self._cost_model = None if cost_model.is_default else cost_model
+        self._cost_model = CostModel(queries, self._params.cost, self._params.alpha)
 
     def _params_changed(self) -> None:
         self._set_costs(self._cache.sets[0])
@@ -736,55 +615,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         query, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
-            level, cost_model = self._model.alpha, self._cost_model
-            noise = level if cost_model is None else cost_model.noise_of(query, level)
+            noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
-
-    def _rows_asked(self, X: Any) -> Any:
-        if self._space is None or self.domain_.layout.task_column != 0.0:
-            return super()._rows_asked(X)
-        return self._space.rows(X)  # the last number may be that of the function
-
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
-        if self.domain_.names is not None and not isinstance(query, str):
-            names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
-            if names is not None and names.dtype.kind == "U":
-                query = [self._named_arm(name) for name in names.ravel().tolist()]
-        return super()._checked_all(query, reward, alpha)
-
-    def _named_arm(self, name: str) -> Arm:
-        """Return the query that is called so."""
-        if self._n_context:
-            raise ValueError(
-                f"{name!r} needs a context, because there are context_bounds: pass a query of "
-                "ask(context=...), or domain_.at_context(context).named_arm(name)"
-            )
-        return self.domain_.named_arm(name)
-
-    def _as_query(self, points: Any) -> Any:
-        if isinstance(points, str) and self.domain_.names is not None:
-            return self._named_arm(points)
-        if self.domain_.layout.task_column == 0.0 and not isinstance(points, Mapping):
-            if self._space is not None and not isinstance(points, Coordinates):
-                rows = self._space.rows(np.atleast_2d(points))
-                points = rows[0] if np.ndim(points) == 1 else rows
-            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
-            if found is not None:
-                return found
-        return super()._as_query(points)
-
-    def _checked_queries(self, queries: Any) -> list[Any]:
-        """Check queries to predict; targets that cannot be asked are accepted as well."""
-        if self._targets_are_queries:
-            return super()._checked_queries(queries)
-        checked: list[Any] = []
-        for query in self._each_query(queries):
-            if query in self.targets_:
-                checked.append(query)
-            else:
-                checked.append(query if isinstance(query, Query) else self._as_query(query))
-                self._resolve(checked[-1])
-        return checked
 
     def _places_seen(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
@@ -795,9 +627,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _known_noise(self) -> float | None:
-        if self._cost_model is not None and differs(self._params.alpha):
-            return self._cost_model.typical_noise
-        return super()._known_noise
+        typical = self._cost_model.typical_noise
+        return super()._known_noise if typical is None else typical
 
     @property
     @locked
@@ -806,24 +637,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         return self._spent
 
-    @property
-    def _min_cost(self) -> float:
-        """Cost of the cheapest answer."""
-        return 1.0 if self._cost_model is None else self._cost_model.least
-
-    def _cost_of(self, query: Arm | PointsQuery) -> float:
-        """Return the cost of a query."""
-        if self._cost_model is None:  # points that are no query cost nothing
-            return float(self._cache.sets[0].cost_group(query) >= 0)
-        return self._cost_model.cost_of(query)
-
     # -- how far it is from the best ----------------------------------------------------------
 
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
             rows = self.targets_.block_of(best)
-        gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._limits()
+        gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._feasibility().limits
         if limits is not None:
             rivals = rivals[~limits.hopeless(rivals)]
         return Rivals(gp, rivals, rows, self._model.possible(gp))
@@ -842,11 +662,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        record = self._record.until(self._dirty)
+        told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
-        return self._history_table(
-            rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp)
-        )
+        further = ("expanded", np.bool_), ("task", np.intp)
+        return history_table(rows, self.n_features_in_, self._sign.of, *further)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -1042,6 +862,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
+        checked_limits(self._params.limits)
         if self._actions is not None and not self._targets_are_queries:
             check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
         if differs(self._params.alpha) and self._targets_are_queries and self._params.arms is None:
@@ -1057,7 +878,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        self._contexts = Contexts(self.bounds_[: self._n_context], self._context_space)
         self._feedback = feedback = Feedback(
             self._params.kernel,
             self._params.arms,
@@ -1070,13 +890,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self._actions,
             self.n_candidates,
         )
-        seed = self._draw_seed()
+        seed = seed_of_run(self.random_state, self._replay)
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
         self._set_costs(sets[0])
-        self._start_surrogate(kernel, feedback.n_columns, seed)
-        # Models of other outcomes by their names, and how many events each has seen.
-        self._outcome_models: dict[str, tuple[Model, int]] = {}
-        self._expected_outcomes: dict[str, ExpectedAnswers] = {}
+        prior, noise = feedback.default_prior, feedback.usual_noise
+        self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
+        self._outcomes = OutcomeModels(feedback, sets[0], self._model)
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
@@ -1089,10 +908,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
 
     # -- limits on other outcomes -----------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_limits(self.limits)
 
     @locked
     def tell(
@@ -1171,62 +986,30 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if value.outcomes is not None:
             self._record.measure(query, value.outcomes)
 
-    def _make_outcome_model(self) -> Model:
-        """Return a model like that of f, which has learned nothing."""
-        options = replace(
-            self._options(),
-            noise=None,
-            optimizer=None if self._is_consistent else self.optimizer,
-            # Where a limit lies is found from few answers, and a second of all it takes is short.
-            relearn="growing" if self.relearn == "doubling" else self.relearn,
-            normalize_y=True,
+    def _feasibility(
+        self, pending: Sequence[Any] = (), n_failures: int | None = None
+    ) -> Feasibility:
+        options, record, domain = self._model.options, self._record, self.domain_
+        limits = self._outcomes.constraints(self._params.limits, record, options, pending)
+
+        def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
+            ends = domain.layout.rows_of(self.bounds_.T)
+            return Chances(asked, succeeded, ends, of_f(self._gp.kernel))
+
+        taught = record.outcomes(
+            self._gp.observed.rows[: record.n_fitted],
+            lambda query: domain.block_of(query).mean(axis=0),
+            learn,
+            n_failures,
         )
-        return self._make_model(self._feedback.over_rows(), self._feedback.n_columns, options)
-
-    def _limits(self) -> OutcomeConstraints | None:
-        return self._limits_with([])
-
-    def _limits_pending(self) -> OutcomeConstraints | None:
-        return self._limits_with(list(self._record.awaited))
-
-    def _limits_with(self, pending: list[Any]) -> OutcomeConstraints | None:
-        if not self._params.limits or not self._record.n_known:
-            return None
-        blocks = [self.domain_.block_of(query) for query in pending]
-        known = []
-        for name, ends in checked_limits(self._params.limits).items():
-            if not (model := self._model_of(name)).n_answers:
-                continue
-            noises = np.full(len(pending), model.alpha + model.model_noise)
-            expected = self._expected_outcomes[name].of(model.process, pending, blocks, noises)
-            known.append((*ends, expected))
-        return OutcomeConstraints(known) if known else None
-
-    def _model_of(self, name: str) -> Model:
-        """Return the model of an outcome, which follows the log."""
-        events = self._record.events
-        # It is put back at the end: after an interruption it begins anew.
-        known = self._outcome_models.pop(name) if name in self._outcome_models else None
-        model, n_seen = known or (self._make_outcome_model(), 0)
-        if known is None:
-            self._expected_outcomes[name] = ExpectedAnswers()
-        for i, (kind, *rest) in enumerate(events[n_seen:], n_seen):
-            if kind == "outcomes" and name in rest[1]:
-                stratum = self._record.stratum_of_last(i)
-                model = model.with_effects() if stratum else model
-                self._expected_outcomes[name].forget()
-                rows = self.domain_.block_of(rest[0])
-                model.observe(rows, rest[1][name], stratum=stratum)
-                if model.is_due:
-                    model = model.learned()
-        self._outcome_models[name] = model, len(events)
-        return model
+        return Feasibility(taught, limits, self._gp)
 
     @locked
-    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior mean and standard deviation of an outcome at points, in its unit."""
-        rows = self._rows_of(self._checked_points_of(X))
-        return self._model_of(name).process.moments(rows, std=True)
+    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return mean and deviation of an outcome at points, in its unit; None if not measured."""
+        rows = self._rows_of(self._inputs.points(X))
+        model = self._outcomes.model_of(name, self._record, self._model.options)
+        return model.process.moments(rows, std=True) if model.n_answers else None
 
     @locked
     def predict_within_limits(self, X: Any) -> np.ndarray:
@@ -1240,16 +1023,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             Points, as for :meth:`predict`.
         """
         check_is_fitted(self, "bounds_")
-        rows, limits = self._rows_of(self._checked_points_of(X)), self._limits()
+        rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
         return np.ones(len(rows)) if limits is None else limits.hold(rows)
-
-    def _default_prior(self) -> Prior:
-        return self._feedback.default_prior()
-
-    def _usual_noise(self) -> tuple[float, float]:
-        if self._feedback.n_tasks:
-            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
-        return super()._usual_noise()
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.

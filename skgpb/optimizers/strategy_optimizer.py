@@ -20,6 +20,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers.strategy import Strategy
 from skgpb.utils import check_inside, check_numbers
 
@@ -100,7 +101,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- the five methods ---------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._seed = self._draw_seed()
+        self._seed = seed_of_run(self.random_state, self._replay)
         self.strategy_: Strategy = clone(self._params.strategy)
         self.strategy_.start(self.bounds_.copy(), np.random.default_rng(self._seed))
 
@@ -122,7 +123,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
         self.strategy_.observe(query, reward, alpha)
-        self._close_round(query, reward, nan, nan, False)
+        self._record.close(query, reward, nan, nan, False)
 
     def _learn(self) -> None:
         self.strategy_.learn()
@@ -141,14 +142,14 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         rows = check_inside(rows, self.bounds_)
         if self._space is not None:
             rows = self._space.snapped(rows)
-        return self._named(PointsQuery(rows))
+        return self._inputs.named(PointsQuery(rows))
 
     # -- state --------------------------------------------------------------------------------
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         self._record.n_fitted = len(X)
         for x, value in zip(X, y.tolist(), strict=True):
-            self.strategy_.observe(self._named(PointsQuery(x[np.newaxis])), value, nan)
+            self.strategy_.observe(self._inputs.named(PointsQuery(x[np.newaxis])), value, nan)
             self.strategy_.learn()
 
     def _snapshot(self) -> Any:
@@ -171,15 +172,15 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         mean : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "bounds_")
-        X, record = self._checked_points_of(X), self._record
+        X, record = self._inputs.points(X), self._record
         boxes, values = [row[0] for row in record.history], [row[1] for row in record.history]
         if record.n_fitted:
             _, given, y, *_ = record.events[0]
             boxes += [np.tile(x, 2) for x in given]
-            values += self._signed(y).tolist()
+            values += self._sign.of(y).tolist()
         if not boxes:
             return np.full(len(X), nan)
-        return self._signed(nearest_means(X, boxes, values, self.bounds_, self._space))
+        return self._sign.of(nearest_means(X, boxes, values, self.bounds_, self._space))
 
     @locked
     def predict_query(self, queries: Any) -> np.ndarray:
@@ -195,5 +196,5 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         mean : ndarray of shape (n_queries,)
         """
         check_is_fitted(self, "bounds_")
-        checked = self._checked_queries(queries)
+        checked = self._inputs.queries(queries)
         return np.array([self.predict(in_coordinates(query.points)).mean() for query in checked])

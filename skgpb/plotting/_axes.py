@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.domains import Steps
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
@@ -257,6 +257,32 @@ def mark_recommended(ax: Any, low: float, high: float) -> None:
     ax.axvline(0.5 * (low + high), color=RECOMMENDED, **style)
 
 
+def predicted_at(
+    optimizer: Any, X: np.ndarray, drawn: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return mean and deviation of f at points (n, d) of a picture, and whether limits hold.
+
+    They are NaN where constraints exclude a point, and there are no probabilities without limits.
+    """
+    X, possible = possible_of(optimizer, X, drawn)
+    mean, std = optimizer.predict(in_coordinates(X), return_std=True)
+    if possible is not None:
+        mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
+    return mean, std, within_limits(optimizer, X)
+
+
+def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, half: np.ndarray) -> None:
+    """Draw a posterior along an axis with a band around it."""
+    (line,) = ax.plot(x, mean, label="posterior mean")
+    band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
+    ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
+
+
+def numbered(names: Sequence[str] | None, n: int) -> Sequence[str]:
+    """Return names of n features, which are their numbers where none are given."""
+    return [f"feature {i}" for i in range(n)] if names is None else names
+
+
 def within_limits(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
     """Return the probability that all limits hold at points (n, d); None without limits."""
     if not getattr(optimizer, "limits", None):
@@ -286,12 +312,8 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
     """Return the axes given, or those of a new figure."""
     if ax is not None:
         return ax
-    try:
+    with needs("drawing", "matplotlib", "plot"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"drawing needs matplotlib, which is not installed: {install_command('plot')}"
-        ) from error
     return plt.subplots(layout="constrained", **subplots)[1]
 
 

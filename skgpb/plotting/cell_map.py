@@ -20,6 +20,7 @@ from skgpb.plotting._axes import (
     make_axes,
     mark_recommended,
     names_of,
+    numbered,
     outlined,
     recommendation_of,
     sides_of,
@@ -210,9 +211,7 @@ class CellMapDisplay:
         ax = make_axes(ax)
         self.ax_: Axes = ax
         self.figure_: Figure = ax.figure
-        names = self.feature_names
-        if names is None:
-            names = [f"feature {i}" for i in range(self.lower.shape[1])]
+        names = numbered(self.feature_names, self.lower.shape[1])
         ax.set_xlabel(names[0])
         self.mappable_: Collection | None = None
         legend = None

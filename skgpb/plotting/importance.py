@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skgpb.inspection import feature_effects
-from skgpb.plotting._axes import make_axes, names_of
+from skgpb.plotting._axes import make_axes, names_of, numbered
 from skgpb.plotting._letters import add_legend, fit_labels
 
 if TYPE_CHECKING:
@@ -127,9 +127,7 @@ class ImportanceDisplay:
         ax = make_axes(ax)
         self.ax_: Axes = ax
         self.figure_: Figure = ax.figure
-        names = self.feature_names
-        if names is None:
-            names = [f"feature {i}" for i in range(len(self.known))]
+        names = numbered(self.feature_names, len(self.known))
         drawn = np.argsort(self.known, kind="stable")[-n_features:]
         places = np.arange(len(drawn))
         self.bars_: BarContainer = ax.barh(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis, in_coordinates
+from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
     QUANTILE_95,
     RECOMMENDED,
@@ -18,20 +18,21 @@ from skgpb.plotting._axes import (
     asked_of,
     check_has_posterior,
     check_resolution,
+    draw_band,
     ink_of,
     label_ticks,
     make_axes,
     mark_recommended,
     names_of,
+    numbered,
     numbers_of,
     outlined,
     place_of,
-    possible_of,
+    predicted_at,
     setting_of,
     shade_beyond,
     sides_of,
     with_categories_of,
-    within_limits,
 )
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
@@ -163,20 +164,14 @@ class PosteriorDisplay:
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
-        X, possible = possible_of(optimizer, X, drawn)
-        mean, std = (
-            a.reshape(shape) for a in optimizer.predict(in_coordinates(X), return_std=True)
-        )
-        if possible is not None:
-            mean, std = (np.where(possible.reshape(shape), a, np.nan) for a in (mean, std))
-        within = within_limits(optimizer, X)
+        mean, std, within = predicted_at(optimizer, X, drawn)
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
         display = cls(
             grid=grid,
-            mean=mean,
-            std=std,
+            mean=mean.reshape(shape),
+            std=std.reshape(shape),
             asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
             here=None if asked is None else with_categories_of(point, asked, sides, drawn),
@@ -219,9 +214,7 @@ class PosteriorDisplay:
         ax = make_axes(ax)
         self.ax_: Axes = ax
         self.figure_: Figure = ax.figure
-        names = self.feature_names
-        if names is None:
-            names = [f"feature {i}" for i in range(len(self.grid))]
+        names = numbered(self.feature_names, len(self.grid))
         ax.set_xlabel(names[0])
         if self.title:
             ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium", pad=9.0)
@@ -241,9 +234,7 @@ class PosteriorDisplay:
 
     def _draw_curve(self, ax: Any) -> None:
         (x,), half = self.grid, QUANTILE_95 * self.std
-        (line,) = ax.plot(x, self.mean, label="posterior mean")
-        band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-        ax.fill_between(x, self.mean - half, self.mean + half, label="95 % interval", **band)
+        draw_band(ax, x, self.mean, half)
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
             ink = ink_of(ax)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis, in_coordinates
+from skgpb.domains.space import Axis
 from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
     QUANTILE_95,
@@ -18,19 +18,20 @@ from skgpb.plotting._axes import (
     asked_of,
     check_has_posterior,
     check_resolution,
+    draw_band,
     ink_of,
     is_short,
     label_ticks,
     make_panels,
     mark_recommended,
     names_of,
+    numbered,
     numbers_of,
     place_of,
-    possible_of,
+    predicted_at,
     setting_of,
     shade_beyond,
     sides_of,
-    within_limits,
 )
 from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
 
@@ -181,14 +182,10 @@ class SliceDisplay:
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
-            X, possible = possible_of(optimizer, X, [i])
-            mean, std = optimizer.predict(in_coordinates(X), return_std=True)
-            if possible is not None:
-                mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
+            mean, std, hold = predicted_at(optimizer, X, [i])
             means.append(mean)
             stds.append(std)
-            if (hold := within_limits(optimizer, X)) is not None:
-                within.append(hold)
+            within += [] if hold is None else [hold]
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
@@ -233,9 +230,7 @@ class SliceDisplay:
         self.axes_: list[Any] = make_panels(ax, len(self.grids))
         self.ax_: Axes = self.axes_[0]
         self.figure_: Figure = self.ax_.figure
-        names = self.feature_names
-        if names is None:
-            names = [f"feature {i}" for i in range(len(self.grids))]
+        names = numbered(self.feature_names, len(self.grids))
         for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
             self._draw_side(panel, i)
             panel.set_xlabel(name)
@@ -249,11 +244,8 @@ class SliceDisplay:
                 panel.set_ylabel(self.value_name or "f")
         fit_labels(*self.axes_)
         if new:
-            handles = {h.get_label(): h for panel in self.axes_ for h in _labelled(panel)}
-            if "posterior mean" in handles:
-                handles.pop("posterior mean, 95 % interval", None)
             n_columns = self.ax_.get_gridspec().ncols
-            add_legend_of_figure(self.figure_, list(handles.values()), 2 * n_columns)
+            add_legend_of_figure(self.figure_, handles_of(self.axes_), 2 * n_columns)
             if self.title:
                 width = TITLE_WIDTH * n_columns
                 title = self.figure_.suptitle(fill(self.title, width), fontsize="medium")
@@ -277,9 +269,7 @@ class SliceDisplay:
             ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
             ax.set_xlim(*side.ends)
         else:
-            (line,) = ax.plot(x, mean, label="posterior mean")
-            band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-            ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
+            draw_band(ax, x, mean, half)
             ax.set_xlim(x[0], x[-1])
         if self.asked is not None and len(self.asked[i]):
             middles = self.asked[i].mean(axis=1)
@@ -322,6 +312,9 @@ def _make_room(figure: Any, letters: Sequence[Any]) -> None:
     figure.set_size_inches(width, height + max(0.0, inches - ROOM))
 
 
-def _labelled(ax: Any) -> list[Any]:
-    """Artists of some axes that have a label for a legend."""
-    return ax.get_legend_handles_labels()[0]
+def handles_of(axes: Sequence[Any]) -> list[Any]:
+    """Return what a legend of several panels names, once each."""
+    handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
+    if "posterior mean" in handles:
+        handles.pop("posterior mean, 95 % interval", None)
+    return list(handles.values())

@@ -87,6 +87,8 @@ class Range:
             ends.append(f"{name} {'>=' if self.low_belongs else '>'} {literal(self.low)}")
         if self.high is not None:
             ends.append(f"{name} {'<=' if self.high_belongs else '<'} {literal(self.high)}")
+        if len(ends) == 2 and self.low == self.high and self.closed == "both":
+            ends = [f"{name} = {literal(self.low)}"]
         if not ends:
             return "" if self.missing else f"{name} is not {null}"
         inner = " and ".join(ends)

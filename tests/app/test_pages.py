@@ -933,6 +933,21 @@ def test_scores_are_named_asked_for_and_drawn(path):
     assert "The score is yield - cost" in window.open("/report.html")
 
 
+def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
+    run = Experiment.create(path, ["heat=20:90"], score="yield - cost")
+    for i in range(6):
+        run.tell(query=run.ask()[0]["query"], measured={"yield": 70 + i % 3, "cost": 12 + i % 2})
+    run.ask()
+    window, typed = Window(path), {"limited0": "7.1", "limited1": "125"}
+    window.open()
+    text = window.send("/tell/7", "value", **typed)
+    assert window.status == 422 and run.history()[6]["status"] == "pending"
+    assert "7.1? The expected range is" in text and "perhaps 12.5 was meant" in text
+    # The one that was corrected is not asked about again, and neither is the one that was kept.
+    window.send("/tell/7", "value", limited0="71", limited1="125")
+    assert run.history()[6]["measured"] == {"yield": 71.0, "cost": 125.0}
+
+
 def test_costs_are_typed_seen_with_a_suggestion_and_changed(path):
     window = Window(path)
     window.open()

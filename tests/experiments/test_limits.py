@@ -3,6 +3,7 @@
 import csv
 import io
 
+import cases
 import pytest
 from numpy.testing import assert_allclose
 
@@ -46,7 +47,7 @@ def run(tmp_path):
 
 def told(run, name="peak"):
     """What the model of an outcome has seen: rows and values, in any order."""
-    model = run.optimizer._model_of(name)
+    model = cases.outcome_model(run.optimizer, name)
     rows = [model.process.observed[i][0] for i in model.samples.functional]
     pairs = zip(rows, model.samples.reward, strict=True)
     return sorted((*row.round(9).tolist(), value) for row, value in pairs)
@@ -177,7 +178,7 @@ def test_limits_change_in_a_run(tmp_path):
     assert run.best()["outcomes"] == []
     before = run.history()
     run.change(limits="peak < 70")
-    assert run.optimizer._model_of("peak").n_answers == 12
+    assert cases.outcome_model(run.optimizer, "peak").n_answers == 12
     assert measured_at(run.best()["params"])["peak"] <= 70
     run.change({"heat": "20:95"})
     assert run.status()["limits"] == ["peak <= 70"]
@@ -215,9 +216,9 @@ def test_a_plain_table_has_columns_of_what_is_limited(tmp_path):
         run = Experiment.create(tmp_path / "run.skgpb", SIDES, answer="yield", **options)
     assert [entry["measured"] for entry in run.history()] == [{"peak": 31.5}, {}, {"peak": 61.0}]
     assert run.status()["n_given"] == 3
-    assert run.optimizer._model_of("peak").n_answers == 2
+    assert cases.outcome_model(run.optimizer, "peak").n_answers == 2
     run.correct(1, at={"heat": 35, "time": 5})
-    assert run.optimizer._model_of("peak").n_answers == 2
+    assert cases.outcome_model(run.optimizer, "peak").n_answers == 2
     table.write_text("heat,time,yield,peak\n30,5,40,n.d.\n")
     with pytest.raises(ValueError, match=r"n\.d\."), pytest.warns(UserWarning, match="acid"):
         run.add_table(table)

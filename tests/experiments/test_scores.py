@@ -3,6 +3,7 @@
 import csv
 import itertools
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -198,7 +199,7 @@ def test_scores_limits_and_blocks_go_together(tmp_path):
         measured = measured_at(query["params"]) | {"day": f"d{i % 2}"}
         run.tell(query=query["query"], measured=measured)
     check(run)
-    process = run.optimizer._model_of("cost").process
+    process = cases.outcome_model(run.optimizer, "cost").process
     assert sorted(process.observed.strata.tolist()) == [1, 1, 1, 2, 2, 2]
 
 
@@ -221,7 +222,7 @@ def test_tables_have_what_is_measured(run, tmp_path):
         tmp_path / "plain.skgpb", SIDES, score=SCORE, data=tmp_path / "plain.csv", limits="cost < 9"
     )
     check(plain)
-    assert plain.optimizer._model_of("cost").n_answers == 6
+    assert cases.outcome_model(plain.optimizer, "cost").n_answers == 6
     run.add_table(tmp_path / "plain.csv")
     check(run)
     assert len(run.history()) == 12
@@ -238,7 +239,7 @@ def test_outcomes_of_tables_are_in_the_blocks_of_their_rows(tmp_path):
         block="batch",
         data=tmp_path / "t.csv",
     )
-    process = run.optimizer._model_of("cost").process
+    process = cases.outcome_model(run.optimizer, "cost").process
     assert process.observed.strata.tolist() == run.optimizer._gp.observed.strata.tolist()
     assert process.observed.strata.tolist() == [1, 2, 3, 1, 2, 3]
 

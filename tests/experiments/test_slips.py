@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skgpb.cli import main
 from skgpb.experiments import Experiment
 from skgpb.experiments.judgement import slip, surprise
 
@@ -110,3 +111,26 @@ def test_what_was_typed_is_believed_unless_a_slip_is_more_probable():
     for mean, std, answer in ((70.0, 500.0, 7.0), (70.0, 5.0, 0.0), (70.0, 0.0, 7.0)):
         assert slip(mean, std, answer) is None
     assert surprise([1.0, 2.0, 3.0, 4.0], 2.0, 1.0, 25.0) is None  # too few to say
+
+
+def test_what_else_is_measured_is_asked_about_too(tmp_path, capsys):
+    """A slip in what a score is computed from, or in what has a limit, is a slip as well."""
+    path = tmp_path / "run.skgpb"
+    run = Experiment.create(path, ["x=0:10"], score="yield - cost", limits=["heat < 80"])
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        (query,) = run.ask()
+        usual = {"yield": 70 + rng.normal(), "cost": 12 + rng.normal(), "heat": 60 + rng.normal()}
+        assert run.surprises(usual, query["query"]) == {}
+        run.tell(query=query["query"], measured=usual)
+    (query,) = run.ask()
+    wrong = {"yield": 7.1, "cost": "12.5", "heat": 605.0, "humidity": 1e6}
+    said = run.surprises(wrong, query["query"])
+    assert {name: each["meant"] for name, each in said.items()} == {"yield": 71.0, "heat": 60.5}
+    assert run.surprises({"yield": "none", "cost": 12.0}) == {}
+    # What was told before is not among the others when it is corrected.
+    assert run.surprises({"yield": 7.1}, 1)["yield"]["meant"] == 71.0
+    pairs = [f"{name}={value}" for name, value in wrong.items()]
+    assert main(["tell", str(path), "--measured", *pairs]) == 0
+    warned = capsys.readouterr().err
+    assert "yield = 7.1 is unusual" in warned and "perhaps 60.5 was meant" in warned

@@ -782,7 +782,7 @@ def test_the_engine_speaks_of_settings(engine, several):
     settings = found.cv_results_["params"]
     engine = found.optimizer_
     assert engine.recommend().params.keys() in [each.keys() for each in settings]
-    rows = engine._rows_of(engine._checked_points_of(settings))
+    rows = engine._rows_of(engine._inputs.points(settings))
     assert_allclose(engine.surrogate_.predict(rows), found.expected_scores_)
     told = [event[1] for event in engine._events if event[0] == "tell"]
     assert {repr(query.settings[0]) for query in told} == {repr(each) for each in settings}

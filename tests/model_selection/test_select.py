@@ -42,7 +42,7 @@ def test_the_model_chooses_and_not_luck():
         assert fitted.best_estimator_.x == fitted.best_params_["x"]
         # The engine's model can be asked for the same.
         engine = fitted.optimizer_
-        rows = engine._rows_of(engine._checked_points_of(results["params"]))
+        rows = engine._rows_of(engine._inputs.points(results["params"]))
         expected = engine.surrogate_.predict(rows)
         assert_allclose(fitted.expected_scores_, expected)
     # None is expected to be better but one at an end of the range.

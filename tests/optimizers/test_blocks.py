@@ -2,6 +2,7 @@
 
 import pickle
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -106,7 +107,7 @@ def test_outcomes_with_limits_have_blocks_of_their_own():
         block = ["Ann", "Bob"][x % 2]
         peak = 0.8 * x + (1.5 if block == "Ann" else -1.5)
         opt.tell({"heat": float(x)}, 0.1 * x, outcomes={"peak": peak}, block=block)
-    model = opt._model_of("peak")
+    model = cases.outcome_model(opt, "peak")
     assert model.process.observed.strata.tolist() == [1, 2] * 5
     means, _ = model.process.effects(2)
     assert means[0] - means[1] > 1.5

@@ -113,7 +113,7 @@ def scored(optimizer):
     """Samples of the largest value in a round, in the user's units, and what answers tell of it."""
     posterior, again = optimizer.posterior(), optimizer.posterior()  # whose draws are the same
     maxima = posterior.in_units_of_reward(optimizer._sample_maxima(posterior))
-    return maxima, optimizer._values(again) * again.cost
+    return maxima, optimizer._scores(again) * again.cost
 
 
 def test_pending_answers_count_as_told_at_their_mean():
@@ -310,9 +310,9 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
     for each in (box, grid):
         play(each, 2)
     query, posterior = box._choose(None), box.posterior()
-    candidates, row = box._values(posterior), WINDOW.queries(query.points)
+    candidates, row = box._scores(posterior), WINDOW.queries(query.points)
     there = posterior.at(box.surrogate_.process_, row, np.array([1e-3]), np.ones(1))
-    assert box._values(there)[0] >= candidates.max() - 1e-12
+    assert box._scores(there)[0] >= candidates.max() - 1e-12
     assert all(query.index >= 0 for query in play(grid, 3))
 
 

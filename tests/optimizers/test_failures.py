@@ -295,24 +295,25 @@ def test_half_a_box_is_learned(d):
 def test_without_failures_rules_see_the_posterior(domain):
     optimizer = make("ei", domain, 0)
     play(optimizer, 15, lambda query: float(query.points.sum()))
-    assert optimizer._chances() is None
-    assert not isinstance(optimizer._expected_round()._known, WeighedPosterior)
+    assert optimizer._feasibility().chances is None
+    assert not isinstance(optimizer._scored_round()[0].known, WeighedPosterior)
 
 
 def test_the_worth_of_queries_is_linear_in_f():
     """Moments and covariances of low + p (f - low), from those of f."""
     optimizer = make("kg", "arms", 0)
     play(optimizer, 30)
-    round, chances = optimizer.posterior(), optimizer._chances()
+    round, chances = optimizer.posterior(), optimizer._feasibility().chances
     rows = optimizer.domain_.rows
     p = chances.of(rows)
-    found = with_failures(round, chances, (rows, rows), -2.0)
+    low = optimizer._gp.posterior.targets().min()
+    found = with_failures(round, chances, (rows, rows), optimizer._gp)
     assert p.min() < 0.1 and p.max() == 1.0
-    np.testing.assert_allclose(found.mean, -2.0 + p * (round.mean + 2.0))
+    np.testing.assert_allclose(found.mean, low + p * (round.mean - low))
     np.testing.assert_allclose(found.covariance, np.outer(p, p) * round.covariance, atol=1e-12)
     np.testing.assert_allclose(found.var, np.diag(found.covariance), atol=1e-9)
     np.testing.assert_allclose(found.covariance_of_target(3), found.covariance[3], atol=1e-9)
-    np.testing.assert_allclose(found.draws(5), -2.0 + p * (round.draws(5) + 2.0))
+    np.testing.assert_allclose(found.draws(5), low + p * (round.draws(5) - low))
     np.testing.assert_allclose(found.own_reduction(), p * round.own_reduction(), atol=1e-9)
     weights = np.linspace(0.0, 1.0, len(p))
     expected = p * round.reduction(weights * p)
@@ -346,7 +347,7 @@ def test_an_arm_that_only_fails_is_not_recommended():
         optimizer.tell(arms[number], float(arms[number, 0]))
     assert optimizer.recommend().index == 10
     optimizer.tell(arms[10], None)
-    assert optimizer._chances() is None
+    assert optimizer._feasibility().chances is None
     assert optimizer.recommend().index == 9
 
 

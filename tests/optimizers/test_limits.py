@@ -4,6 +4,7 @@ import pickle
 import warnings
 from math import inf
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -86,7 +87,7 @@ def probabilities(optimizer, X):
     """Naive product of the probabilities that each limit holds."""
     out = np.ones(len(X))
     for name, (low, high) in LIMITS.items():
-        mean, std, process = refitted(optimizer._model_of(name), X)
+        mean, std, process = refitted(cases.outcome_model(optimizer, name), X)
         ends = [(e - process.offset) / process.scale for e in (low or -inf, high or inf)]
         out *= norm.cdf((ends[1] - mean) / std) - norm.cdf((ends[0] - mean) / std)
     return out
@@ -110,8 +111,7 @@ def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
         query = optimizer.ask()
         told = value(point(query)) + 0.1 * rng.normal()
         optimizer.tell(query, told, outcomes=noisy(rng)(point(query)) if i else None)
-    round = optimizer._expected_round()
-    found = optimizer._values(round)
+    round, found = optimizer._scored_round()
     mean, std, _ = refitted(optimizer._model, ARMS)
     hold = probabilities(optimizer, ARMS)
     asked = np.array(sorted(set(optimizer._model.process.observed.rows[:, 0])))
@@ -134,7 +134,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
     play(optimizer, 14)
     queries = optimizer.ask(3)
-    model = optimizer._model_of("heat")
+    model = cases.outcome_model(optimizer, "heat")
     blocks = [query.descriptor[np.newaxis] for query in queries]
     noise = model.alpha
     told = model.process.copy()
@@ -143,9 +143,10 @@ def test_pending_queries_teach_limits_what_is_expected():
     mean, std = told.moments(ARMS, std=True)
     hold = probability_between(-inf, 1.2, mean, std)
     low, high = LIMITS["acid"]
-    acid = optimizer._model_of("acid").expected(blocks)
+    acid = cases.outcome_model(optimizer, "acid").expected(blocks)
     hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
-    assert_allclose(optimizer._limits_pending().hold(ARMS), hold, atol=1e-9)
+    limits = optimizer._feasibility(queries).limits
+    assert_allclose(limits.hold(ARMS), hold, atol=1e-9)
     assert len({query.index for query in queries}) == 3
 
 
@@ -213,7 +214,7 @@ def test_a_missing_measurement_is_only_missing_there():
     query = optimizer.ask()
     optimizer.tell(query, 0.5, outcomes={"heat": None, "acid": 0.4})
     optimizer.tell(optimizer.ask(), 0.5)
-    counts = [optimizer._model_of(name).n_answers for name in LIMITS]
+    counts = [cases.outcome_model(optimizer, name).n_answers for name in LIMITS]
     assert counts == [6, 7] and optimizer._model.n_answers == 8
 
 
@@ -284,7 +285,7 @@ def test_an_objective_returns_what_it_measured():
         warnings.simplefilter("error")
         result = optimizer.run(measure, 25, verbose=2)
     assert keeps(point(result.x)) and result.nfail == 0
-    assert optimizer._model_of("heat").n_answers == 25
+    assert cases.outcome_model(optimizer, "heat").n_answers == 25
     assert pickle.loads(pickle.dumps(Measured(1.0, {"a": 2}))).outcomes == {"a": 2.0}
 
 
@@ -307,7 +308,7 @@ def test_several_answers_at_once():
     queries = optimizer.ask(4)
     points = [point(query) for query in queries]
     optimizer.tell(queries, [value(x) for x in points], outcomes=[outcomes(x) for x in points])
-    assert optimizer._model_of("acid").n_answers == 4
+    assert cases.outcome_model(optimizer, "acid").n_answers == 4
 
 
 @pytest.mark.parametrize(

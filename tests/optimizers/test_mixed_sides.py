@@ -269,7 +269,7 @@ def brute_force(optimizer, sides, n=24):
 
 def most_probable(optimizer, settings):
     """Mean over settings by the most probable model; what is read is an average over several."""
-    points = optimizer._checked_points_of(settings)
+    points = optimizer._inputs.points(settings)
     return optimizer._gp.moments(optimizer._functionals_at(points)).mean()
 
 

@@ -76,7 +76,7 @@ def test_a_learned_posterior_is_averaged(kind):
     optimizer = play(LEARNED[kind](random_state=0))
     models, X = optimizer._model.averaged, points(optimizer)
     assert len(models.processes) > 3
-    rows = optimizer._functionals_at(optimizer._checked_points_of(X))
+    rows = optimizer._functionals_at(optimizer._inputs.points(X))
     means = np.array([process.moments(rows) for process in models.processes])
     mean, std = optimizer.predict(X, return_std=True)
     assert_allclose(mean, models.weights @ means, rtol=1e-12)

@@ -15,20 +15,16 @@ from typing import Any
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
-from skgpb._install import install_command
+from skgpb._install import needs
 from skgpb.datasets.credentials import check_address, repeated, secrets_of, shown
 from skgpb.exceptions import DatabaseError, ScansSpentError
 
-try:
+with needs("skgpb.integrations.ibis", "ibis", "sql"):
     import ibis
     import sqlglot
     import sqlglot.expressions as exp
     from ibis.common.exceptions import TableNotFound, UnsupportedOperationError
     from ibis.expr.operations import DatabaseTable
-except ImportError as _error:
-    raise ImportError(
-        f"skgpb.integrations.ibis needs ibis, which is not installed: {install_command('sql')}"
-    ) from _error
 
 # The SQL in which queries are written.
 OURS = "duckdb"
@@ -202,18 +198,15 @@ class Queries:
             return query()
         except Exception as error:
             # Without the original error: it may show the connection string.
-            raise DatabaseError(f"the database did not answer: {self._said(error)}") from None
-
-    def _said(self, error: Exception) -> str:
-        return said(error, self.secrets)
+            raise DatabaseError(
+                f"the database did not answer: {said(error, self.secrets)}"
+            ) from None
 
     def expression(self, query: str, types: Mapping[str, Any]) -> Any:
         """Return a query in the SQL of DuckDB as an expression of ibis."""
-        return self.connection.sql(self.translated(query), schema=ibis.schema(types))
-
-    def translated(self, query: str) -> str:
-        """Translate a query or a condition from DuckDB's SQL into the SQL of the database."""
-        return query if self.connection.name == OURS else self.written(query)
+        # What is DuckDB's own need not be parsed.
+        written = query if self.connection.name == OURS else self.written(query)
+        return self.connection.sql(written, schema=ibis.schema(types))
 
     def written(self, query: str) -> str:
         """Write a query, or a condition, in the SQL of the database."""
