@@ -357,6 +357,8 @@ NEGLIGIBLE_WEIGHT = 0.01
 N_MODELS = 16
 # What is read is averaged over them up to so many distinct queries.
 MOST_AVERAGED = 400
+# Variance of the level of f in these models, in that of f around it: answers of a search are high.
+READ_LEVEL = 1.0
 # Median of the noise variance of these models, in that of the model that is asked.
 READ_NOISE = 6.0
 # Standard deviation of its logarithm.

@@ -180,6 +180,7 @@ OTHER: dict[str, Any] = {
     "NEGLIGIBLE_WEIGHT": 0.05,
     "N_MODELS": 1,
     "MOST_AVERAGED": 0,
+    "READ_LEVEL": 0.0,
     "READ_NOISE": 1.0,
     "READ_NOISE_SPREAD": 0.5,
     # tuning of hyperparameters
