@@ -175,6 +175,7 @@ class IndirectBaseline(IndirectSearch):
     # -- the second Gaussian process, on g over the query space --------------------------------
 
     @property
+    @locked
     def answers_(self) -> OnlineGaussianProcessRegressor:
         """Posterior of g given the answers alone, over queries."""
         return self._answers.regressor
