@@ -114,4 +114,4 @@ class Exploration:
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, self.asked() / side).min(axis=1, initial=inf)
-        return distances if distances.max() > defaults.EXPLORATION_DISTANCE else None
+        return distances if distances.max() > defaults.SAME_SETTING else None

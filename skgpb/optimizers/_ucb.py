@@ -78,7 +78,7 @@ class BaseUCBOptimizer(Search):
 
     def _union_bound(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), which holds for all arms in all rounds."""
-        delta = self._guarantee.failure_probability
+        delta = self._norm.guarantee.failure_probability
         if self.domain_.is_discretization:
             # Candidates stand for a box: the other half of delta is left for f between them.
             delta *= 0.5

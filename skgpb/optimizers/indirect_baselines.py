@@ -182,7 +182,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)
-        if not self._by_norm:
+        if not self._norm.chooses:
             raise ValueError(
                 f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
                 "chooses queries by a Gaussian process on the answers, whose norm is not known. "
@@ -204,7 +204,7 @@ class IndirectBaseline(IndirectSearch):
     @property
     def _answer_optimizer(self) -> Any:
         """Return how the kernel of g is learned: one that is given is known."""
-        if self._is_consistent:
+        if self._norm.is_consistent:
             return None
         return self.optimizer or ("fmin_l_bfgs_b" if self._params.answer_kernel is None else None)
 
@@ -361,13 +361,13 @@ class IndirectUCBOptimizer(IndirectBaseline):
 
     @property
     def _by_answers(self) -> bool:
-        return not self._by_norm
+        return not self._norm.chooses
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bounds."""
         beta: Any = self.beta
-        if self._by_norm:
+        if self._norm.chooses:
             beta = self._widths().beta()
         elif callable(beta):
             beta = check_callable_value(beta, posterior.t, "beta")
