@@ -66,8 +66,6 @@ N_FOLLOWED_TARGETS = 5
 FOLLOWED_OPTIMISM = 2.0
 # Draws whose best allocation is a candidate, for rules without additive scores.
 N_ALLOCATIONS_DRAWN = 256
-# Weights of the deviation for each of which the best allocation is a candidate.
-N_ALLOCATION_WEIGHTS = 31
 # Points of an own search over a cube of Optuna's parameters that fill it.
 OPTUNA_EVERYWHERE = 400
 # Points around the best trials there.
@@ -111,9 +109,7 @@ HEAD_START = 1000
 BEAM = 16
 # Places of a cell that are compared before the best are improved.
 N_PLACES = 512
-# Runs of separate values for which places of a cell are improved.
-N_RUNS = 4
-# Times that the neighbours of such a run are tried.
+# Times that the neighbours of the best run of separate values are tried.
 N_SWEEPS = 3
 # Neighbouring runs along one side that are tried.
 N_BESIDE = 32
@@ -140,8 +136,6 @@ KNOWN_DEVIATION = 1e-3
 SAME_SETTING = 1e-6
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
-# Until all are nearer than this share of a side (D-D9).
-EXPLORATION_DISTANCE = 0.01
 # Improvement that the probability of improvement asks for, of indirect queries.
 IMPROVEMENT_MARGIN = 0.01
 # Probabilities at which a Gumbel law meets the distribution of the maximum (D-C4).
@@ -192,14 +186,12 @@ LENGTH_SPREAD = 0.6
 LENGTH_LIMITS = (0.02, 50.0)
 # Standard deviation of the logarithm of the variance of f.
 AMPLITUDE_SPREAD = 1.0
-# Limits of the variance of f.
+# Limits of the variance of f, and of main effects in that of all together.
 AMPLITUDE_LIMITS = (0.02, 1e3)
 # Variance of the effects of single sides, in that of all together (D-H48).
 MAIN_EFFECTS = 0.5
 # Standard deviation of its logarithm (D-H48).
 MAIN_EFFECTS_SPREAD = 1.5
-# Its limits (D-H48).
-MAIN_EFFECTS_LIMITS = (1e-2, 1e2)
 # Median of the noise variance.
 NOISE = 0.05
 # Standard deviation of its logarithm.
@@ -214,8 +206,6 @@ SMOOTH_LENGTH_SPREAD = 0.75
 SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
 # Standard deviation of the logarithm of the variance of f there (D-H47).
 SMOOTH_AMPLITUDE_SPREAD = 2.0
-# Limits of this variance (D-H47).
-SMOOTH_AMPLITUDE_LIMITS = (0.05, 1e3)
 # Length scale along lists and integers without main effects: cells, trees, several functions.
 SETTINGS_LENGTH_SCALE = 0.5
 # Standard deviation of its logarithm.
@@ -328,12 +318,6 @@ ODDS_OF_ROUGHNESS = 100.0
 REPEATS_BEST_FROM = 16
 # Noise variance of exact answers, in the least one (D-H59).
 EXACT_NOISE = 2.0
-# Odds that exact answers must have: none of 30 runs with noise came near them (D-H44).
-ODDS_OF_EXACT = 100.0
-# Largest variance of exact answers to one query, in the least noise variance (D-H59).
-EXACT_REPEATS = 10.0
-# Fewest answers that say whether they are exact (D-H44).
-FIRST_EXACT = 8
 # Smoothness of the kernels that are compared for exact answers, and averaged for Stop (D-H44).
 SMOOTHNESS = (0.5, 1.5, 2.5)
 # Least error of an outlier, in deviations of a model that was learned without it (D-H44).
@@ -373,6 +357,8 @@ NEGLIGIBLE_WEIGHT = 0.01
 N_MODELS = 16
 # What is read is averaged over them up to so many distinct queries.
 MOST_AVERAGED = 400
+# Variance of the level of f in these models, in that of f around it: answers of a search are high.
+READ_LEVEL = 1.0
 # Median of the noise variance of these models, in that of the model that is asked.
 READ_NOISE = 6.0
 # Standard deviation of its logarithm.
@@ -380,7 +366,7 @@ READ_NOISE_SPREAD = 1.5
 
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
-# Least noise of a score, in the standard deviation of all scores.
+# Noise of a score while settings are searched, and least noise later, in the deviation of all.
 SCORE_LEAST_NOISE = 1e-2
 # Successive queries without a new setting after which one is drawn at random.
 SCORE_REPEATS = 20
