@@ -38,6 +38,7 @@ from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.progress import logger, tqdm_class
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.surrogate.warp import Warp
 from skgpb.utils import (
@@ -74,10 +75,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     """Tune an estimator like RandomizedSearchCV, with fewer fits.
 
     A drop-in for :class:`~sklearn.model_selection.RandomizedSearchCV`: the same parameters,
-    methods and results. Each setting is chosen in view of the scores of all before it. The
-    average over the folds is what the bandit is told, with the variance of the folds divided by
-    their number as its noise variance, so that it does not chase lucky folds. For the same reason
-    the bandit's model chooses among the settings in the end, see ``select``.
+    methods and results. Each setting is chosen in view of the scores of all before it: the bandit
+    is told the average over the folds. In the end its model chooses among the settings, which then
+    takes into account how much of a score may be the luck of its folds, see ``select``.
 
     Parameters
     ----------
@@ -118,8 +118,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         best on these folds.
     select : {"posterior", "observed"}, default="posterior"
         Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
-        with the largest posterior mean of the engine's model, given all scores and their noise: a
-        score far above those of similar settings owes this to its folds. Of settings that are as
+        with the largest posterior mean of the engine's model, given all scores and the variance of
+        their folds divided by the number of folds as noise: a score far above those of similar
+        settings owes this to its folds. Of settings that are as
         good, within the error of the model, it takes one with fewer numbers at an end of their
         range. "observed" takes the largest mean score, as RandomizedSearchCV does, and so does an
         engine without a Gaussian process.
@@ -169,7 +170,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Mean score observed for that setting, ``cv_results_["mean_test_score"][best_index_]``. With
         ``select="posterior"`` another one may have a larger mean and the first rank.
     expected_scores_ : ndarray of shape (n_settings,)
-        Mean score of each setting that the engine's model expects, without the noise of the
+        Mean score of each setting that the engine's model expects, told of the noise of the
         folds. NaN for one that failed, and for all where the engine has no Gaussian process.
     optimizer_ : BaseBanditOptimizer
         The engine after the search, over the parameters: ``optimizer_.recommend().params``,
@@ -179,11 +180,14 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     Notes
     -----
-    *Noise.* Every setting meets the same folds, so that an easy fold is easy for all: how much
-    easier is estimated by the median over the better half of the settings and removed before the
-    variance over the folds is taken. A variance of few folds is hardly known: it is averaged with
-    the mean variance of the better half, as if that came from four degrees of freedom
-    [Smyth2004]_. With a single fold the noise is that of the engine.
+    *Noise.* A score is exact while settings are searched: the same folds give the same score again.
+    An engine that took it for noisy would ask again and again beside the best, for scores that it
+    has seen. To other folds a score is noisy, which decides in the end. Every setting meets the
+    same folds, so that an easy fold is easy for all: how much easier is estimated by the median
+    over the better half of the settings and removed before the variance over the folds is taken. A
+    variance of few folds is hardly known: it is averaged with the mean variance of the better half,
+    as if that came from four degrees of freedom [Smyth2004]_. A tree method, whose queries are
+    averages over several settings, is told the noise during the search.
 
     *Bad scores.* Settings that fail to learn anything have scores far below all others, off a cliff
     that no smooth function has. How far is of no interest: scores that are below the median by more
@@ -372,7 +376,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             self.verbose = verbose
             del self._scores, self._n_planned
         self.optimizer_ = engine
-        self.expected_scores_: np.ndarray = scores.expected()
+        self.expected_scores_: np.ndarray
+        self.expected_scores_, self._believed = scores.judged()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
         if callable(self.scoring):
             insert_error_scores(scores.fits, self.error_score)
@@ -399,24 +404,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                     f"no setting has a finite {refit_metric!r}, by which refit chooses: "
                     f"mean_test_{refit_metric} is {means}"
                 )
-        if callable(refit) or self.select == "observed" or np.isnan(expected).all():
+        if callable(refit) or self.select == "observed" or self._believed is None:
             return super()._select_best_index(refit, refit_metric, results)
-        return self._innermost(results["params"], np.where(np.isnan(expected), -np.inf, expected))
-
-    def _innermost(self, settings: list[dict[str, Any]], expected: np.ndarray) -> int:
-        """Return the row of the best setting; of those as good, within their error, an inner one.
-
-        What is at an end of its range was hardly ever meant to be there.
-        """
-        best, engine = argmax_first(expected), vars(self)["optimizer_"]
-        points = self.space_.points(settings)
-        mean, cov = engine.predict(points, return_cov=True)
-        var = cov.diagonal()
-        error = np.sqrt(np.maximum(var + var[best] - 2.0 * cov[best], 0.0))
-        equal = np.flatnonzero(np.isfinite(expected) & (mean >= mean[best] - error))
-        at_ends = self.space_.n_at_ends(np.asarray(points))[equal]
-        inner = equal[at_ends == at_ends.min()]
-        return int(inner[argmax_first(expected[inner])])
+        return self._believed
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
@@ -608,7 +598,7 @@ class Scores:
         self.learns: bool = "kernel" in engine.get_params(deep=False)
         #: Whether it learns from failures where settings fail; others are told a bad score.
         self._learns_failures = isinstance(engine, Search)
-        #: Whether it is told bad scores as less bad than they are.
+        #: Whether it is told one score for each setting, bad ones as less bad than they are.
         self._warps: bool = isinstance(engine, Search)
         #: How the score of each row was told.
         self._told_by: dict[int, Warp] = {}
@@ -782,36 +772,67 @@ class Scores:
                 continue
             if failed.any():
                 means[failed] = stand_in(finite)
-            noise, reward = self._noise_of(rows, finite), float(means.mean())
+            reward = float(means.mean())
             if self._warps:
                 self._told_by |= dict.fromkeys(rows, self._warp)
-                if noise is not None:
-                    noise *= float(self._warp.slope(reward)) ** 2
                 reward = float(self._warp(reward))
-            self._engine.tell(query, reward, alpha=noise)
+            self._engine.tell(query, reward, alpha=self._told_noise(rows, finite))
 
-    def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
-        """Return the mean noise variance over settings, None for a single fold."""
+    def _least_noise(self, finite: np.ndarray) -> float:
+        """Return the noise variance with which finite scores are told that are exact."""
+        values = self._warp(finite) if self._warps else finite
+        size = float(np.abs(values).max()) or 1.0
+        return max(defaults.SCORE_LEAST_NOISE * float(values.std()), DIGITS * size) ** 2
+
+    def _told_noise(self, rows: list[int], finite: np.ndarray) -> float | None:
+        """Return the noise variance of a query: of a tree method that of a mean over settings."""
+        if self._warps:
+            return self._least_noise(finite)
         if self._noise is None:
             return None
         settings, counts = np.unique(rows, return_counts=True)
-        values = self._warp(finite) if self._warps else finite
-        size = float(np.abs(values).max()) or 1.0
-        least = max(defaults.SCORE_LEAST_NOISE * float(values.std()), DIGITS * size) ** 2
-        noise = np.maximum(self._noise[settings], least)
+        noise = np.maximum(self._noise[settings], self._least_noise(finite))
         return float((counts / len(rows)) ** 2 @ noise)
 
-    def expected(self) -> np.ndarray:
-        """Posterior mean of every setting, NaN where it failed or nothing is believed."""
-        finite = np.isfinite(self._mean)
+    def judged(self) -> tuple[np.ndarray, int | None]:
+        """Return the score expected of every setting, and the row of the best of them.
+
+        NaN where a setting failed; None where nothing is believed. Of settings as good, within
+        their error, an inner one is the best: what is at an end of its range was hardly ever meant
+        to be there.
+        """
+        finite = np.flatnonzero(np.isfinite(self._mean))
         expected = np.full(self.n_settings, np.nan)
-        if self.learns and finite.any():
-            # By the model that has chosen the settings.
-            engine, points = self._engine, np.array(self._points)[finite]
-            expected[finite] = engine._sign.of(engine.surrogate_.predict(engine._rows_of(points)))
-            for row, warp in self._told_by.items():
-                expected[row] = warp.inverse(expected[row])
-        return expected
+        if not (self.learns and len(finite)):
+            return expected, None
+        points = np.array(self._points)[finite]
+        rows = self._engine._rows_of(points)
+        mean, cov = self._judge(rows, finite).moments(rows, cov=True)
+        expected[finite] = mean
+        for row, warp in self._told_by.items():
+            expected[row] = warp.inverse(expected[row])
+        best, var = argmax_first(mean), cov.diagonal()
+        error = np.sqrt(np.maximum(var + var[best] - 2.0 * cov[best], 0.0))
+        equal = np.flatnonzero(mean >= mean[best] - error)
+        at_ends = self._space.n_at_ends(points)[equal]
+        inner = equal[at_ends == at_ends.min()]
+        return expected, int(finite[inner[argmax_first(mean[inner])]])
+
+    def _judge(self, rows: np.ndarray, finite: np.ndarray) -> GaussianProcess:
+        """Return the engine's model, told and learned with the noise of every finite score."""
+        engine = self._engine
+        searched: GaussianProcess = engine._gp
+        if not self._warps or self._noise is None:
+            return searched
+        told = [(self._told_by[row], self._mean[row]) for row in finite.tolist()]
+        scores, slopes = np.array([(warp(score), warp.slope(score)) for warp, score in told]).T
+        noise = self._noise[finite] * slopes**2
+        model = engine._make_model(searched.kernel, searched.n_columns, engine._options())
+        model.process.set_units(searched.offset, searched.scale)
+        least = self._least_noise(self._mean[finite])
+        model.observe_rows(rows, scores, np.maximum(noise, least), asked=False)
+        judge: GaussianProcess = (model.learned() if model.learns else model).process
+        return judge
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""

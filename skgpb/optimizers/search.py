@@ -786,7 +786,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     answers it was measured with. An improvement upon the best answered query that keeps all limits
     counts as far as it is probable that they hold, [Gardner2014]_ with expected improvement. While
     none is known to keep them, it is the improvement upon the worst answer. Queries that keep them
-    with a probability below 0.5 % are not asked while others are left. The recommendation is an
+    with a probability below 0.5 % are not asked while others are left. The knowledge gradient asks
+    beyond limits as well, where that teaches most of what is within. The recommendation is an
     answered query that keeps all limits with a probability of at least 95 %, or another target
     that does, or else the one for which that is most probable. A kernel that is given is that of
     all outcomes, in units of their standard deviations.
