@@ -86,6 +86,7 @@ from skgpb.exceptions import NumericalWarning, RefinementWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._gap import stream_of_gap
 from skgpb.surrogate.information_gain import GreedyInformationGain
 from skgpb.surrogate.widths import balancing_alpha, dual_ends
 
@@ -639,9 +640,9 @@ def judged(
         risks = stop.risks(t, True, d)
         if risks is None:
             continue
-        best = optimizer.recommend()
+        best, stream = optimizer.recommend(), stream_of_gap(optimizer._seed, t)
         ended = t, bool(f.max() - f[best.index] <= EPSILON)
-        if not optimizer._compared(best)().is_within(EPSILON, *risks, optimizer._gap_stream()):
+        if not optimizer._compared(best)().is_within(EPSILON, *risks, stream):
             continue
         found.setdefault(JUDGES[0], ended)
         if optimizer._stops(stop):

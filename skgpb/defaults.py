@@ -66,8 +66,6 @@ N_FOLLOWED_TARGETS = 5
 FOLLOWED_OPTIMISM = 2.0
 # Draws whose best allocation is a candidate, for rules without additive scores.
 N_ALLOCATIONS_DRAWN = 256
-# Weights of the deviation for each of which the best allocation is a candidate.
-N_ALLOCATION_WEIGHTS = 31
 # Points of an own search over a cube of Optuna's parameters that fill it.
 OPTUNA_EVERYWHERE = 400
 # Points around the best trials there.
@@ -111,9 +109,7 @@ HEAD_START = 1000
 BEAM = 16
 # Places of a cell that are compared before the best are improved.
 N_PLACES = 512
-# Runs of separate values for which places of a cell are improved.
-N_RUNS = 4
-# Times that the neighbours of such a run are tried.
+# Times that the neighbours of the best run of separate values are tried.
 N_SWEEPS = 3
 # Neighbouring runs along one side that are tried.
 N_BESIDE = 32
@@ -140,8 +136,6 @@ KNOWN_DEVIATION = 1e-3
 SAME_SETTING = 1e-6
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
-# Until all are nearer than this share of a side (D-D9).
-EXPLORATION_DISTANCE = 0.01
 # Improvement that the probability of improvement asks for, of indirect queries.
 IMPROVEMENT_MARGIN = 0.01
 # Probabilities at which a Gumbel law meets the distribution of the maximum (D-C4).
@@ -328,12 +322,6 @@ ODDS_OF_ROUGHNESS = 100.0
 REPEATS_BEST_FROM = 16
 # Noise variance of exact answers, in the least one (D-H59).
 EXACT_NOISE = 2.0
-# Odds that exact answers must have: none of 30 runs with noise came near them (D-H44).
-ODDS_OF_EXACT = 100.0
-# Largest variance of exact answers to one query, in the least noise variance (D-H59).
-EXACT_REPEATS = 10.0
-# Fewest answers that say whether they are exact (D-H44).
-FIRST_EXACT = 8
 # Smoothness of the kernels that are compared for exact answers, and averaged for Stop (D-H44).
 SMOOTHNESS = (0.5, 1.5, 2.5)
 # Least error of an outlier, in deviations of a model that was learned without it (D-H44).

@@ -42,7 +42,7 @@ from skgpb.guarantee import Guarantee
 __all__ = ["read_notes", "register_kernel"]
 
 # Format: what a file says it is, and which one.
-FORMAT, VERSION = "skgpb run", 1
+FORMAT, VERSION = "skgpb run", 2
 # Kinds of ValueError whose messages name bytes and places in them.
 BYTES_TOLD = (UnicodeError, json.JSONDecodeError)
 # Format: arrays of at most this many numbers are written into the JSON itself.

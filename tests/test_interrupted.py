@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
 from skgpb.optimizers import _run
+from skgpb.optimizers._record import Record
 from skgpb.testing import Interrupted, first_visits, interrupted_at, lines_of
 
 ARMS = np.linspace(0, 1, 30)[:, None]
@@ -325,14 +326,14 @@ def test_warnings_of_one_thread_are_not_held_back_for_another():
 
 def test_an_error_while_an_answer_is_taken_leaves_the_run_as_it_was(monkeypatch):
     optimizer, whole = played(arms(), 5), played(arms(), 6)
-    record = GPUCBOptimizer._close_round
+    close = Record.close
     query = optimizer.ask()
 
     def fails(self, *arguments):
-        record(self, *arguments)
+        close(self, *arguments)
         raise FloatingPointError("by a filter")
 
-    monkeypatch.setattr(GPUCBOptimizer, "_close_round", fails)
+    monkeypatch.setattr(Record, "close", fails)
     with pytest.raises(FloatingPointError):
         optimizer.tell([query, query], [answer(query)] * 2)
     monkeypatch.undo()

@@ -72,7 +72,7 @@ def test_a_file_is_json_and_arrays_that_other_programs_read(tmp_path):
     run.save(path)
     document = document_of(path)
     assert document["format"] == "skgpb run"
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert document["class"] == "GPOOOptimizer"
     told = [event for event in document["events"] if event[0] == "tell"]
     assert [event[2] for event in told] == run.history_["reward"].tolist()

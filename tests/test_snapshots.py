@@ -182,6 +182,22 @@ def test_files_of_others_need_no_snapshot(tmp_path):
     assert_array_equal(loaded.predict([[0.3]]), run.predict([[0.3]]))
 
 
+def test_a_run_in_an_older_format_is_repeated(tmp_path, monkeypatch):
+    path, run = tmp_path / "run", optimizer(alpha=0.01)
+    run.run(peak, 8)
+    with monkeypatch.context() as patched:
+        patched.setattr("skgpb.optimizers._files.VERSION", 1)
+        run.save(path)
+    repeat, repeated = Replay._repeat_all, []
+    monkeypatch.setattr(
+        Replay, "_repeat_all", lambda *of_run: repeated.append(of_run) or repeat(*of_run)
+    )
+    loaded = GPOOOptimizer.load(path)
+    assert len(repeated) == 1
+    assert_array_equal(loaded.history_, run.history_)
+    assert loaded.ask() == run.ask()
+
+
 def _within(state, *names):
     """Return what holds an entry of a snapshot, and its place there."""
     for name in names:

@@ -18,7 +18,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from benchmarks import constraints, exact_answers, failures, lists, outliers, targets
+from benchmarks import constraints, exact_answers, failures, limits, lists, outliers, targets
 from benchmarks.fidelities.functions import PAIRS
 from benchmarks.fidelities.functions import Pair as Fidelity
 from benchmarks.suite import __main__ as suite
@@ -52,8 +52,13 @@ MEASURES = {
     "exact": ("log10 behind the best answer", AT_THE_END),
     "indirect": ("at half, %", AT_THE_END),
     "cells": ("at half, %", AT_THE_END),
+    "sizes": ("at the end, %", AT_THE_END),
+    "blurred": ("at half, %", AT_THE_END),
+    "replicates": ("at the end, %", AT_THE_END),
     "fidelities": ("at half, %", AT_THE_END),
     "failures": ("failures of the last ten", AT_THE_END),
+    "failing": ("failures of the last ten", AT_THE_END),
+    "limits": ("suggestions beyond, %", AT_THE_END),
     "stop": ("answers", "wrong claims"),
     "sides": ("of either kind", AT_THE_END),
 }
@@ -158,6 +163,93 @@ def of_cells(method: str, name: str, d: int, n: int, seed: int) -> tuple[float, 
     return after[0], log_of(after[1])
 
 
+def of_sizes(name: str, d: int, noise: float, seed: int) -> tuple[float, float]:
+    """Look for the best cell of a side by the knowledge gradient, with 30 answers."""
+    problem = targets.problem(name, d)
+    oracle = targets.Oracle(problem, noise, False, seed)
+    lower = targets.METHODS["kg"](oracle, seed, 30)
+    regret = 100.0 * (problem.best - problem.average_at(lower))
+    return regret, log_of(regret)
+
+
+def apart(d: int, rng: np.random.Generator) -> np.ndarray:
+    """Places (2, d) of a hill and of a peak, far from each other along some side."""
+    while True:
+        places = rng.random((2, d))
+        if np.abs(places[0] - places[1]).max() > 0.35:
+            return places
+
+
+def of_peak(d: int, width: float, seed: int) -> tuple[float, float]:
+    """Look for a narrow peak that is higher than a broad hill, for a small simple regret."""
+    rng = np.random.default_rng([seed, 21])
+    hill, peak = apart(d, rng)
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * d, regret="simple", random_state=seed)
+
+    def value(x: np.ndarray) -> float:
+        broad = 0.6 * np.exp(-(((x - hill) / 0.25) ** 2).sum())
+        return max(broad, np.exp(-(((x - peak) / width) ** 2).sum() / 2))
+
+    regrets = []
+    for _ in range(60):
+        query = optimizer.ask()
+        regrets.append(1.0 - value(query.points[0]))
+        optimizer.tell(query, 1.0 - regrets[-1] + 0.1 * rng.standard_normal())
+    return two_of(regrets, 1.0 - value(optimizer.recommend().points[0]))
+
+
+def of_blurred_peak(width: float, blur: float, noise: float, seed: int) -> tuple[float, float]:
+    """The same on the line, behind a known Gaussian blur."""
+    rng = np.random.default_rng([seed, 31])
+    hill, peak = apart(1, rng)[:, 0]
+    shift = np.linspace(-4.0, 4.0, 81)
+    weights = np.exp(-0.5 * shift**2)
+
+    def value(x: Any) -> Any:
+        broad = 0.6 * np.exp(-(((x - hill) / 0.25) ** 2))
+        return np.maximum(broad, np.exp(-0.5 * ((x - peak) / width) ** 2))
+
+    optimizer = CMESOptimizer(
+        bounds=[(0.0, 1.0)], conditional=WindowMean(scale=blur), query_bounds=[(0.0, 1.0)],
+        random_state=seed,
+    )  # fmt: skip
+    regrets = []
+    for t in range(1, 41):
+        query = optimizer.ask()
+        around = float(query.a[0]) + blur * shift
+        answer = float(np.average(value(around), weights=weights))
+        optimizer.tell(query, answer + noise * rng.standard_normal())
+        if t in (20, 40):
+            x = np.ravel(optimizer.recommend()).astype(float)
+            regrets.append(100.0 * float(value(peak) - value(x).max()))
+    return regrets[0], log_of(regrets[1])
+
+
+def replicated(waves: int, height: float, noise: float, seed: int) -> tuple[float, float]:
+    """Search ripples on a hill, and then ask for the six best settings three times more each."""
+    rng = np.random.default_rng([seed, 27])
+    hill, phase = rng.random(2), 6.28 * rng.random(2)
+
+    def value(X: np.ndarray) -> np.ndarray:
+        ripples = np.sin(2.0 * np.pi * waves * X + phase).mean(axis=1)
+        return np.exp(-(((X - hill) / 0.35) ** 2).sum(axis=1)) + height * ripples
+
+    best = float(value(np.random.default_rng(0).random((40_000, 2))).max())
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, regret="simple", random_state=seed)
+    X, y = [], []
+    for _ in range(45):
+        query = optimizer.ask()
+        X.append(query.points[0])
+        y.append(float(value(query.points)[0]) + noise * rng.standard_normal())
+        optimizer.tell(query, y[-1])
+    for i in np.argsort(-np.array(y))[:6]:
+        for _ in range(3):
+            again = float(value(X[i][None])[0]) + noise * rng.standard_normal()
+            optimizer.tell(X[i], again)
+    regret = 100.0 * (best - float(value(optimizer.recommend().points)[0]))
+    return regret, log_of(regret)
+
+
 def hump(x: np.ndarray) -> np.ndarray:
     """A hill and a narrow hump, from 0 to 1."""
     return np.maximum(
@@ -241,6 +333,15 @@ def of_failures(kind: str, engine: str, name: str, seed: int) -> tuple[float, fl
     make, rate = failures.ENGINES[engine], failures.KINDS[kind]
     end, last, _ = failures.play(make, exact_function(name), rate, 40, seed)
     return float(last), end
+
+
+def of_limits(name: str, seed: int) -> tuple[float, float]:
+    """Search under limits on other outcomes; what is beyond one counts as ten times the optimum."""
+    problem = limits.PROBLEMS[name]
+    x, beyond = limits.run_ours(problem, seed)
+    value, limited = problem.function(x)
+    excess = 10.0 if max(limited) > 0.0 else problem.excess(value)
+    return 100.0 * float(np.mean(beyond[limits.N_FIRST :])), float(np.log10(max(excess, 1e-6)))
 
 
 def of_outliers(name: str, seed: int) -> tuple[float, float]:
@@ -577,6 +678,25 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
                 ("gpoo", "forrester", 1),
             )
         },
+        "sizes": {
+            f"{name} {noise:g}": partial(of_sizes, name, d, noise)
+            for d in (1, 2)
+            for name in targets.FUNCTIONS[d]
+            for noise in (0.01, 0.1)
+        },
+        "peaks": {
+            f"{d}-d {width:g}": partial(of_peak, d, width)
+            for d, width in ((1, 0.03), (1, 0.05), (2, 0.07), (2, 0.12))
+        },
+        "blurred": {
+            f"{width:g} {noise:g}": partial(of_blurred_peak, width, width, noise)
+            for width, noise in ((0.02, 0.1), (0.04, 0.02), (0.04, 0.1))
+        },
+        "replicates": {
+            f"{waves} {noise:g}": partial(replicated, waves, height, noise)
+            for waves, height in ((4, 0.3), (8, 0.3), (16, 0.3), (30, 0.6))
+            for noise in (0.05, 0.2)
+        },
         "trees": {
             "gpoo": partial(searched, GPOOOptimizer, "camel", n),
             "gpoo averages": partial(
@@ -611,6 +731,10 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
             for kind in ("better side", "30 % at random")
             for engine, name in (("GP-UCB", "camel"), ("EI", "sines"))
         },
+        "failing": {
+            name: partial(of_failures, "better side", "GP-UCB", name) for name in failures.NAMES
+        },
+        "limits": {name: partial(of_limits, name) for name in ("Gardner", "Gramacy", "Townsend")},
         "outliers": {name: partial(of_outliers, name) for name in ("branin", "rough-1", "hills-4")},
         "stop": {
             f"nu={nu:g} noise={noise:g}": partial(of_stop, nu, noise)
@@ -620,7 +744,7 @@ def further_parts(small: bool) -> dict[str, dict[str, Game]]:
             "search": partial(in_contexts, search_in_contexts, n),
             "tree": partial(in_contexts, tree_in_contexts, n),
         },
-        "constraints": {name: partial(constrained, name, n) for name in ("HS24", "HS62", "HS76")},
+        "constraints": {name: partial(constrained, name, n) for name in constraints.PROBLEMS},
         "campaigns": {
             cls.__name__: partial(of_campaigns, cls, 20)
             for cls in (GPUCBOptimizer, EIOptimizer, GPTSOptimizer)

@@ -56,7 +56,7 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.judgement import limits_hold_in_words
-from skgpb.experiments.sides import rounded
+from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting._themes import THEMES
 
@@ -175,7 +175,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters |= {"is_number": is_number, "rounded": rounded, "whole": whole}
+    app.jinja_env.filters |= {each.__name__: each for each in (is_number, rounded, shown, whole)}
     guard.watch(app)
     return app
 
@@ -513,8 +513,8 @@ class Pages:
         if request.method == "GET":
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
             for name in ("constraints", "limits", "costs"):
-                form.typed[name] = "\n".join(getattr(run, name))
-            form.typed |= {"block": run.block, "answer_range": run.range, "score": run.score}
+                form.typed[name] = "\n".join(run.status[name])
+            form.typed |= {name: run.status[name] for name in ("block", "answer_range", "score")}
             return show()
 
         def change(experiment: Experiment) -> Said:

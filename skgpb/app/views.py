@@ -129,7 +129,7 @@ def asked_with(experiment: Experiment) -> tuple[list[str], str]:
 
 @dataclass(frozen=True)
 class SideView:
-    """A side as a field of a form and as the head of a column."""
+    """A side, or what has a limit, as a field of a form and as the head of a column."""
 
     label: str
     field: str
@@ -146,15 +146,6 @@ def _side_view(i: int, side: Side) -> SideView:
 
 
 @dataclass(frozen=True)
-class LimitView:
-    """What has a limit, as a field of a form and as the head of a column."""
-
-    label: str
-    field: str
-    hint: str
-
-
-@dataclass(frozen=True)
 class Best:
     """The recommendation."""
 
@@ -166,16 +157,6 @@ class Best:
     about: str
     #: What is expected of all that has a limit, in sentences.
     limits: list[str]
-
-
-@dataclass(frozen=True)
-class Replicates:
-    """Results of the same settings: numbers of the experiments with their results, and the rest."""
-
-    results: list[tuple[str, str]]
-    mean: str
-    spread: str
-    settings: Settings
 
 
 class RunView:
@@ -211,28 +192,25 @@ class RunView:
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
         self.best: Best | None = _best(status["best"], status["block"])
-        self.range: str = status["answer_range"]
-        #: What tells blocks of results apart; their names, numbers of results and shifts.
-        self.block: str = status["block"]
+        #: What it is, as :meth:`~skgpb.experiments.Experiment.status` returns it.
+        self.status: dict[str, Any] = status
+        #: Blocks of results: their names, numbers of results and shifts.
         self.blocks: list[tuple[str, int, str]] = [
             (each["block"], each["n_answers"], shift_in_words(each)) for each in experiment.blocks()
         ]
-        self.constraints: list[str] = status["constraints"]
-        self.limits: list[str] = status["limits"]
-        self.costs: list[str] = status["costs"]
-        self.score: str = status["score"]
         limits = outcome_limits(experiment.optimizer)
         #: What else is measured and is in the score or has a limit.
-        self.limited: list[LimitView] = [
-            LimitView(
+        self.limited: list[SideView] = [
+            SideView(
                 name,
                 f"limited{i}",
                 f"Limit: {limit_in_words(*limits[name])}." if name in limits else "",
+                [],
+                {},
             )
             for i, name in enumerate(asked_with(experiment)[0])
         ]
         self.trade_offs: dict[str, Any] | None = experiment.trade_offs()
-        self.regions: bool = status["regions"]
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
         #: What was corrected or taken back: rows of texts.
@@ -243,7 +221,7 @@ class RunView:
             for each in experiment.questionable()
         ]
         #: Settings that were measured several times.
-        self.replicates: list[Replicates] = [_replicates(each) for each in experiment.replicates()]
+        self.replicates: list[dict[str, Any]] = experiment.replicates()
         self.pictures: list[Picture] = []
         if self.best is not None:
             self.pictures = _pictures(self, self.best, status["n_answered"])
@@ -257,21 +235,11 @@ class RunView:
             "map",
             f"The expected {self.outcome} over {one} and {two}, with the other settings as "
             f"recommended ({where}). Dots are experiments, at their values of these two settings. "
-            + ("Constraints exclude the hatched part. " if self.constraints else "")
-            + (BEYOND if self.limits else ""),
+            + ("Constraints exclude the hatched part. " if self.status["constraints"] else "")
+            + (BEYOND if self.status["limits"] else ""),
             f"Expected {self.outcome} over {one} and {two}; best at {where}.",
             inches=MAP_HEIGHT,
         )
-
-
-def _replicates(group: dict[str, Any]) -> Replicates:
-    """Return the view of results of the same settings."""
-    results = [
-        (str(number), shown(answer))
-        for number, answer in zip(group["queries"], group["answers"], strict=True)
-    ]
-    settings = [(name, shown(value)) for name, value in group["params"].items()]
-    return Replicates(results, shown(group["mean"], 4), shown(group["spread"], 2), settings)
 
 
 def _counts(status: dict[str, Any]) -> str:
@@ -329,7 +297,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         "slices",
         f"The expected result along each setting, with the others as recommended ({where}). The "
         "band contains the true average with 95 % probability. A flat line means that the setting "
-        "hardly matters there." + (f" {BEYOND}" if run.limits else ""),
+        "hardly matters there." + (f" {BEYOND}" if run.status["limits"] else ""),
         f"Expected {run.outcome} along each of {len(run.sides)} settings: best at {where}, with "
         f"{best.mean}, between {best.low} and {best.high}.",
         tuple(side.label for side in run.sides),
@@ -338,7 +306,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         "progress",
         "All results at the numbers of their experiments, without failed and skipped experiments, "
         "and the best one so far"
-        + (" of those within the limits. Crosses are beyond one." if run.limits else "."),
+        + (" of those within the limits. Crosses are beyond one." if run.status["limits"] else "."),
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
         f"{best.answer}.",
     )
@@ -357,12 +325,14 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         )
         pictures.insert(-1, compromises)
     if run.replicates:
-        said = "; ".join(f"{each.mean} ± {each.spread}" for each in run.replicates)
+        said = "; ".join(
+            f"{shown(each['mean'], 4)} ± {shown(each['spread'], 2)}" for each in run.replicates
+        )
         replicates = Picture(
             "replicates",
             "Settings that were measured several times. Dots are results; the bar reaches one "
             "standard deviation to either side of their mean"
-            + (f", that of one {run.block}." if run.blocks else "."),
+            + (f", that of one {run.status['block']}." if run.blocks else "."),
             f"{run.label} of settings that were measured several times: {said}.",
         )
         pictures.insert(-1, replicates)

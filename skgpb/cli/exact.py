@@ -28,7 +28,7 @@ NAMED = 5
 # Longer conditions, of hundreds of categories, are for programs.
 LONGEST = 2_000
 # Options that are about questions.
-ABOUT_QUESTIONS = {"alpha": None, "stop_within": None}
+ABOUT_QUESTIONS = ("alpha", "stop_within")
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class ExactFound:
 
 def check_exact(arguments: argparse.Namespace) -> None:
     """Refuse options about questions, because this search asks none."""
-    for option, plain in ABOUT_QUESTIONS.items():
-        if getattr(arguments, option) != plain:
+    for option in ABOUT_QUESTIONS:
+        if getattr(arguments, option) is not None:
             name = f"--{option.replace('_', '-')}"
             raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
 

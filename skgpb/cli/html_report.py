@@ -16,60 +16,18 @@ from skgpb.plotting._themes import THEMES, style_of
 # Inches and dots per inch: letters can be read on a telephone, lines are sharp on a screen.
 SIZE, DOTS = (5.2, 4.2), 160
 
+# The sheet of the pages of an experiment.
+STYLE = Path(__file__).parents[1] / "app" / "static" / "app.css"
 PAGE = Template(
     """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
 <title>$title</title>
 <style>
-:root { --page: $light_page; --ink: $light_ink;
-  --quiet: #51606f; --rule: #d5dbe1; --best: #a84900; }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --page: $dark_page; --ink: $dark_ink;
-    --quiet: #a5b1bd; --rule: #3a4550; --best: #f0a35e; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--page); color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0.5rem 0; }
-h2 { font-size: 1.15rem; margin: 2rem 0 0.5rem; }
-.quiet, figcaption { color: var(--quiet); }
-.best { border-left: 0.4rem solid var(--best); padding: 0.1rem 0 0.1rem 1rem; font-size: 1.1rem; }
-.best strong { color: var(--best); }
-dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: 0; margin: 0; }
-dt, dd { margin: 0; padding: 0.4rem 0; border-top: 1px solid var(--rule); }
-dt { color: var(--quiet); padding-right: 1rem; }
-code { font: 0.9em ui-monospace, monospace; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr));
-  gap: 1.5rem; }
-figure { margin: 0; }
-img { width: 100%; height: auto; display: block; }
-.dark { display: none; }
-@media screen and (prefers-color-scheme: dark) {
-  .light { display: none; }
-  .dark { display: block; }
-}
-figcaption { font-size: 0.9rem; margin-top: 0.3rem; }
-@media (max-width: 30rem) {
-  dl { display: block; }
-  dt { padding-bottom: 0; }
-  dd { border-top: 0; padding-top: 0; }
-}
-@media print {
-  :root { color-scheme: light; }
-  body { max-width: none; padding: 0; }
-  .pictures { display: block; }
-  /* Two in a row; one page has all of each. */
-  figure { display: inline-block; width: 48%; margin: 0 1% 1rem 0; vertical-align: top; }
-  img { max-height: 80vh; object-fit: contain; object-position: left top; }
-  figure, .best, dt, dd { break-inside: avoid; }
-  h2 { break-after: avoid; }
-  footer { break-before: avoid; }
-}
-@media print and (orientation: landscape) { figure { width: 32%; } }
+$style
+.best strong { white-space: normal; }
 </style>
 </head>
 <body>
@@ -81,20 +39,30 @@ figcaption { font-size: 0.9rem; margin-top: 0.3rem; }
 <section class="best">
 $conclusion
 </section>
+<section>
 <h2>What was found</h2>
-<dl>
+<dl class="settings">
 $rows
 </dl>
 $remarks
+</section>
 $pictures
+<section>
 <h2>How it was found</h2>
 <p>$method</p>
+</section>
 </main>
-<footer><p class="quiet">Written by skgpb $version.</p></footer>
+<footer><p>Written by skgpb $version.</p></footer>
 </body>
 </html>
 """
 )
+PICTURES = """<section>
+<h2>Pictures</h2>
+<div class="columns">
+{}
+</div>
+</section>"""
 
 
 def write_page(
@@ -110,9 +78,6 @@ def write_page(
 ) -> None:
     """Write a page that needs nothing but itself; ``conclusion`` is HTML, all else text."""
     said = (f"<dt>{escape(label.strip())}</dt><dd>{_value(text)}</dd>" for label, text in rows)
-    colours = {
-        f"{theme}_{part}": THEMES[theme][part] for theme in THEMES for part in ("page", "ink")
-    }
     figures = "\n".join(_figure(panel) for panel in panels)
     page = PAGE.substitute(
         title=escape(title),
@@ -120,10 +85,10 @@ def write_page(
         conclusion=conclusion,
         rows="\n".join(said),
         remarks="\n".join(f"<p>{escape(remark)}</p>" for remark in remarks),
-        pictures=f'<h2>Pictures</h2>\n<div class="pictures">\n{figures}\n</div>' if panels else "",
+        pictures=PICTURES.format(figures) if panels else "",
         method=escape(method),
         version=escape(__version__),
-        **colours,
+        style=STYLE.read_text(encoding="utf-8"),
     )
     Path(name).write_text(page, encoding="utf-8")
 

@@ -216,9 +216,11 @@ def _cells_of(column: Column) -> np.ndarray:
 
 @contextmanager
 def ledger_told(arguments: argparse.Namespace) -> Iterator[None]:
-    """Say in a line that the ledger cannot be read or written."""
+    """Say in a line that the ledger cannot be read or written, or does not go with the table."""
     try:
         yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     except OSError as error:
         if arguments.ledger is None:
             raise

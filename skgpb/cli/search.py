@@ -147,7 +147,7 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         if private:
             # From here on the column is known to the oracle alone.
             ledger = ledger_of(table, arguments)
-            oracle = _private(values, arguments, ledger, table.rows)
+            oracle = private_oracle(values, arguments, ledger, table.rows)
         found = run_search(
             table.features,
             oracle,
@@ -166,15 +166,6 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
             ("report", arguments.report, partial(write_html, found, result, table.said)),
         ],
     )
-
-
-def _private(
-    values: np.ndarray, arguments: argparse.Namespace, ledger: Any, rows: np.ndarray
-) -> Oracle:
-    try:
-        return private_oracle(values, arguments, ledger, rows)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def _search_exactly(arguments: argparse.Namespace) -> None:

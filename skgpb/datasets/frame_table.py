@@ -18,6 +18,13 @@ from skgpb.datasets.sources import DAMAGED, Source
 MOST_ROWS, MOST_CELLS, LOOKED_AT = 2**20, 20_000_000, 200_000_000
 
 
+def copy_rows(table: ParquetTable | ExcelTable, rows: Collection[int], to: IO[str]) -> None:
+    """Write the names of columns and some rows as comma-separated values."""
+    names = table.header(()).names
+    frame = table.frame(range(len(names))).iloc[sorted(rows)]
+    frame.to_csv(to, header=names, index=False, lineterminator="\n")
+
+
 class ParquetTable:
     """A table in Parquet.
 
@@ -43,6 +50,8 @@ class ParquetTable:
                 yield raw
         except ArrowException as error:
             raise ValueError(f"{self.source.name} {DAMAGED}") from error
+
+    copy = copy_rows
 
     def header(self, columns: Sequence[str]) -> Header:
         """Return the names of all columns."""
@@ -70,12 +79,6 @@ class ParquetTable:
     def numbers(self, rows: np.ndarray) -> np.ndarray:
         """Return how pandas numbers rows."""
         return rows
-
-    def copy(self, rows: Collection[int], to: IO[str]) -> None:
-        """Write the names of columns and some rows as comma-separated values."""
-        names = self.header(()).names
-        frame = self.frame(range(len(names))).iloc[sorted(rows)]
-        frame.to_csv(to, header=names, index=False, lineterminator="\n")
 
 
 class ExcelTable:
@@ -135,6 +138,8 @@ class ExcelTable:
         except Exception as error:  # its readers check nothing: any operation may fail first
             raise ValueError(f"{self.source.name} {DAMAGED}") from error
 
+    copy = copy_rows
+
     def header(self, columns: Sequence[str]) -> Header:
         """Return the names of all columns."""
         first = islice(self._rows.items(), self.how.header + MOST_TITLES)
@@ -167,12 +172,6 @@ class ExcelTable:
         if self.how.header:
             above = list(self._rows)[self.how.header - 1]
         return self._below[rows] - above - 1
-
-    def copy(self, rows: Collection[int], to: IO[str]) -> None:
-        """Write the names of columns and some rows as comma-separated values."""
-        names = self.header(()).names
-        frame = self.frame(range(len(names))).iloc[sorted(rows)]
-        frame.to_csv(to, header=names, index=False, lineterminator="\n")
 
 
 def _cells_of(sheet: Iterable[Sequence[Any]]) -> tuple[dict[int, list[Any]], bool]:

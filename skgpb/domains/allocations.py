@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,12 @@ from scipy.spatial.distance import cdist
 
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import first_points, in_sides, next_place
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.query import PointsQuery, Query, with_fields
 
 __all__ = ["Allocation"]
 
 
+@with_fields
 class Allocation(Query):
     """One arm for each campaign, immutable and hashable.
 
@@ -35,15 +35,8 @@ class Allocation(Query):
         gives it too.
     """
 
-    __slots__ = ("arms", "costs")
-
-    arguments: ClassVar[tuple[str, ...]] = ("arms", "costs")
-
     arms: tuple[Arm, ...]
     costs: NDArray[np.float64]
-
-    def __init__(self, arms: tuple[Arm, ...], costs: NDArray[np.float64]) -> None:
-        self.freeze(arms=arms, costs=costs)
 
     @property
     def indices(self) -> tuple[int, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from skgpb.domains.covering import LEVELS, Covering
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.query import PointsQuery, Query, with_fields
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points
 
@@ -18,6 +18,7 @@ __all__ = ["Ball"]
 Place = tuple[np.ndarray, int, int]
 
 
+@with_fields
 class Ball(Query):
     """One ball of a covering, immutable and hashable.
 
@@ -49,18 +50,6 @@ class Ball(Query):
     (array([[1.]]), array([0.]), array([2.]))
     """
 
-    __slots__ = ("center", "depth", "index", "lower", "radius", "spec", "upper")
-
-    arguments: ClassVar[tuple[str, ...]] = (
-        "index",
-        "depth",
-        "center",
-        "radius",
-        "lower",
-        "upper",
-        "spec",
-    )
-
     index: int
     depth: int
     center: np.ndarray
@@ -68,26 +57,6 @@ class Ball(Query):
     lower: np.ndarray
     upper: np.ndarray
     spec: tuple[int, ...] | None
-
-    def __init__(
-        self,
-        index: int,
-        depth: int,
-        center: np.ndarray,
-        radius: float,
-        lower: np.ndarray,
-        upper: np.ndarray,
-        spec: tuple[int, ...] | None,
-    ) -> None:
-        self.freeze(
-            index=index,
-            depth=depth,
-            center=center,
-            radius=radius,
-            lower=lower,
-            upper=upper,
-            spec=spec,
-        )
 
     def find_points(self) -> np.ndarray:
         """The centre, or representatives of the box [lower, upper]."""

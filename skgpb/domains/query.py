@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -13,12 +14,15 @@ from skgpb.kernels._boxes import representatives
 
 __all__ = ["PointsQuery", "Query", "Region"]
 
+Kind = TypeVar("Kind", bound="Query")
+
 
 class Query(ABC):
     """A query, immutable and hashable; ``np.asarray(query)`` gives :attr:`points`.
 
     A kind of query names the arguments of its constructor in ``arguments``, hands them to
-    :meth:`freeze` under these names, and says where f is evaluated in :meth:`find_points`. From
+    :meth:`freeze` under these names, or is made of fields by :func:`with_fields`, and says where f
+    is evaluated in :meth:`find_points`. From
     these follow equality, hashing, pickling and what files keep. Where the sides of the box have
     names the domain that makes a query calls :meth:`named`.
 
@@ -55,6 +59,10 @@ class Query(ABC):
             put(self, name, value)
         put(self, "_points", None)
         put(self, "_space", None)
+
+    def __post_init__(self) -> None:
+        """Freeze the fields of a class of :func:`with_fields`."""
+        self.freeze(**{name: getattr(self, name) for name in self.arguments})
 
     def named(self, space: ParameterSpace | None) -> Self:
         """Attach the names of the sides, and return the query."""
@@ -167,6 +175,16 @@ def readable(value: Any, digits: int = 6) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else repr(value)
 
 
+@dataclass_transform(frozen_default=True)
+def with_fields(cls: type[Kind]) -> type[Kind]:
+    """Let a class of queries be made of the fields that it declares, in their order."""
+    made = dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+    made.arguments = vars(made)["__match_args__"]
+    # Those of a frozen class with slots fail for what is no field.
+    made.__setattr__, made.__delattr__ = Query.__setattr__, Query.__delattr__  # type: ignore[method-assign]
+    return made
+
+
 class PointsQuery(Query):
     """Points told without being asked; the reward is their average.
 
@@ -195,6 +213,7 @@ class PointsQuery(Query):
         return f"PointsQuery({self.points.tolist()})"
 
 
+@with_fields
 class Region(PointsQuery):
     """A cell of any size at any place, which no partition has.
 
@@ -208,16 +227,9 @@ class Region(PointsQuery):
         The representatives.
     """
 
-    __slots__ = ("counts", "lower", "upper")
-
-    arguments: ClassVar[tuple[str, ...]] = ("lower", "upper", "counts")
-
     lower: np.ndarray
     upper: np.ndarray
     counts: tuple[int, ...]
-
-    def __init__(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> None:
-        self.freeze(lower=lower, upper=upper, counts=counts)
 
     def find_points(self) -> np.ndarray:
         """Representatives of the cell."""

@@ -65,7 +65,7 @@ def between_blocks(optimizer: Any) -> float | None:
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     """Return what is known of the shift of each block, as ``Experiment.blocks`` does."""
-    numbers, sign = optimizer._record.blocks, -1.0 if optimizer._minimizes else 1.0
+    numbers, sign = optimizer._record.blocks, optimizer._sign.of(1.0)
     if not numbers:
         return []
     told = [block_told(event) for event in optimizer._events]

@@ -106,9 +106,6 @@ class Tasks(WrapperKernel):
     W_bounds: Any = (-10.0, 10.0)
     kappa_bounds: Any = (1e-6, 1e2)
 
-    W: ArrayLike | None
-    kappa: float | ArrayLike | None
-
     # --- hyperparameters ---
 
     @property

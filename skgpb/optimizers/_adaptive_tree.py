@@ -25,7 +25,6 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import Q
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._horizon import HORIZON, Horizon
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._variation import claim_2, h_max, smoothness_exponent
 from skgpb.utils import MOST_LEAVES, Integral, Interval, StrOptions
 
@@ -152,8 +151,8 @@ class AdaptiveTree(GaussianProcessOptimizer[Q]):
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        return self._constants.beta(self._guarantee.failure_probability)
+            return self._norm.given_beta(t, self._model)
+        return self._constants.beta(self._norm.guarantee.failure_probability)
 
     @property
     @locked

@@ -36,11 +36,9 @@ class AllocationPosterior(QueryTargetPosterior):
         std = np.concatenate([r.scale * r.std for r in rounds])
         n = defaults.N_ALLOCATIONS_DRAWN
         drawn = np.concatenate([r.in_units_of_reward(r.draws(n)) for r in rounds], axis=1)
-        # A variance relative to the largest deviation, so that both spreads have the same unit.
-        relative = std**2 / std.max() if std.max() > 0.0 else std
-        factors = np.append(0.0, np.geomspace(1e-3, 1e3, defaults.N_ALLOCATION_WEIGHTS))
-        fronts = [mean + factors[:, None] * spread for spread in (std, relative)]
-        self.choices: np.ndarray = np.unique(table.best(np.concatenate([*fronts, drawn])), axis=0)
+        # The best allocations of the mean and of joint draws.
+        values = np.vstack([mean, drawn])
+        self.choices: np.ndarray = np.unique(table.best(values), axis=0)
         self.columns: np.ndarray = table.starts[:-1] + self.choices
         self.optimism: np.ndarray = mean + std
         zero, unit = rounds[0].offset, rounds[0].scale

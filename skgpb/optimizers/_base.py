@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,20 +31,25 @@ from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import (
-    GAP_STREAM,
     Comparison,
-    Gap,
     by_intervals,
     check_failures,
     is_by_intervals,
+    stream_of_gap,
 )
 from skgpb.optimizers._inputs import Inputs, Numbers, points_of
-from skgpb.optimizers._parameters import AT_START, are_equal, own_copy
-from skgpb.optimizers._record import OF_QUERIES, Event, Record
+from skgpb.optimizers._parameters import (
+    AT_START,
+    are_equal,
+    check_parameters,
+    checked_method,
+    own_copy,
+)
+from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._run import EvaluationLoop, check_run
-from skgpb.optimizers._sides import checked_space, coordinates, joint_space
+from skgpb.optimizers._sides import Sign, checked_space, coordinates, joint_space
 from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
@@ -65,7 +69,6 @@ from skgpb.utils import (
     check_squares,
     unchanged_by_errors,
     validate_data,
-    validate_params,
 )
 
 # The kind of query that an optimizer asks.
@@ -211,7 +214,7 @@ class BaseBanditOptimizer(
             X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
-                self._observe_initial(X, self._signed(np.asarray(y, dtype=np.float64)))
+                self._observe_initial(X, self._sign.of(np.asarray(y, dtype=np.float64)))
         return self
 
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -231,7 +234,7 @@ class BaseBanditOptimizer(
 
     def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
-        self._check_parameters()
+        check_parameters(self)
         self._seen: dict[str, Any] = self.get_params(deep=False)
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
@@ -269,18 +272,14 @@ class BaseBanditOptimizer(
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
-        self._begin_loop()
-        self._begin()
-
-    def _begin_loop(self) -> None:
-        """Forget all queries and answers."""
-        self._minimizes = self._params.direction == "minimize"
+        self._sign = Sign(self._params.direction == "minimize")
         self._dirty = None
         self._record = Record({name: getattr(self._params, name) for name in self._seen})
         # Size of the largest first design that is known to be filled.
         self._filled = 0
+        self._begin()
 
-    # -- units: names of sides, and the sign ----------------------------------------------------
+    # -- what is given and random -----------------------------------------------------------
 
     @property
     def _inputs(self) -> Inputs:
@@ -294,22 +293,6 @@ class BaseBanditOptimizer(
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
         )
-
-    def _signed(self, values: Any) -> Any:
-        """Convert rewards to the maximised values, or back: both change the sign."""
-        return -values if self._minimizes else values
-
-    def _signed_moments(self, moments: Any) -> Any:
-        """Turn a mean, or a mean and what follows it, into the user's sign."""
-        if isinstance(moments, tuple):
-            return self._signed(moments[0]), *moments[1:]
-        return self._signed(moments)
-
-    def _draw_seed(self) -> int:
-        """Seed of everything random in a run; that of a loaded run is the one it had."""
-        if self._replay is not None and self._replay.seed is not None:
-            return self._replay.seed
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _begin_checks(self, d: int) -> None:
         """Check parameters that depend on the dimension, before any state changes."""
@@ -347,12 +330,6 @@ class BaseBanditOptimizer(
         """Set parameters without looking at them."""
         super().set_params(**params)
 
-    def _check_parameters(self) -> None:
-        validate_params(self)
-        guarantee = getattr(self, "guarantee", None)
-        if guarantee is not None:
-            validate_params(guarantee)
-
     def _notice(self, named: Collection[str] = ()) -> None:
         """Take notice of parameters that were set since the run last looked.
 
@@ -373,7 +350,7 @@ class BaseBanditOptimizer(
         if not names:
             return
         with unchanged_by_errors(self):
-            self._check_parameters()
+            check_parameters(self)
             set_now, newest = {name: getattr(self, name) for name in names}, self._record.newest
             self._seen = seen | set_now
             changed = {
@@ -495,28 +472,9 @@ class BaseBanditOptimizer(
         self._record.asked_again.update(again)
         return [*again, *new]
 
-    def _ask_for(self, context: np.ndarray | None) -> Any:
-        """Choose a query and record it, or record that there is none."""
-        record = self._record
-        try:
-            query = self._propose(context)
-        except AllPendingError:
-            pending = record.pending
-            if len(record.awaited) == len(pending):
-                raise
-            # Only failed queries are left.
-            record.release_failed()
-            try:
-                query = self._propose(context)
-            except AllPendingError:
-                record.pending = pending
-                raise
-        record.ask(query)
-        return query
-
     def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
         """Choose n further queries, or none if there are fewer than n."""
-        return [self._ask_for(context) for _ in range(n)]
+        return [self._record.ask_by(partial(self._propose, context)) for _ in range(n)]
 
     @locked
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
@@ -546,10 +504,7 @@ class BaseBanditOptimizer(
         given = query, reward, alpha, self._reward_ndim, self._checked
         self._notice_and_say()
         observations = self._ensure_started(lambda: self._inputs.told(*given))
-        if len(observations) == 1:
-            self._commit(self._take, *observations[0])
-        else:
-            self._commit(self._take_all, observations)
+        self._commit(self._take_all, observations)
         return self
 
     def _take_all(self, observations: list[tuple[Any, ...]]) -> None:
@@ -566,7 +521,7 @@ class BaseBanditOptimizer(
             if not value.count:
                 return
             value = float(value)
-        self._observe(query, self._signed(value), noise)
+        self._observe(query, self._sign.of(value), noise)
         if self._record.tell(query, value, noise):
             warn(
                 f"ask() returned {query!r} several times, and tell() got several answers to it: "
@@ -575,10 +530,6 @@ class BaseBanditOptimizer(
                 PendingWarning,
             )
         self._learn()
-
-    @locked
-    def _tell_failure(self, query: Any, reason: str) -> None:
-        self._commit(self._record.fail, query, reason)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -700,7 +651,7 @@ class BaseBanditOptimizer(
         sklearn.exceptions.NotFittedError
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
-        self._checked_method(method)
+        checked_method(method, self._methods)
         self._check_informed()
         self._contexts.checked(context)
         return self._best()
@@ -792,7 +743,7 @@ class BaseBanditOptimizer(
         with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._log.events)
+        return list(self._record.until(self._dirty).events)
 
     @locked
     def _repeated(self, events: Sequence[Event]) -> Self:
@@ -822,11 +773,6 @@ class BaseBanditOptimizer(
 
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
-
-    @property
-    def _log(self) -> Record:
-        """The record, as far as it counts."""
-        return self._record if self._dirty is None else self._record.until(self._dirty)
 
     def _unwritten(self) -> list[Any]:
         own = [] if self._params is self else list(vars(self._params).values())
@@ -863,14 +809,6 @@ class BaseBanditOptimizer(
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
 
-    def _checked_method(self, method: RecommendMethod | None) -> RecommendMethod:
-        """Resolve ``method`` of :meth:`recommend`."""
-        if method is None:
-            return self._methods[0]
-        if method not in self._methods:
-            raise ValueError(f"method must be None or one of {list(self._methods)}, got {method!r}")
-        return method
-
     @property
     def _informed(self) -> bool:
         """True if an answer was told, or evaluations were given to ``fit``."""
@@ -897,10 +835,6 @@ class BaseBanditOptimizer(
         """Return the estimated mean reward of the recommendation."""
         optimizer: Any = self
         return float(np.sum(optimizer.predict_query([query])))
-
-    def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
-        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
-        self._record.add((query.box, reward, mean, std, expanded))
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -972,38 +906,28 @@ class BaseBanditOptimizer(
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
-            n = self._record.n_known
             learns = self._model is not None and self._model.learns
-            risks = stop.risks(n, learns, self.n_features_in_)
-            if risks is None:
-                return False
-            comparison = self._compared(self.recommend())
-            if comparison is None:
+            risks = stop.risks(self._record.n_known, learns, self.n_features_in_)
+            comparison = None if risks is None else self._compared(self.recommend())
+            if risks is None or comparison is None:
                 return False
             if is_by_intervals(stop):
                 return by_intervals(comparison, self._widths()) <= stop.epsilon
-            if comparison.is_refuted(stop.epsilon, risks[0]):
-                return False
-            rng = self._gap_stream()
-        if not comparison().is_within(stop.epsilon, *risks, rng):
-            return False
-        averaged = comparison.averaged(stop.epsilon)
-        return averaged is None or averaged.is_within(stop.epsilon, *risks, rng)
+            rng = stream_of_gap(self._seed, self._record.n_told)
+        return comparison.is_within(stop.epsilon, risks, rng)
 
-    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Gap:
+    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Callable[[], float]:
         """Return the gap of the present state, to be computed when it is asked for.
 
         The gap by intervals is computed at once, because it needs the present state.
         """
         comparison = None if best is None or not self._has_rivals else self._compared(best)
         if comparison is None:
-            return Gap(None, delta, None)
-        known = by_intervals(comparison, self._widths()) if by_interval else None
-        return Gap(comparison, delta, self._gap_stream(), known)
-
-    def _gap_stream(self) -> np.random.Generator:
-        """Random numbers of their own, the same whenever this state is looked at."""
-        return np.random.default_rng([self._seed, self._record.n_told, GAP_STREAM])
+            return lambda: nan
+        if by_interval:
+            return partial(float, by_intervals(comparison, self._widths()))
+        rng = stream_of_gap(self._seed, self._record.n_told)
+        return partial(comparison.gap, delta, rng)
 
     @property
     @locked
@@ -1022,10 +946,8 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, query.box, reason) for i, query, reason in self._log.failures]
-        width = len(rows[0][1]) if rows else 2 * self.n_features_in_
-        dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
-        return np.array(rows, dtype=dtype)
+        failures = self._record.until(self._dirty).failures
+        return failure_table(failures, self.n_features_in_)
 
     @property
     @reading_log
@@ -1038,18 +960,8 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        return self._history_table(self._log.history, self.n_features_in_, ("expanded", np.bool_))
-
-    def _history_table(
-        self, rows: list[tuple[Any, ...]], d: int, *fields: tuple[Any, ...]
-    ) -> np.ndarray:
-        """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
-        numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
-        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
-        table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
-        for name in ("reward", "mean"):
-            table[name] = self._signed(table[name])
-        return table
+        rows, expanded = self._record.until(self._dirty).history, ("expanded", np.bool_)
+        return history_table(rows, self.n_features_in_, self._sign.of, expanded)
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

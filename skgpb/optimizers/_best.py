@@ -1,21 +1,23 @@
-"""The best of finitely many functionals, and the best region near it."""
+"""What is recommended: the best of finitely many functionals, and the best region near it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from skgpb._core._ties import argmax_first, exceeds, size_of, tied
+from skgpb._typing import RecommendMethod
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm, ArmSet
+from skgpb.optimizers._feasibility import Feasibility, IsFeasible
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
 
-#: Which rows of descriptors, or blocks of rows, may be recommended.
-IsFeasible: TypeAlias = Callable[[Any], np.ndarray]
+# Methods that recommend one of the queries that were answered.
+ANSWERED = frozenset({"best_observed", "shrinkage"})
 
 
 def best_known(means: np.ndarray, variances: np.ndarray) -> int:
@@ -86,45 +88,84 @@ def polished(
     return targets.arm_in(placements, best)
 
 
-def best_target(
-    targets: ArmSet,
-    means: np.ndarray,
-    variances: np.ndarray,
-    gp: GaussianProcess,
-    possible: IsFeasible | None = None,
-) -> Arm:
-    """Return the target of the largest mean, wherever it lies, of these moments of all rows.
-
-    ``possible`` returns which rows may be recommended; None stands for all.
-    """
-    means, possible = means_of_possible(targets, means, possible)
-    return polished(targets, best_known(means, variances), means, gp, possible)
+#: Values of answered queries, by the name of a method: the answers, the means of a query's own
+#: answers, shrunk to that of all, and the posterior means.
+VALUES: dict[str, Callable[[Model], np.ndarray]] = {
+    "best_observed": lambda model: model.process.posterior.targets(),
+    "shrinkage": lambda model: model.shrinkage_means(),
+    "posterior": lambda model: model.process.means_of_f(),
+}
 
 
-def best_observed(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
-    """Return the query of the best answer that is no outlier; None if there is none to name."""
-    return _best_answered(arms, model, model.process.posterior.targets(), possible)
-
-
-def best_shrunken(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
-    """Return the query whose own answers are best; None if it cannot be recommended."""
-    return _best_answered(arms, model, model.shrinkage_means(), possible)
-
-
-def best_expected(arms: ArmSet, model: Model, possible: IsFeasible | None = None) -> Arm | None:
-    """Return the query of an answer whose posterior mean is largest; None if there is none."""
-    return _best_answered(arms, model, model.process.means_of_f(), possible)
-
-
-def _best_answered(
-    arms: ArmSet, model: Model, values: np.ndarray, possible: IsFeasible | None
+def best_answered(
+    arms: ArmSet, model: Model, method: str, possible: IsFeasible | None = None
 ) -> Arm | None:
-    """Return the query of the best value that may be recommended."""
+    """Return the best query of an answer that is no outlier; None if there is none to name.
+
+    Parameters
+    ----------
+    arms : ArmSet
+        The queries.
+    model : Model
+        The model of f.
+    method : str
+        Name of the values that are compared.
+    possible : callable or None, default=None
+        Returns which blocks of rows may be recommended; None stands for all.
+    """
     observed, outlying = model.process.observed, model.diagnosis.outlying
     blocks = [observed[i] for i in range(len(observed))]
     may_be = np.ones(len(blocks), dtype=bool) if possible is None else possible(blocks)
-    for i in np.argsort(-values, kind="stable").tolist():
+    for i in np.argsort(-VALUES[method](model), kind="stable").tolist():
         arm = None if i in outlying or not may_be[i] else arms.arm_at(observed[i])
         if arm is not None:
             return arm
     return None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The best of a set of targets, as far as is known.
+
+    Parameters
+    ----------
+    queries, targets : ArmSet
+        The two sets.
+    model : Model
+        The model of f.
+    feasibility : Feasibility
+        What is known of failures and limits.
+    is_observable : bool
+        Whether the query of the best answer may be what is to be found.
+    """
+
+    queries: ArmSet
+    targets: ArmSet
+    model: Model
+    feasibility: Feasibility
+    is_observable: bool
+
+    @property
+    def method(self) -> RecommendMethod:
+        """Name of the method that is best known."""
+        method = self.model.diagnosis.method if self.is_observable else "posterior"
+        possible = method not in ANSWERED or self.answered(method) is not None
+        return method if possible else "posterior"
+
+    def answered(self, method: str) -> Arm | None:
+        """Return the best of the queries that were answered; None if there is none to name."""
+        return best_answered(self.queries, self.model, method, self.feasibility.kept)
+
+    def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
+        """Return the best target by the posterior, given the moments of all."""
+        feasibility, targets = self.feasibility, self.targets
+        if self.is_observable and not feasibility.is_certain:
+            known = self.answered("posterior")
+            if known is not None:
+                return known
+        possible, limits = feasibility.possible, feasibility.limits
+        if limits is not None and possible is not None and not possible(targets.rows).any():
+            return targets.arm(argmax_first(limits.hold(targets.rows)))
+        means, possible = means_of_possible(targets, means, possible)
+        best = best_known(means, variances)
+        return polished(targets, best, means, self.model.process, possible)

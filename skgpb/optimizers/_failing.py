@@ -203,10 +203,7 @@ def with_limits(
 
 
 def with_failures(
-    round: Round,
-    chances: Chances,
-    rows: tuple[np.ndarray, np.ndarray],
-    known: GaussianProcess,
+    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], gp: GaussianProcess
 ) -> Round:
     """Return a round in which queries and targets are worth less where evaluations fail.
 
@@ -218,10 +215,10 @@ def with_failures(
         Where evaluations fail.
     rows : pair of ndarrays
         Descriptors of queries and of targets.
-    known : GaussianProcess
+    gp : GaussianProcess
         The posterior of f, which knows the worst answer so far.
     """
-    low = worst_answer(known)
+    low = worst_answer(gp)
     out, of_queries = _weighed(round, chances.of, rows, low, round.known.incumbent)
     # On average an answer takes 1 / p evaluations.
     out.cost = out.cost / of_queries
@@ -244,4 +241,4 @@ def _weighed(
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
     known = WeighedPosterior(round.known, first, second, base, incumbent)
-    return round.replaced(known, round.query_noise * first**2), first
+    return round.replaced(known, round.query_noise * first**2, round.cost), first

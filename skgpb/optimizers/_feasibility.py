@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from skgpb import defaults
-from skgpb.optimizers._best import IsFeasible
 from skgpb.optimizers._failing import Chances, with_failures, with_limits, worst_answer
-from skgpb.optimizers._following import Utility
 from skgpb.optimizers._limits import OutcomeConstraints
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
+
+#: Which rows of descriptors, or blocks of rows, may be recommended.
+IsFeasible: TypeAlias = Callable[[Any], np.ndarray]
+
+
+class Utility(NamedTuple):
+    """What means are worth where evaluations fail or limits may not hold.
+
+    Attributes
+    ----------
+    of : callable
+        Takes rows of descriptors, means there, and whether they were answered; returns utilities.
+    n_probes : int
+        Further points at which it is looked for: what is worth most may lie between candidates.
+    """
+
+    of: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+    n_probes: int
 
 
 class Feasibility:
@@ -119,7 +137,8 @@ class FeasibilityOfQueries(Feasibility):
         if self.chances is None:
             return round
         # On average an answer takes 1 / p evaluations.
-        return round.replaced(cost=round.cost / self.chances.of(settings))
+        cost = round.cost / self.chances.of(settings)
+        return round.replaced(round.known, round.query_noise, cost)
 
     def hopeless(self, settings: np.ndarray) -> np.ndarray:
         """Return which queries are likely to fail, of whose chances scores do not know."""

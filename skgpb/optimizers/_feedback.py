@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
+from skgpb import defaults
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells, are_among, frequent_sizes, points_in_runs
@@ -207,6 +208,13 @@ class Feedback:
         else:
             prior = default_prior(self.bounds, self._has_main_effects)
         return prior_over_tasks(prior, self.n_tasks) if self.n_tasks else prior
+
+    @property
+    def usual_noise(self) -> tuple[float, float]:
+        """Median of the noise variance as a share of that of the answers, and its spread."""
+        if self.n_tasks:
+            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
+        return defaults.NOISE, defaults.NOISE_SPREAD
 
     @cached_property
     def _counts(self) -> tuple[int, ...] | None:

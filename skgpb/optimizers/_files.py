@@ -108,7 +108,8 @@ def read_run(
         if further:
             raise ValueError(f"it has {further}: change them by set_params once it is loaded")
         again = document["skgpb"] != __version__
-        snapshot = None if again else arrays.snapshot()
+        # Snapshots of other versions have other fields: the run is repeated.
+        snapshot = None if again or document["version"] != VERSION else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
         events = [_decoded(reader, *event) for event in log]
         replay = Replay(

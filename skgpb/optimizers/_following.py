@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple
 
 import numpy as np
 
 from skgpb import defaults
 from skgpb._core._ties import largest_first
-from skgpb._core._tree import first_maximum
-from skgpb.acquisition.maximise import best_apart
-from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.arms import ArmSet
 from skgpb.domains.candidates import Incumbents
-from skgpb.optimizers._best import polished
+from skgpb.optimizers._feasibility import Utility
 from skgpb.surrogate.gaussian_process import GaussianProcess
-
-
-class Utility(NamedTuple):
-    """What means are worth where evaluations fail or limits may not hold.
-
-    Attributes
-    ----------
-    of : callable
-        Takes rows of descriptors, means there, and whether they were answered; returns utilities.
-    n_probes : int
-        Further points at which it is looked for: what is worth most may lie between candidates.
-    """
-
-    of: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
-    n_probes: int
 
 
 class PosteriorIncumbents(Incumbents):
@@ -44,10 +26,6 @@ class PosteriorIncumbents(Incumbents):
         The posterior.
     optimistic : bool
         Whether targets that may be the best are followed as well.
-    apart : bool
-        Whether targets are to lie apart. After hyperparameters were learned, all tracked
-        functionals are evaluated afresh in any case, and candidates have followed the best of
-        other hyperparameters (D-H32).
     utility : Utility or None
         What means are worth where evaluations fail or limits may not hold, and candidates do not
         follow them.
@@ -59,10 +37,9 @@ class PosteriorIncumbents(Incumbents):
         gp: GaussianProcess,
         *,
         optimistic: bool,
-        apart: bool,
         utility: Utility | None,
     ) -> None:
-        self._targets, self._gp, self._apart = targets, gp, apart
+        self._targets, self._gp = targets, gp
         self.most = max(
             defaults.FEWEST_MOVED, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2
         )
@@ -100,11 +77,7 @@ class PosteriorIncumbents(Incumbents):
     def places(self) -> np.ndarray:
         """Return the places of the best targets."""
         if self._places is None:
-            targets, means = self._targets, self._means
-            self._places = best_places(targets, means, self._spread)
-            if self._apart and targets.follows:
-                best = polished(targets, first_maximum(means), means, self._gp)
-                self._places = places_apart(targets, best, means, len(self._places))
+            self._places = best_places(self._targets, self._means, self._spread)
         return self._places
 
 
@@ -206,10 +179,3 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     for place in targets.layout.of_actions.places(targets.plain[best]):
         distinct.setdefault(place.tobytes(), place)
     return np.array(list(distinct.values())[:n])
-
-
-def places_apart(targets: ArmSet, best: Arm, means: np.ndarray, n: int) -> np.ndarray:
-    """Locations (n, d) of a target and of n - 1 others of the largest means that lie apart."""
-    at = targets.every_place()
-    others = at[best_apart(at, means, targets.bounds)[1:n]]
-    return np.vstack([targets.places_of(best.descriptor[np.newaxis]), others])

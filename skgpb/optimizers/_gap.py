@@ -30,28 +30,6 @@ def is_by_intervals(stop: Any) -> bool:
     return isinstance(stop, Stop) and stop.bound == "interval"
 
 
-class Gap:
-    """A gap that is computed when it is called."""
-
-    def __init__(
-        self,
-        later: Comparison | None,
-        delta: float,
-        rng: np.random.Generator | None,
-        known: float | None = None,
-    ) -> None:
-        self._later, self._delta, self._rng, self._known = later, delta, rng, known
-
-    def __call__(self) -> float:
-        """Compute the gap, NaN if it is not defined."""
-        if self._known is not None:
-            return self._known
-        if self._later is None or self._rng is None:
-            return float("nan")
-        gap = self._later.averaged() or self._later()
-        return gap.quantile(self._delta, self._rng)
-
-
 class Comparison(ABC):
     """Posterior of the recommendation and of its alternatives at one moment.
 
@@ -70,6 +48,19 @@ class Comparison(ABC):
     @abstractmethod
     def __call__(self) -> SuboptimalityGap:
         """Compute how far the recommendation is below the best."""
+
+    def gap(self, delta: float, rng: np.random.Generator) -> float:
+        """Compute how much better the best may be, with probability 1 - delta."""
+        return (self.averaged() or self()).quantile(delta, rng)
+
+    def is_within(
+        self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
+    ) -> bool:
+        """Return whether the best is better by at most epsilon, see :class:`Stop` for the risks."""
+        if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
+            return False
+        averaged = self.averaged(epsilon)
+        return averaged is None or averaged.is_within(epsilon, *risks, rng)
 
     def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
         """Compute the gap averaged over the models that fit the answers, if there are any.
@@ -156,6 +147,11 @@ class Refined(Comparison):
     def __call__(self) -> SuboptimalityGap:
         """Compute it."""
         return SuboptimalityGap.of_process(self._gp, self.blocks())
+
+
+def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
+    """Random numbers of their own, the same whenever this state is looked at."""
+    return np.random.default_rng([seed, n_told, GAP_STREAM])
 
 
 def by_intervals(comparison: Comparison, widths: Widths) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -13,23 +14,23 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
-from skgpb.optimizers._norm_bound import CONSISTENT
+from skgpb.optimizers._norm_bound import CONSISTENT, NormBound
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._record import block_told
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -187,9 +188,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return None if self._params.alpha is None else float(self._params.alpha)
 
     @property
-    def _guarantee(self) -> Guarantee:
-        """Assumptions of confidence bounds: as given, or the usual ones."""
-        return self._params.guarantee or DEFAULT_GUARANTEE
+    def _norm(self) -> NormBound:
+        """What is assumed of f and the noise, as given, or the usual assumptions."""
+        own = self._params
+        guarantee, beta = own.guarantee or DEFAULT_GUARANTEE, getattr(self, "beta", None)
+        return NormBound(guarantee, own.alpha, self.optimizer, beta)
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
@@ -205,15 +208,52 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """Let this be the model; what every round reads of it are attributes."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
         self._default_noise_variance = model.default_noise_variance
-        self._show(model)
+        self.surrogate_ = self.surrogate_.showing(model)
 
-    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
-        """Begin without observations; ``seed`` is for all random numbers, None draws one."""
-        if self._is_consistent:
+    def _start_surrogate(
+        self,
+        kernel: Kernel,
+        n_columns: int,
+        seed: int | None = None,
+        our_prior: Callable[[], Prior] | None = None,
+        usual_noise: tuple[float, float] | None = None,
+    ) -> None:
+        """Begin without observations.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Covariance of the answers.
+        n_columns : int
+            Number of columns of descriptor rows.
+        seed : int, default=None
+            For all random numbers; None draws one.
+        our_prior : callable, default=None
+            Makes the prior of a kernel that the user did not choose, None that of points of a box.
+        usual_noise : tuple of two floats, default=None
+            Median of the noise variance as a share of that of the answers, and its spread.
+        """
+        if self._norm.is_consistent:
             self._check_consistent(kernel)
-        self._seed = self._draw_seed() if seed is None else seed
-        options = self._options()
-        model = self._make_model(kernel, n_columns, options)
+        self._seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
+        options, bounds, given = self._options(), self.bounds_, self._params.kernel
+        if self._space is not None and isinstance(kernel, CellKernel):
+            bounds = self._space.column_bounds
+        # A kernel that the user did not choose is ours, to be learned under our priors; another
+        # one may bring its own.
+        if given is not None or isinstance(getattr(self, "feedback", None), Kernel):
+            prior = getattr(given, "prior", None)
+        else:
+            prior = our_prior() if our_prior else prior_of_box(self.bounds_, self._space)
+        model = Model(
+            kernel,
+            n_columns,
+            options,
+            prior=prior,
+            usual_noise=usual_noise,
+            origin=origin_of_rows(kernel, bounds),
+            seed=self._seed,
+        )
         alpha = 1e-10 if options.noise is None else options.noise
         self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
             alpha=alpha, random_state=self._seed
@@ -221,49 +261,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._share_lock(self.surrogate_)
         self.surrogate_._begin(model.process)
         self._take_model(model)
-        if self._by_norm:
+        if self._norm.chooses:
             self._widths().warn_if_unfounded()
-
-    def _make_model(self, kernel: Kernel, n_columns: int, options: ModelOptions) -> Model:
-        """Return a model that has learned nothing."""
-        bounds = self.bounds_
-        if self._space is not None and isinstance(kernel, CellKernel):
-            bounds = self._space.column_bounds
-        # A kernel that the user did not choose is ours, to be learned under our priors; another
-        # one may bring its own.
-        chosen = self._params.kernel is not None or isinstance(
-            getattr(self, "feedback", None), Kernel
-        )
-        prior = getattr(self._params.kernel, "prior", None) if chosen else self._default_prior()
-        return Model(
-            kernel,
-            n_columns,
-            options,
-            prior=prior,
-            usual_noise=self._usual_noise(),
-            origin=origin_of_rows(kernel, bounds),
-            seed=self._seed,
-        )
-
-    def _show(self, model: Model) -> None:
-        """Let ``surrogate_`` show this model."""
-        if self.surrogate_.process_ is not model.process:
-            self.surrogate_ = copy(self.surrogate_)
-            self.surrogate_.process_ = model.process
-
-    def _default_prior(self) -> Prior:
-        """Prior under which a kernel that the user did not choose is learned."""
-        if self._space is not None and self._space.discrete:
-            return kernel_on_settings(None, self._space).prior
-        return default_prior(self.bounds_)
-
-    def _usual_noise(self) -> tuple[float, float]:
-        """Median of the noise variance as a share of that of the answers, and its spread."""
-        return defaults.NOISE, defaults.NOISE_SPREAD
 
     def _params_changed(self) -> None:
         super()._params_changed()
-        if self._is_consistent:
+        if self._norm.is_consistent:
             self._check_consistent(self._gp.kernel)
         self._take_model(self._model.with_options(self._options()))
         self._renew()
@@ -293,7 +296,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
         if n >= self._schedule.check_due:
-            contradiction = self._model.criticise(self._name_of)
+            contradiction = self._model.criticise(
+                partial(self._record.name_of, len(self._model.samples))
+            )
             if contradiction:
                 warn(contradiction, ModelWarning)
 
@@ -331,28 +336,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             return
         replay, learned = self._replay, None
         if replay is None or not replay.has_learned:
-            learned = self._chosen()
+            learned = self._norm.chosen(self._model)
         else:
             learned = Hyperparameters.of(replay.next_learned())
         self._take_model(self._model.learned(learned))
         self._after_fit()
         assert self._model.found is not None
         self._record.events.append(("learned", self._model.found.values()))
-
-    def _chosen(self) -> Hyperparameters | None:
-        """Return hyperparameters that are chosen rather than learned, if they are."""
-        if not self._is_consistent:
-            return None
-        theta = self._widths().next_theta(self._model.n_learned)
-        return Hyperparameters(0.0, 1.0, theta, self._model.noise)
-
-    def _name_of(self, sample: int) -> str | None:
-        """Name the query of a sample; None if it was told otherwise."""
-        told = self._record.told_queries()
-        place = sample - self._record.n_fitted
-        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
-            return repr(told[place])
-        return None
 
     @locked
     def criticism(self) -> Criticism:
@@ -443,7 +433,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             with np.errstate(over="ignore", invalid="ignore"):
                 moments = models.moments(self._functionals_at(X), return_std, return_cov)
             check_reached(moments, X)
-        return self._signed_moments(moments)
+        return self._sign.of_moments(moments)
 
     @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
@@ -460,7 +450,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         rows = self._rows_of(self._inputs.points(X))
-        return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
+        return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
 
     @overload
     def predict_query(
@@ -507,8 +497,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         blocks = self._blocks_of(queries)
         if not interval:
             read = self._model.averaged or self._gp
-            return self._signed_moments(read.moments(blocks, std=return_std))
-        return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
+            return self._sign.of_moments(read.moments(blocks, std=return_std))
+        return self._sign.of_moments(self._gp.moments(blocks)), *self._sign.of_ends(
+            *self._widths().ends(blocks)
+        )
 
     def _blocks_of(self, queries: Any) -> Any:
         """Rows of what each of the queries of ``predict_query`` observes."""
@@ -517,24 +509,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- intervals for every f of bounded norm ----------------------------------------------
 
     def _widths(self) -> Widths:
-        """Return the widths from the posterior of f and the hyperparameters at the start."""
-        several, model = self._is_consistent, self._model
-        return Widths(
-            model.process,
-            self._guarantee,
-            self._params.alpha,
-            lambda: self.alpha_,
-            model.standardizes,
-            self.optimizer is not None and not several,
-            model.model_noise > 0.0,
-            model.first_theta if several else None,
-        )
-
-    @property
-    def _by_norm(self) -> bool:
-        """True if queries are chosen by the bound on the norm, ``beta="rkhs"``."""
-        beta = getattr(self, "beta", None)
-        return isinstance(beta, str) and beta == "rkhs"
+        return self._norm.widths(self._model)
 
     @locked
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -556,36 +531,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            ends = self._ends(self._functionals_at(X))
+            ends = self._sign.of_ends(*self._widths().ends(self._functionals_at(X)))
         check_reached(ends, X)
         return ends
 
-    def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = self._widths().ends(blocks)
-        return (-upper, -lower) if self._minimizes else (lower, upper)
-
-    # -- length scales that do not contradict the answers -----------------------------------
-
-    @property
-    def _is_consistent(self) -> bool:
-        return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
-
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        alpha = self._params.alpha
-        if self._params.kernel is None or alpha is None or self.normalize_y:
-            raise ValueError(
-                f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
-                "kernel, whose length scales are the longest, alpha, and normalize_y=False"
-            )
-        noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
-        if not noisy or self._guarantee.misspecification > 0.0:
-            raise ValueError(
-                f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
-                f"misspecified; got alpha={alpha!r} and "
-                f"misspecification={self._guarantee.misspecification!r}"
-            )
-        shorter(kernel, kernel.theta)
+        self._norm.check_consistent(kernel, self._params.kernel is not None, self.normalize_y)
 
     # -- cells of any size ------------------------------------------------------------------
 
@@ -618,6 +570,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         else:
             boxes = self._gp.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])
+
+
+def prior_of_box(bounds: np.ndarray, space: ParameterSpace | None) -> Prior:
+    """Prior under which a kernel over points of a box, or over settings, is learned."""
+    if space is not None and space.discrete:
+        return kernel_on_settings(None, space).prior
+    return default_prior(bounds)
 
 
 def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._typing import RecommendMethod
+from skgpb.utils import validate_params
+
 #: Parameters that matter at the start of a run only, whichever class has them.
 AT_START: frozenset[str] = frozenset(
     {
@@ -42,6 +45,25 @@ AT_START: frozenset[str] = frozenset(
         "window",
     }
 )
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise where parameters have a value that they cannot have."""
+    validate_params(estimator)
+    guarantee = getattr(estimator, "guarantee", None)
+    if guarantee is not None:
+        validate_params(guarantee)
+
+
+def checked_method(
+    method: RecommendMethod | None, known: tuple[RecommendMethod, ...]
+) -> RecommendMethod:
+    """Resolve ``method`` of ``recommend``; the first of the known ones is the usual one."""
+    if method is None:
+        return known[0]
+    if method not in known:
+        raise ValueError(f"method must be None or one of {list(known)}, got {method!r}")
+    return method
 
 
 def own_copy(value: Any) -> Any:

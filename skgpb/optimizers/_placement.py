@@ -177,7 +177,7 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
     values = {run: found - low for run, found in values.items()}
     unit = size_of(np.concatenate(list(values.values())))
     tops = levelled(np.array([found.max() for found in values.values()]))
-    order = [list(values)[i] for i in np.argsort(-tops, kind="stable")[: defaults.N_RUNS]]
+    run = list(values)[int(np.argmax(tops))]
 
     def polished(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
         """Return the best place for a run, starting from the best one evaluated."""
@@ -189,11 +189,7 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
                 return best, height
         return first, top
 
-    run, place, top = order[0], np.empty(0), -np.inf
-    for other in order:
-        there, height = polished(other, known[other], values[other])
-        if exceeds(height, top, unit):
-            run, place, top = other, there, height
+    place, top = polished(run, known[run], values[run])
     for _ in range(defaults.N_SWEEPS):
         beside = [
             (*run[:i], j, *run[i + 1 :]) for i, n in enumerate(starts) for j in beside_of(run[i], n)

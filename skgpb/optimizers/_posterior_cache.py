@@ -10,7 +10,8 @@ import numpy as np
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._following import PosteriorIncumbents, Utility, followed
+from skgpb.optimizers._feasibility import Utility
+from skgpb.optimizers._following import PosteriorIncumbents, followed
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -256,13 +257,13 @@ class PosteriorCache:
         moving = [each for each in (self.queries, self.targets)[: 2 - self.are_one] if each.follows]
         if not moving or not len(self.gp.observed):
             return
-        apart, rng = learned and self._over_tasks, make_rng()
+        rng = make_rng()
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, apart=apart, utility=utility()
+            self.targets, self.gp, optimistic=self._optimistic, utility=utility()
         )
         for each in moving:
-            if apart:
-                each.resample_all()
+            if learned and self._over_tasks:
+                each.resample_all()  # they have followed the best of other hyperparameters
             first = 0 if each is self.queries else len(self.queries.rows)
             self._retrack(first + each.resample(incumbents, rng))
 

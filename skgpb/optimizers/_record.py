@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from skgpb.domains.query import PointsQuery
+from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._failing import Chances
 
 #: What failures have taught.
@@ -26,6 +27,26 @@ ANSWERED = ("tell", "fail", "rows")
 OF_QUERIES = ("ask", "outcomes", *ANSWERED)
 # Format: in the place of when a pending query may be asked again, for one that is not pending.
 NOT_PENDING = -1
+
+
+def history_table(
+    rows: list[tuple[Any, ...]], d: int, sign: Callable[[Any], Any], *fields: tuple[Any, ...]
+) -> np.ndarray:
+    """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
+    numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
+    dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
+    table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
+    for name in ("reward", "mean"):
+        table[name] = sign(table[name])
+    return table
+
+
+def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
+    """Return failures, as :class:`Record` has them, as a table; d is for one without any."""
+    rows = [(i, query.box, reason) for i, query, reason in failures]
+    width = len(rows[0][1]) if rows else 2 * d
+    dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
+    return np.array(rows, dtype=dtype)
 
 
 def block_told(event: Event) -> str | None:
@@ -145,6 +166,13 @@ class Record:
                 return self.number_of(block_told(event))
         return 0
 
+    def name_of(self, n_samples: int, sample: int) -> str | None:
+        """Name the query of one of the samples of a model; None if it was told otherwise."""
+        told, place = self.told_queries(), sample - self.n_fitted
+        if place >= 0 and len(told) == n_samples - self.n_fitted:
+            return repr(told[place])
+        return None
+
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""
         return [event[1] for event in self.events if event[0] == "tell"]
@@ -211,9 +239,33 @@ class Record:
         if self.asked_again:
             self.asked_again.discard(query)
 
+    def ask_by(self, propose: Callable[[], Any]) -> Any:
+        """Record the query that is proposed, or that there is none.
+
+        Where all are pending, those that have failed may be asked again.
+        """
+        try:
+            query = propose()
+        except AllPendingError:
+            pending = self.pending
+            if len(self.awaited) == len(pending):
+                raise
+            self.release_failed()
+            try:
+                query = propose()
+            except AllPendingError:
+                self.pending = pending
+                raise
+        self.ask(query)
+        return query
+
     def take_back(self, query: Any) -> None:
         """Forget the query that was asked last."""
         del self.pending[query], self.asked[-1], self.events[-1]
+
+    def close(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
+        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
+        self.add((query.box, reward, mean, std, expanded))
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Add the row of an answer to the history."""
@@ -277,8 +329,13 @@ class Record:
         out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
         return out
 
-    def until(self, n_events: int) -> Self:
-        """Return events, answers and failures of a record whose later events do not count."""
+    def until(self, n_events: int | None) -> Self:
+        """Return events, answers and failures of a record whose later events do not count.
+
+        None stands for a record all of which counts.
+        """
+        if n_events is None:
+            return self
         out = copy(self)
         out.events = self.events[:n_events]
         kinds = [event[0] for event in out.events]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from math import log, sqrt
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -13,11 +12,11 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
+from skgpb._core._posterior import Posterior
 from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
-from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
@@ -25,6 +24,7 @@ from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
+from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel
@@ -75,16 +75,6 @@ def kernel_of_regions(
     if space is not None and mixed:
         counts = tuple(counts[axis] for axis in space.groups)
     return CellAverage(base, counts)
-
-
-def deviations_within(beta: Any, guarantee: Guarantee, log_regions: float) -> float:
-    """Prior deviations by which f may differ from the answer to a region, in all of them.
-
-    ``log_regions`` is the logarithm of the number of regions over which the papers take a union.
-    """
-    if isinstance(beta, str) and beta == "rkhs":
-        return float(guarantee.norm_bound)
-    return sqrt(2.0 * (log_regions - log(guarantee.failure_probability)))
 
 
 class RegionSearch(GaussianProcessOptimizer[Q]):
@@ -164,7 +154,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         caution : float, default=0.0
             Number of standard deviations; 0 ranks by the mean.
         """
-        method = self._checked_method(method)
+        method = checked_method(method, self._methods)
         if depth is not None and (not isinstance(depth, Integral) or depth < 0):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
@@ -191,20 +181,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front, unit = self._in_question(front, caution), self._model.tie_scale
+        front = in_question(front, self._slots_of(front), self._gp.posterior, caution)
+        unit = self._model.tie_scale
         return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
-
-    def _in_question(self, front: list[Any], caution: float) -> list[Any]:
-        """Return the part of the front that may be among the best by the tracked values."""
-        slots, posterior = self._slots_of(front), self._gp.posterior
-        tracked = slots >= 0
-        if tracked.sum() <= defaults.BEAM:
-            return front
-        value = np.full(len(front), np.inf)
-        known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
-        value[tracked] = known[slots[tracked]]
-        level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
-        return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -212,6 +191,23 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         gp, best = self._gp.copy(), self.domain_.block_of(best)
         domain, models = self.domain_.copy(), self._model.possible(gp)
         return Refined(gp, domain, self._finest_depth, best, models)
+
+
+def in_question(
+    front: list[Any], slots: np.ndarray, posterior: Posterior, caution: float
+) -> list[Any]:
+    """Return the part of a front that may be among the best by the tracked values.
+
+    ``slots`` are the numbers under which regions are tracked, -1 if they are not.
+    """
+    tracked = slots >= 0
+    if tracked.sum() <= defaults.BEAM:
+        return front
+    value = np.full(len(front), np.inf)
+    known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
+    value[tracked] = known[slots[tracked]]
+    level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
+    return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
 
 def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.ndarray:

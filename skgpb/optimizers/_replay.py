@@ -8,6 +8,7 @@ from math import nan
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import in_coordinates
@@ -46,7 +47,7 @@ class Replayable(Protocol):
     def fit(self) -> Any: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
     def _look_at_round(self) -> bool: ...
-    def _ask_for(self, context: np.ndarray | None) -> Any: ...
+    def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _take(self, query: Any, value: Any, noise: Any) -> None: ...
 
@@ -195,7 +196,7 @@ class Replay:
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         if self._skips_selection and optimizer._look_at_round():
             return self._record_ask(optimizer, query)
-        chosen = optimizer._ask_for(optimizer._contexts.of(query))
+        (chosen,) = optimizer._ask_more(1, optimizer._contexts.of(query))
         if chosen == query:
             return False
         optimizer._record.take_back(chosen)
@@ -315,6 +316,13 @@ def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -
             # Not what this version asks: but it is known which points were averaged.
             pass
     return optimizer._checked(in_coordinates(query.points), reward, alpha)
+
+
+def seed_of_run(random_state: Any, replay: Replay | None) -> int:
+    """Seed of everything random in a run; that of a loaded run is the one it had."""
+    if replay is not None and replay.seed is not None:
+        return replay.seed
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _none_for_nan(alpha: Any) -> Any:

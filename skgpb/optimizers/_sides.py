@@ -1,4 +1,4 @@
-"""Boxes whose sides have names: what an algorithm can search, contexts and actions together."""
+"""Sides of boxes that have names, and the sign of rewards: what users mean by their numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,33 @@ import numpy as np
 
 from skgpb.domains.space import ParameterSpace, named_box
 from skgpb.utils import check_bounds
+
+
+class Sign:
+    """Turns what is to be small into what is to be large, and back: both change the sign.
+
+    Parameters
+    ----------
+    minimizes : bool
+        Whether small rewards are sought.
+    """
+
+    def __init__(self, minimizes: bool) -> None:
+        self._minimizes = minimizes
+
+    def of(self, values: Any) -> Any:
+        """Convert rewards to the maximised values, or back."""
+        return -values if self._minimizes else values
+
+    def of_moments(self, moments: Any) -> Any:
+        """Convert a mean, or a mean and what follows it."""
+        if isinstance(moments, tuple):
+            return self.of(moments[0]), *moments[1:]
+        return self.of(moments)
+
+    def of_ends(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Convert the ends of intervals."""
+        return (-upper, -lower) if self._minimizes else (lower, upper)
 
 
 def checked_space(

@@ -19,6 +19,7 @@ from skgpb._typing import Beta, FeedbackOfRegion, Points, Representatives, Varia
 from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
@@ -33,15 +34,13 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._region_search import (
     RegionSearch,
-    deviations_within,
     kernel_of_points,
     kernel_of_regions,
 )
 from skgpb.optimizers._variation import answer_deviations
-from skgpb.surrogate.gaussian_process import Moments
+from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.utils import Integral, StrOptions
 
 __all__ = ["PartitionSearch"]
@@ -145,21 +144,18 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     # -- choosing and splitting leaves --------------------------------------------------------
 
     def _choose(self, context: np.ndarray | None) -> Cell:
-        return self.domain_.cell(self._leaf_to_ask())
+        """Return the best leaf that is not being evaluated and is likely to have an answer."""
+        domain, record = self.domain_, self._record
+        chances = record.chances_of_regions(self.bounds_)
+
+        def split(leaf: int) -> None:
+            self._expand_all([leaf])
+
+        return domain.cell(leaf_to_ask(domain, record.pending, chances, self._best_leaf, split))
 
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Return the leaf of largest index that is not excluded, -1 if there is none."""
-
-    def _leaf_to_ask(self) -> int:
-        """Return the best leaf that is not being evaluated and is likely to have an answer."""
-        record = self._record
-        chances = record.chances_of_regions(self.bounds_)
-        return leaf_to_ask(self.domain_, record.pending, chances, self._best_leaf, self._expand)
-
-    def _expand(self, node: int) -> int:
-        """Split a leaf; the number of its first child."""
-        return self._expand_all([node])[0]
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Split several leaves, whose children take their place and are tracked at once."""
@@ -181,8 +177,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     def _beta(self, t: int) -> float:
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        failure_probability = self._guarantee.failure_probability
+            return self._norm.given_beta(t, self._model)
+        failure_probability = self._norm.guarantee.failure_probability
         n_children, depth = self._tree.n_children, self.domain_.max_depth
         constant = constant_of_beta(n_children, depth, failure_probability)
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
@@ -206,7 +202,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         node.
         """
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._signed)
+        return tree_arrays(self._tree, self._sign.of)
 
     # -- recommending -----------------------------------------------------------------------
 
@@ -234,29 +230,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
             self._params.max_depth is not None and best.depth == self._finest_depth,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
-            self._warn_of_grid(domain, best)
+            warn_of_grid(self._gp, domain, best, self.bounds_, self._space)
         return best
-
-    def _warn_of_grid(self, domain: BoxPartition, best: Cell) -> None:
-        """Warn if a cell half a side away from one of the finest is known to be better."""
-        step = 0.5 * np.diag(best.upper - best.lower)
-        if self._space is not None:
-            # No run of values lies half a side away from another.
-            step[[axis.discrete for _, axis in self._space.axes]] = 0.0
-        corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
-        boxes = np.hstack([corners, corners + best.upper - best.lower])
-        low, high = self.bounds_.T
-        inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
-        blocks = [domain.rows_of_box(box) for box in boxes[inside]]
-        mean, cov = self._gp.moments(blocks, cov=True)
-        var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
-        if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
-            warn(
-                f"max_depth={self._params.max_depth} limits recommendations to a grid of "
-                "cells, and a cell shifted by half a side from the best one is better: "
-                "recommend(side=...) returns a cell of any size at any place",
-                RefinementWarning,
-            )
 
     # -- state ------------------------------------------------------------------------------
 
@@ -331,11 +306,39 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         n = self.max_depth_ + 2
         if self._params.variation != "kernel":
             return given_variation(self._params.variation, n) / self._gp.scale
-        factor = deviations_within(self.beta, self._guarantee, self._log_regions)
-        return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
+        factor = self._norm.deviations_within(self._log_regions)
+        return factor * answer_deviations(
+            self._gp, self.domain_, n, not is_stationary(self._gp.kernel)
+        )
 
-    @property
-    def _stationary(self) -> bool:
-        """Return whether all cells of a depth have equal priors, as far as the kernel shows."""
-        kernel = self.surrogate_.kernel_
-        return isinstance(kernel, CellKernel) and bool(kernel.base.is_stationary())
+
+def is_stationary(kernel: Kernel) -> bool:
+    """Return whether all cells of a depth have equal priors, as far as the kernel shows."""
+    return isinstance(kernel, CellKernel) and bool(kernel.base.is_stationary())
+
+
+def warn_of_grid(
+    gp: GaussianProcess,
+    domain: BoxPartition,
+    best: Cell,
+    bounds: np.ndarray,
+    space: ParameterSpace | None,
+) -> None:
+    """Warn if a cell half a side away from one of the finest is known to be better."""
+    step = 0.5 * np.diag(best.upper - best.lower)
+    if space is not None:
+        # No run of values lies half a side away from another.
+        step[[axis.discrete for _, axis in space.axes]] = 0.0
+    corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
+    boxes = np.hstack([corners, corners + best.upper - best.lower])
+    low, high = bounds.T
+    inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
+    mean, cov = gp.moments([domain.rows_of_box(box) for box in boxes[inside]], cov=True)
+    var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
+    if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
+        warn(
+            f"max_depth={domain.max_depth} limits recommendations to a grid of "
+            "cells, and a cell shifted by half a side from the best one is better: "
+            "recommend(side=...) returns a cell of any size at any place",
+            RefinementWarning,
+        )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skgpb._typing import Beta, PerRound
+from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
@@ -74,6 +75,14 @@ class BaseUCBOptimizer(Search):
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define exploration(posterior)"
         )
+
+    def _union_bound(self, t: int, n_arms: int) -> float:
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), which holds for all arms in all rounds."""
+        delta = self._norm.guarantee.failure_probability
+        if self.domain_.is_discretization:
+            # Candidates stand for a box: the other half of delta is left for f between them.
+            delta *= 0.5
+        return union_bound_beta(t, n_arms, delta)
 
 
 class GainUCBOptimizer(BaseUCBOptimizer):

@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -81,6 +81,89 @@ class CellWindow:
 def default_cost(depth: int) -> float:
     """Return (depth + 1) / 2, the paper's 0.5 log2(1 / d) for d = 2^-(depth + 1): D-C8."""
     return 0.5 * (depth + 1)
+
+
+class ActiveCells:
+    """The sets of Algorithm 1, of nodes (depth, index).
+
+    Parameters
+    ----------
+    tree : QueryTree
+        The tree of all cells.
+
+    Attributes
+    ----------
+    leaves, children : set of nodes
+        L and L'.
+    asked : set of nodes
+        Cells with an answer.
+    """
+
+    _kept_fields = ("leaves", "children", "asked")
+
+    def __init__(self, tree: QueryTree) -> None:
+        self._tree = tree
+        self.leaves: set[tuple[int, int]] = {(0, 0)}
+        self.children: set[tuple[int, int]] = set(tree.children((0, 0)))
+        self.asked: set[tuple[int, int]] = set()
+
+    def available(self, pending: Collection[IndirectCell]) -> list[IndirectCell]:
+        """Return the available cells, by depth and index; asked ones if none is left."""
+        nodes = self.leaves | self.children
+        waiting = {(query.depth, query.index) for query in pending}
+        free = (nodes - waiting) or (self.asked - waiting)
+        if not free:
+            raise AllPendingError(
+                f"all {len(nodes)} cells are pending: tell some of them before asking for more"
+            )
+        return [self._tree.cell(node) for node in sorted(free)]
+
+    def farthest(self, pending: Collection[IndirectCell]) -> IndirectCell | None:
+        """Return the cell farthest from those asked, among the coarsest ones below the root."""
+        below = [cell for cell in self.available(pending) if cell.depth > 0]
+        cells = [cell for cell in below if cell.depth == below[0].depth]
+        if not cells:
+            return None
+        root, asked = self._tree.root, [self._tree.cell(node) for node in sorted(self.asked)]
+        others = [cell.center for cell in [*asked, *pending] if cell.depth == cells[0].depth]
+        places = np.array([cell.center for cell in cells])
+        number = farthest(places, np.reshape(others, (-1, len(root))), root)
+        return None if number is None else cells[number]
+
+    def observe(self, cell: IndirectCell, literally: bool) -> None:
+        """Update the sets once a cell has an answer, as Algorithm 1 is printed or repaired."""
+        node = cell.depth, cell.index
+        self.asked.add(node)
+        if node not in self.leaves and node not in self.children:
+            return
+        if literally:  # decision D-C8
+            self._update_literally(node)
+        else:
+            self._update(node)
+
+    def _update(self, node: tuple[int, int]) -> None:
+        tree = self._tree
+        if node in self.leaves:
+            self.leaves.remove(node)
+        else:
+            parent = tree.parent(node)
+            self.leaves.discard(parent)
+            self.leaves.update(set(tree.children(parent)) - {node})
+        self.leaves.update(tree.children(node))
+        self.leaves -= self.asked
+        children = {child for leaf in self.leaves for child in tree.children(leaf)}
+        self.children = children - self.leaves - self.asked
+
+    def _update_literally(self, node: tuple[int, int]) -> None:
+        tree = self._tree
+        if node in self.children:
+            self.leaves.discard(tree.parent(node))
+            self.children.remove(node)
+        else:
+            self.leaves.remove(node)
+        self.leaves.update(tree.children(node))
+        for leaf in self.leaves:
+            self.children.update(tree.children(leaf))
 
 
 @dataclass(eq=False, repr=False)
@@ -173,7 +256,7 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
     n_max_values: int = 100
 
     _query_type = IndirectCell
-    _kept_fields = ("_leaves", "_next", "_asked_cells")
+    _kept_fields = ("_cells",)
 
     _parameter_constraints = {
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
@@ -191,94 +274,35 @@ class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[Indi
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
         round, values = self._scored_round()
         unit = min(1.0, 1.0 / float(round.cost.max()))
-        return self._available()[argmax_first(values, unit)]
+        return self._cells.available(self._record.pending)[argmax_first(values, unit)]
 
     def _round(self, pending: list[Any]) -> Round:
-        cells = self._available()
+        cells = self._cells.available(self._record.pending)
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         costs = np.array([cell.cost for cell in cells])
         of_levels = super()._round(pending)
         return of_levels.at(self._expected(pending), rows, self._noises_of(cells), costs)
 
     def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
-        """Return the cell farthest from those asked, among the coarsest cells below the root."""
-        nodes = [node for node in self._active() if node != (0, 0)]
-        if not nodes or not are_fewer(n, known):
-            return None
-        tree, depth = self.domain_, nodes[0][0]
-        cells = [tree.cell(node) for node in nodes if node[0] == depth]
-        asked = [tree.cell(node) for node in sorted(self._asked_cells)] + list(self._record.pending)
-        others = [cell.center for cell in asked if cell.depth == depth]
-        places = np.array([cell.center for cell in cells])
-        number = farthest(places, np.reshape(others, (-1, len(tree.root))), tree.root)
-        return None if number is None else cells[number]
+        return self._cells.farthest(self._record.pending) if are_fewer(n, known) else None
 
     @property
     def _settings(self) -> np.ndarray:
-        return np.array([cell.a for cell in self._available()])
-
-    def _available(self) -> list[IndirectCell]:
-        """Return the available cells."""
-        return [self.domain_.cell(node) for node in self._active()]
-
-    def _active(self) -> list[tuple[int, int]]:
-        """Return the available cells, by depth and index; asked ones if none is left."""
-        nodes = self._leaves | self._next
-        pending = {(query.depth, query.index) for query in self._record.pending}
-        free = (nodes - pending) or (self._asked_cells - pending)
-        if not free:
-            raise AllPendingError(
-                f"all {len(nodes)} cells are pending: tell some of them before asking for more"
-            )
-        return sorted(free)
+        return np.array([cell.a for cell in self._cells.available(self._record.pending)])
 
     def _begin(self) -> None:
         super()._begin()
-        self._leaves: set[tuple[int, int]] = {(0, 0)}
-        self._next = set(self.domain_.children((0, 0)))
-        self._asked_cells: set[tuple[int, int]] = set()
+        self._cells = ActiveCells(self.domain_)
 
     def _observe(self, query: IndirectCell, reward: float, alpha: float) -> None:
-        """Take an answer, and update the tree at the queried cell."""
         super()._observe(query, reward, alpha)
-        node = (query.depth, query.index)
-        self._asked_cells.add(node)
-        if node not in self._leaves and node not in self._next:
-            return
-        if self.update == "literal":  # decision D-C8
-            self._update_literally(node)
-        else:
-            self._update_tree(node)
-
-    def _update_tree(self, node: tuple[int, int]) -> None:
-        tree = self.domain_
-        if node in self._leaves:
-            self._leaves.remove(node)
-        else:
-            parent = tree.parent(node)
-            self._leaves.discard(parent)
-            self._leaves.update(set(tree.children(parent)) - {node})
-        self._leaves.update(tree.children(node))
-        self._leaves -= self._asked_cells
-        children = {child for leaf in self._leaves for child in tree.children(leaf)}
-        self._next = children - self._leaves - self._asked_cells
-
-    def _update_literally(self, node: tuple[int, int]) -> None:
-        tree = self.domain_
-        if node in self._next:
-            self._leaves.discard(tree.parent(node))
-            self._next.remove(node)
-        else:
-            self._leaves.remove(node)
-        self._leaves.update(tree.children(node))
-        for leaf in self._leaves:
-            self._next.update(tree.children(leaf))
+        self._cells.observe(query, self.update == "literal")
 
     @property
     @locked
     def leaves_(self) -> list[tuple[int, int]]:
         """L of Algorithm 1, as (depth, index)."""
-        return sorted(self._leaves)
+        return sorted(self._cells.leaves)
 
     # -- the two spaces ---------------------------------------------------------------------
 

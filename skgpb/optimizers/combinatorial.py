@@ -145,8 +145,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     jointly, "sampling" and "integral" draw them independently, as Algorithm 2 does. The number is
     the largest ``n_draws`` of the campaigns.
 
-    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws, or
-    that have the largest mean plus a multiple of the standard deviations or of the variance.
+    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws,
+    and the one of the largest mean.
     """
 
     _query_type = Allocation
@@ -577,13 +577,13 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             ("mean", np.float64, (n,)),
             ("std", np.float64, (n,)),
         ]
-        nothing = np.full(n, np.nan)
+        nothing, record = np.full(n, np.nan), self._record.until(self._dirty)
         rows = [
             (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(self._log.history)
+            for i, (box, slots, _) in enumerate(record.history)
         ]
         out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in self._log.history], dtype=bool).reshape(-1, n)
+        told = np.array([told for _, _, told in record.history], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
             for name in ("reward", "mean", "std"):

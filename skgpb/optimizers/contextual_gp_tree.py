@@ -55,9 +55,9 @@ from skgpb.optimizers._adaptive_tree import (
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers._parameters import AT_START, checked_method
 from skgpb.optimizers._placement import SideLengths
-from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
+from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -243,7 +243,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             Sides of a cell of actions: the one of this size with the best average in this context,
             wherever it lies. None for a cell of the partition.
         """
-        self._checked_method(method)
+        checked_method(method, self._methods)
         self._check_informed()
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
@@ -348,7 +348,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
+        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
@@ -469,7 +469,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def tree_(self) -> Bunch:
         """The partition so far, as arrays with one entry per node, as for GPTreeOptimizer."""
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._signed)
+        return tree_arrays(self._tree, self._sign.of)
 
     def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
@@ -478,10 +478,10 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self._params.variation == "kernel":
             cells = self._constants.log_cells
-            self._variation = deviations_within(self.beta, self._guarantee, cells) * self._g
+            self._variation = self._norm.deviations_within(cells) * self._g
         elif self._params.variation == "theory":
             self._variation = self._constants.variation(
-                self._g, self._guarantee.failure_probability
+                self._g, self._norm.guarantee.failure_probability
             )
         else:
             self._variation = given_variation(self._params.variation, n) / self._gp.scale

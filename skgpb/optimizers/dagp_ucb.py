@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from skgpb._core._arms import maximum_distribution
-from skgpb.acquisition.ucb import shares_of_first, union_bound_beta
+from skgpb.acquisition.ucb import shares_of_first
 from skgpb.locks import locked
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
@@ -133,9 +133,5 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
 
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = self._guarantee.failure_probability
-        if self.domain_.is_discretization:
-            # Equation 22: the other half is for f between the candidates.
-            delta *= 0.5
-        return union_bound_beta(t, n_arms, delta)
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22."""
+        return self._union_bound(t, n_arms)

@@ -37,7 +37,7 @@ from skgpb.optimizers._cutting import (
 )
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.optimizers._tree_search import PartitionSearch, is_stationary
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 
@@ -149,7 +149,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
             excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
         while True:
             posterior = expected.posterior
-            node = self._best_within(posterior, self._mask(excluded))
+            node = self._best_within(posterior, mask_of(excluded, self._tree.n_nodes))
             if node < 0:
                 # Every leaf is pending: refine the best divisible leaf.
                 self._refine(best_divisible(self.domain_, self._best_leaf), expected)
@@ -179,13 +179,6 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
             children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.blocks(first, children.stop), children)
 
-    def _mask(self, nodes: set[int]) -> np.ndarray | None:
-        if not nodes:
-            return None
-        mask = np.zeros(self._tree.n_nodes, dtype=np.uint8)
-        mask[list(nodes)] = 1
-        return mask
-
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
         firsts = []
@@ -205,7 +198,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
+        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)
@@ -246,11 +239,13 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         """V_h for h = 0..max_depth + 1, in normalised units."""
         if self._params.variation != "theory":
             return super()._variation_bound()
-        return self._constants.variation(self._deviations(), self._guarantee.failure_probability)
+        return self._constants.variation(
+            self._deviations(), self._norm.guarantee.failure_probability
+        )
 
     def _deviations(self) -> np.ndarray:
         """g_h of Claim 2 for h = 0..max_depth + 1."""
-        n, everywhere = self.max_depth_ + 2, not self._stationary
+        n, everywhere = self.max_depth_ + 2, not is_stationary(self._gp.kernel)
         if type(self.domain_) is not BoxPartition:
             return answer_deviations(self._gp, self.domain_, n, everywhere)
         prior = self._point_kernel(self.surrogate_.kernel_)
@@ -259,3 +254,12 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
             return sample_cells(self.bounds_, self._tree.n_children, depth, everywhere)
 
         return cell_deviations(prior, cells, n)
+
+
+def mask_of(nodes: set[int], n_nodes: int) -> np.ndarray | None:
+    """Return which of all nodes are some of them, as a mask, None for none."""
+    if not nodes:
+        return None
+    mask = np.zeros(n_nodes, dtype=np.uint8)
+    mask[list(nodes)] = 1
+    return mask

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 
 from skgpb import defaults
 from skgpb._typing import Beta
-from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
+from skgpb.acquisition.ucb import scheduled_beta
 from skgpb.locks import locked
 from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._ucb import BaseUCBOptimizer
@@ -161,7 +161,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
-        return distances if distances.max() > defaults.EXPLORATION_DISTANCE else None
+        return distances if distances.max() > defaults.SAME_SETTING else None
 
     def _is_log_in_round(self, round: Round) -> bool:
         return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
@@ -176,8 +176,4 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = self._guarantee.failure_probability
-        if self.domain_.is_discretization:
-            # Candidates stand for a box: the other half of delta is left for f between them.
-            delta *= 0.5
-        return union_bound_beta(t, n_arms, delta)
+        return self._union_bound(t, n_arms)

@@ -42,9 +42,8 @@ from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.locks import locked
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._horizon import HORIZON, Horizon
-from skgpb.optimizers._norm_bound import given_beta
 from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._region_search import RegionSearch, deviations_within, kernel_of_regions
+from skgpb.optimizers._region_search import RegionSearch, kernel_of_regions
 from skgpb.optimizers._variation import (
     PriorOfPoints,
     claim_2,
@@ -309,7 +308,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
+        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _learn(self) -> None:
         """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""
@@ -335,8 +334,8 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _beta(self, t: int) -> float:
         """Claim 6, or what the user chose."""
         if self.beta != "theory":
-            return given_beta(self.beta, t, self._widths)
-        u = log(1.0 / self._guarantee.failure_probability)
+            return self._norm.given_beta(t, self._model)
+        u = log(1.0 / self._norm.guarantee.failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -388,9 +387,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, self._guarantee.failure_probability)
+            return 2.0 * claim_2(g, 4**d, d, self._norm.guarantee.failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(self.beta, self._guarantee, self._log_regions)
+        factor = self._norm.deviations_within(self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:

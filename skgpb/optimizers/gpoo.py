@@ -193,7 +193,7 @@ class GPOOOptimizer(PartitionSearch):
             self._expand_known(beta_after, splits_left)
         if node >= 0:
             self._tree.record(node, reward)
-        self._close_round(query, reward, *self._model.in_units(mean, var), splits)
+        self._record.close(query, reward, *self._model.in_units(mean, var), splits)
 
     def _expand_known(self, beta: float, splits_left: int) -> None:
         """Apply line 6 to every leaf: split what the posterior knows well enough by now.

@@ -55,12 +55,91 @@ __all__ = [
 ]
 
 
+class AnswerModel:
+    """A Gaussian process on g over queries, given the answers alone.
+
+    Parameters
+    ----------
+    regressor : OnlineGaussianProcessRegressor
+        It has the process.
+    A : ndarray of shape (m, q)
+        The candidates, which are tracked.
+    kernel : Kernel, default=None
+        Prior covariance of g, to begin without answers. None leaves the regressor as it is.
+    """
+
+    _kept_fields = ("theta", "process")
+
+    def __init__(
+        self, regressor: OnlineGaussianProcessRegressor, A: np.ndarray, kernel: Kernel | None = None
+    ) -> None:
+        self.regressor, self._A = regressor, A
+        if kernel is not None:
+            regressor.start(kernel, A.shape[1], origin_of(kernel, box_around(A))).track(A)
+
+    @property
+    def process(self) -> GaussianProcess:
+        """The posterior of g."""
+        return self.regressor.process_
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Hyperparameters; to set them is to begin with them, without answers."""
+        return self.process.kernel.theta
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        kernel = self.process.kernel
+        if not np.array_equal(theta, kernel.theta):
+            kernel = kernel.clone_with_theta(theta)
+        self.regressor = AnswerModel(copy(self.regressor), self._A, kernel).regressor
+
+    def incumbent(self) -> float:
+        """Largest posterior mean of g at the queries told so far, in units of its process."""
+        gp = self.process
+        if not len(gp.observed):
+            return 0.0
+        return (float(gp.moments(gp.observed.rows).max()) - gp.offset) / gp.scale
+
+    def observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        """Take an answer."""
+        if query.index >= 0:
+            self.process.observe_tracked(query.index, reward, alpha)
+        else:
+            self.process.observe(query.a[np.newaxis], reward, alpha)
+
+    def learned(
+        self,
+        answers: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
+        units: tuple[float, float],
+        **settings: Any,
+    ) -> AnswerModel:
+        """Return a model with hyperparameters learned from all answers.
+
+        Parameters
+        ----------
+        answers : tuple of ndarrays or None
+            The rows that were asked, their answers and the noise variances, if these have been
+            learned since.
+        units : tuple of float
+            Centre and scale of the answers.
+        **settings
+            Parameters of the regressor that say how to learn.
+        """
+        kernel = None if answers is None else clone(self.process.kernel)
+        out = AnswerModel(copy(self.regressor), self._A, kernel)
+        if answers is not None:
+            out.process.observe_all(*answers)
+        out.regressor.set_params(**settings).relearn(*units)
+        return out
+
+
 class IndirectBaseline(IndirectSearch):
     """Base class of rules that score queries by the posterior of g given the answers alone."""
 
     answer_kernel: Kernel | None
 
-    _kept_fields = ("_theta_of_answers", "_of_answers")
+    _kept_fields = ("_answers",)
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
     @property
@@ -71,7 +150,7 @@ class IndirectBaseline(IndirectSearch):
     def _round(self, pending: list[Any]) -> Round:
         if not self._by_answers:
             return super()._round(pending)
-        gp, level, prices = self._of_answers, self._model.alpha, self._cost_model
+        gp, level, prices = self._answers.process, self._model.alpha, self._cost_model
         blocks = [query.a[np.newaxis] for query in pending]
         told = self._noises_of(pending)
         expected = gp.fantasize(blocks, told) if pending else gp
@@ -88,23 +167,21 @@ class IndirectBaseline(IndirectSearch):
     def _process_for_search(self) -> GaussianProcess | None:
         if self._record.pending:
             return None
-        return self._of_answers if self._by_answers else self._gp
+        return self._answers.process if self._by_answers else self._gp
 
     def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
         return A if self._by_answers else super()._rows_of_queries(A)
 
-    def _incumbent(self) -> float:
-        """Largest posterior mean of g at the queries told so far, in units of its process."""
-        gp = self._of_answers
-        if not len(gp.observed):
-            return 0.0
-        return (float(gp.moments(gp.observed.rows).max()) - gp.offset) / gp.scale
-
     # -- the second Gaussian process, on g over the query space --------------------------------
+
+    @property
+    def answers_(self) -> OnlineGaussianProcessRegressor:
+        """Posterior of g given the answers alone, over queries."""
+        return self._answers.regressor
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)
-        if not self._by_norm:
+        if not self._norm.chooses:
             raise ValueError(
                 f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
                 "chooses queries by a Gaussian process on the answers, whose norm is not known. "
@@ -117,75 +194,46 @@ class IndirectBaseline(IndirectSearch):
         kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
-        self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
-
-    @property
-    def _answer_optimizer(self) -> Any:
-        """Return how the kernel of g is learned: one that is given is known."""
-        if self._is_consistent:
-            return None
-        return self.optimizer or ("fmin_l_bfgs_b" if self._params.answer_kernel is None else None)
-
-    @property
-    def _of_answers(self) -> GaussianProcess:
-        return self.answers_.process_
-
-    def _make_answers(self, kernel: Kernel) -> OnlineGaussianProcessRegressor:
         regressor = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
         self._share_lock(regressor)
-        A = self.domain_.A
-        return regressor.start(kernel, A.shape[1], origin_of(kernel, box_around(A))).track(A)
+        self._answers = AnswerModel(regressor, self.domain_.A, kernel)
 
-    def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
-        """The Gaussian process on g with the noise that the model of f has learned."""
-        samples, told = self._model.samples, slice(self._record.n_fitted, None)
-        z, alphas = map(np.array, (samples.reward[told], samples.alpha[told]))
-        if not np.isnan(alphas).any():
-            return copy(self.answers_)
-        noises = np.where(np.isnan(alphas), self._model.alpha, alphas)
-        answers = self._make_answers(clone(self.answers_.kernel_))
-        answers.process_.observe_all(self._answered_rows_and([]), z, noises)
-        return answers
+    @property
+    def _answer_optimizer(self) -> Any:
+        """Return how the kernel of g is learned: one that is given is known."""
+        if self._norm.is_consistent:
+            return None
+        return self.optimizer or ("fmin_l_bfgs_b" if self._params.answer_kernel is None else None)
 
     def _observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         super()._observe(query, reward, alpha)
-        alpha = self._model.alpha if isnan(alpha) else alpha
-        if query.index >= 0:
-            self._of_answers.observe_tracked(query.index, reward, alpha)
-        else:
-            self._of_answers.observe(query.a[np.newaxis], reward, alpha)
+        self._answers.observe(query, reward, self._model.alpha if isnan(alpha) else alpha)
 
     def _after_fit(self) -> None:
         super()._after_fit()
         if not self._record.n_told:
             return
-        answers = self._with_learned_noise()
-        enough = self._record.n_told >= defaults.FIRST_LEARNING
-        answers.optimizer = self._answer_optimizer if enough else None
-        answers.n_restarts_optimizer = self.n_restarts_optimizer
-        center, scale = 0.0, 1.0
+        samples, told = self._model.samples, slice(self._record.n_fitted, None)
+        rewards, alphas = map(np.array, (samples.reward[told], samples.alpha[told]))
+        unknown, answers = np.isnan(alphas), None
+        if unknown.any():
+            noises = np.where(unknown, self._model.alpha, alphas)
+            answers = self._answered_rows_and([]), rewards, noises
+        units = 0.0, 1.0
         if self._params.alpha is None and self._model.standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
-            center, scale = self._gp.offset, self._gp.scale
+            units = self._gp.offset, self._gp.scale
         elif self.normalize_y or self._params.answer_kernel is None:
-            rewards = np.array([row[1] for row in self._record.history])
-            center, scale = units_of(rewards)
-        answers.relearn(center, scale)
-        self.answers_ = answers
-
-    @property
-    def _theta_of_answers(self) -> np.ndarray:
-        return self._of_answers.kernel.theta
-
-    @_theta_of_answers.setter
-    def _theta_of_answers(self, theta: np.ndarray) -> None:
-        """Begin with learned hyperparameters, without answers."""
-        kernel = self._of_answers.kernel
-        if not np.array_equal(theta, kernel.theta):
-            kernel = kernel.clone_with_theta(theta)
-        self.answers_ = self._make_answers(kernel)
+            units = units_of(np.array([row[1] for row in self._record.history]))
+        enough = self._record.n_told >= defaults.FIRST_LEARNING
+        self._answers = self._answers.learned(
+            answers,
+            units,
+            optimizer=self._answer_optimizer if enough else None,
+            n_restarts_optimizer=self.n_restarts_optimizer,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -228,7 +276,7 @@ class IndirectEIOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the expected improvement, which does not underflow."""
-        incumbent = posterior.once("incumbent", self._incumbent)
+        incumbent = posterior.once("incumbent", self._answers.incumbent)
         return log_expected_improvement(posterior.mean, posterior.std, incumbent)
 
 
@@ -266,7 +314,8 @@ class IndirectPIOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
-        threshold = posterior.once("incumbent", self._incumbent) + defaults.IMPROVEMENT_MARGIN
+        incumbent = posterior.once("incumbent", self._answers.incumbent)
+        threshold = incumbent + defaults.IMPROVEMENT_MARGIN
         return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
 
 
@@ -311,13 +360,13 @@ class IndirectUCBOptimizer(IndirectBaseline):
 
     @property
     def _by_answers(self) -> bool:
-        return not self._by_norm
+        return not self._norm.chooses
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bounds."""
         beta: Any = self.beta
-        if self._by_norm:
+        if self._norm.chooses:
             beta = self._widths().beta()
         elif callable(beta):
             beta = check_callable_value(beta, posterior.t, "beta")

@@ -46,6 +46,8 @@ from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._query_prices import QueryPrices
+from skgpb.optimizers._record import history_table
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._sides import coordinates
 from skgpb.optimizers.round import Round
@@ -261,7 +263,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
-                self._observe_initial(X[known], self._signed(y[known]))
+                self._observe_initial(X[known], self._sign.of(y[known]))
         return self
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
@@ -340,7 +342,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
         self._set_costs(queries)
-        self._seed = self._draw_seed()
+        self._seed = seed_of_run(self.random_state, self._replay)
         typical = None
         if not (ours or self.normalize_y):
             typical = float(kernel.diag(queries.rows).mean()) or 1.0
@@ -362,13 +364,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
         )
         self._n_usual = self._usual_n_initial(kernel)
-        if self._is_consistent:
+        if self._norm.is_consistent:
             self._check_consistent(kernel)
-        if self._by_norm:
+        if self._norm.chooses:
             self._widths().warn_if_unfounded()
-
-    def _show(self, model: Model) -> None:
-        self.surrogate_ = self.surrogate_.showing(model)
 
     def _options(self) -> ModelOptions:
         own = None if self.model_noise == "auto" else float(self.model_noise)
@@ -483,11 +482,12 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         noise), the row ``a`` and ``cost``.
         """
         check_is_fitted(self, "bounds_")
-        queries = self.domain_
-        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        queries, record = self.domain_, self._record.until(self._dirty)
+        told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
-        return self._history_table(rows, len(queries.bounds), a, ("cost", np.float64))
+        d, cost = len(queries.bounds), ("cost", np.float64)
+        return history_table(rows, d, self._sign.of, a, cost)
 
 
 @dataclass(eq=False, repr=False)
@@ -605,11 +605,10 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
             there = round.at(gp, rows, noises, queries.costs_of(A))
-            if feasibility.is_certain:
-                return self._scores(there)
             found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
-            found = feasibility.values_of_use(found, A)
-            return np.where(np.isfinite(found), found, lowest)
+            if feasibility.is_certain:
+                return found
+            return np.where(feasibility.hopeless(A) | ~np.isfinite(found), lowest, found)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]

@@ -380,20 +380,9 @@ class Round:
         out._once = self._once
         return out
 
-    def replaced(
-        self,
-        known: QueryTargetPosterior | None = None,
-        noise: np.ndarray | None = None,
-        cost: np.ndarray | None = None,
-    ) -> Round:
-        """Return the same round with another posterior, other noise, or other costs."""
-        return Round(
-            self.known if known is None else known,
-            self.query_noise if noise is None else noise,
-            self.cost if cost is None else cost,
-            self.t,
-            self._make_rng,
-        )
+    def replaced(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
+        """Return the same round with another posterior, noise and costs of queries."""
+        return Round(known, noise, cost, self.t, self._make_rng)
 
     def once(self, name: str, compute: Callable[[], Value]) -> Value:
         """Return what ``compute`` returned when it was first called in this round.

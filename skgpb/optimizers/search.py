@@ -47,7 +47,14 @@ from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
-from skgpb.optimizers._best import best_known, best_observed, means_of_possible, polished
+from skgpb.optimizers._best import (
+    ANSWERED,
+    Recommendation,
+    best_answered,
+    best_known,
+    means_of_possible,
+    polished,
+)
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility
@@ -62,14 +69,14 @@ from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
 from skgpb.optimizers._limits import Measured, checked_limits
 from skgpb.optimizers._outcome_models import OutcomeModels
-from skgpb.optimizers._parameters import are_equal
+from skgpb.optimizers._parameters import are_equal, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._posterior_cache import PosteriorCache
-from skgpb.optimizers._recommendation import ANSWERED, Recommendation
+from skgpb.optimizers._record import history_table
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._sides import check_settings
 from skgpb.optimizers._target_sizes import TargetSizes
-from skgpb.optimizers.round import QueryTargetPosterior, Round
-from skgpb.surrogate.likelihood import Prior
+from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -173,7 +180,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         again = super()._to_repeat()
         unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
-            best = best_observed(self.domain_, self._model)
+            best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._record.pending else best
         return again
 
@@ -195,13 +202,16 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the posterior of all queries and targets, given pending queries."""
         costs, noises = self._cost_model.of_round(self._model.alpha)
         noises = noises + self._model.model_noise
-        return Round.before(
-            self._known(pending), self._gp, noises, costs, *self._stage(len(pending))
-        )
+        blocks = [self.domain_.block_of(query) for query in pending]
+        known = self._cache.known(pending, blocks, self._noises_of(pending))
+        return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
-        """Return the number of the round, and what makes its random generator."""
-        return self._record.n_told + 1 + n_pending, partial(self._rng_of_round, n_pending)
+        """Return the number of the round, and what makes its random generator, always the same."""
+        n_told = self._record.n_told
+        return n_told + 1 + n_pending, partial(
+            np.random.default_rng, [self._seed, n_told, n_pending]
+        )
 
     def _scored_round(self) -> tuple[Round, np.ndarray]:
         """Return the round as the rule looks at it, and the score of each query per unit cost.
@@ -366,13 +376,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._close_round(query, reward, *self._model.in_units(mean, var), False)
+        self._record.close(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
-        theta = self._guarantee.failure_probability
+        theta = self._norm.guarantee.failure_probability
         learned = self._schedule.learned_at == self._record.n_known
         n_told = self._record.n_told
         # Looking at candidates does not change them: later failures do not move them.
@@ -435,11 +445,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
         return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
 
-    def _known(self, pending: list[Any]) -> QueryTargetPosterior:
-        """Return covariances of pairs of queries and targets, given pending queries."""
-        blocks = [self.domain_.block_of(query) for query in pending]
-        return self._cache.known(pending, blocks, self._noises_of(pending))
-
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Noise variances with which answers to queries are expected to be observed."""
         level = self._model.alpha
@@ -460,10 +465,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _rows_seen(self) -> np.ndarray:
         """Rows of the points, or centres of regions, that were observed."""
         return self._functionals_at(self._places_seen())
-
-    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
-        """Random generator of this round; repeated calls return the same state."""
-        return np.random.default_rng([self._seed, self._record.n_told, n_pending])
 
     # -- the recommendation -----------------------------------------------------------------
 
@@ -537,7 +538,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         if method is None and side is None:
             method = self._recommendation().method if self._informed else "posterior"
-        method = self._checked_method(method)
+        method = checked_method(method, self._methods)
         self._check_informed()
         there = self._contexts.checked(context)
         if method in ANSWERED:
@@ -661,11 +662,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        told = zip(self._log.history, self._log.told_queries(), strict=True)
+        record = self._record.until(self._dirty)
+        told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
-        return self._history_table(
-            rows, self.n_features_in_, ("expanded", np.bool_), ("task", np.intp)
-        )
+        further = ("expanded", np.bool_), ("task", np.intp)
+        return history_table(rows, self.n_features_in_, self._sign.of, *further)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -861,6 +862,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self, d: int) -> None:
+        checked_limits(self._params.limits)
         if self._actions is not None and not self._targets_are_queries:
             check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
         if differs(self._params.alpha) and self._targets_are_queries and self._params.arms is None:
@@ -888,10 +890,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self._actions,
             self.n_candidates,
         )
-        seed = self._draw_seed()
+        seed = seed_of_run(self.random_state, self._replay)
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
         self._set_costs(sets[0])
-        self._start_surrogate(kernel, feedback.n_columns, seed)
+        prior, noise = feedback.default_prior, feedback.usual_noise
+        self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
         self._outcomes = OutcomeModels(feedback, sets[0], self._model)
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
@@ -905,10 +908,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
 
     # -- limits on other outcomes -----------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_limits(self.limits)
 
     @locked
     def tell(
@@ -992,15 +991,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     ) -> Feasibility:
         options, record, domain = self._model.options, self._record, self.domain_
         limits = self._outcomes.constraints(self._params.limits, record, options, pending)
-        taught = None
-        if record.failures:
+
+        def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
             ends = domain.layout.rows_of(self.bounds_.T)
-            taught = record.outcomes(
-                self._gp.observed.rows[: record.n_fitted],
-                lambda query: domain.block_of(query).mean(axis=0),
-                partial(Chances, domain=ends, kernel=of_f(self._gp.kernel)),
-                n_failures,
-            )
+            return Chances(asked, succeeded, ends, of_f(self._gp.kernel))
+
+        taught = record.outcomes(
+            self._gp.observed.rows[: record.n_fitted],
+            lambda query: domain.block_of(query).mean(axis=0),
+            learn,
+            n_failures,
+        )
         return Feasibility(taught, limits, self._gp)
 
     @locked
@@ -1024,14 +1025,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
         return np.ones(len(rows)) if limits is None else limits.hold(rows)
-
-    def _default_prior(self) -> Prior:
-        return self._feedback.default_prior()
-
-    def _usual_noise(self) -> tuple[float, float]:
-        if self._feedback.n_tasks:
-            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
-        return super()._usual_noise()
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         # Prices and noise of other sets are for the run on them.

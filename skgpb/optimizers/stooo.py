@@ -48,6 +48,7 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._nearest import nearest_means
+from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -187,7 +188,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
             expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
             self.domain_.split(node)
-        self._close_round(query, reward, *before, expand)
+        self._record.close(query, reward, *before, expand)
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         outcomes = self._record.outcomes_of_regions(self.bounds_)
@@ -227,7 +228,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         """
         if side is None:
             return super().recommend(method, context=context)
-        self._checked_method(method)
+        checked_method(method, self._methods)
         self._check_informed()
         self._contexts.checked(context)
         if self._params.pool is not None:
@@ -235,7 +236,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
             points = in_coordinates(np.concatenate(cells))
-            mean = self._signed(self.predict(points)).reshape(len(cells), -1)
+            mean = self._sign.of(self.predict(points)).reshape(len(cells), -1)
             return mean.mean(axis=1), np.zeros(len(cells))
 
         sides = checked_sides(side, self.bounds_, self._space)
@@ -307,7 +308,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     def tree_(self) -> Bunch:
         """The partition so far, as arrays with one entry per node, as for GPOOOptimizer."""
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._signed)
+        return tree_arrays(self._tree, self._sign.of)
 
     # -- a regressor for f ------------------------------------------------------------------
 
@@ -327,7 +328,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         check_is_fitted(self, "bounds_")
         nodes = [self.domain_.node_of(query) for query in self._inputs.queries(queries)]
         means = [self._mean_of_node(node) if node >= 0 else np.nan for node in nodes]
-        return self._signed(np.array(means))
+        return self._sign.of(np.array(means))
 
     @locked
     def predict(self, X: Any) -> np.ndarray:
@@ -352,7 +353,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
             return np.full(
                 len(X), 0.5 * (self._params.reward_range[0] + self._params.reward_range[1])
             )
-        return self._signed(nearest_means(X, boxes, means, self.bounds_, self._space))
+        return self._sign.of(nearest_means(X, boxes, means, self.bounds_, self._space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:
         """Boxes (2 d,) of cells with the mean of their rewards, and of other points."""

@@ -20,6 +20,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._parameters import AT_START
+from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers.strategy import Strategy
 from skgpb.utils import check_inside, check_numbers
 
@@ -100,7 +101,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- the five methods ---------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._seed = self._draw_seed()
+        self._seed = seed_of_run(self.random_state, self._replay)
         self.strategy_: Strategy = clone(self._params.strategy)
         self.strategy_.start(self.bounds_.copy(), np.random.default_rng(self._seed))
 
@@ -122,7 +123,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
         self.strategy_.observe(query, reward, alpha)
-        self._close_round(query, reward, nan, nan, False)
+        self._record.close(query, reward, nan, nan, False)
 
     def _learn(self) -> None:
         self.strategy_.learn()
@@ -176,10 +177,10 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         if record.n_fitted:
             _, given, y, *_ = record.events[0]
             boxes += [np.tile(x, 2) for x in given]
-            values += self._signed(y).tolist()
+            values += self._sign.of(y).tolist()
         if not boxes:
             return np.full(len(X), nan)
-        return self._signed(nearest_means(X, boxes, values, self.bounds_, self._space))
+        return self._sign.of(nearest_means(X, boxes, values, self.bounds_, self._space))
 
     @locked
     def predict_query(self, queries: Any) -> np.ndarray:

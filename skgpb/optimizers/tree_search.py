@@ -216,4 +216,4 @@ class TreeSearch(PartitionSearch):
         nodes = splittable[: defaults.SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
-        self._close_round(query, reward, *self._model.in_units(mean, var), node in nodes)
+        self._record.close(query, reward, *self._model.in_units(mean, var), node in nodes)

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.locks import locked
 from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.round import Round
@@ -77,9 +76,5 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = self._guarantee.failure_probability
-        if self.domain_.is_discretization:
-            # Equation 22: the other half is for f between the candidates.
-            delta *= 0.5
-        return union_bound_beta(t, n_arms, delta)
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22."""
+        return self._union_bound(t, n_arms)

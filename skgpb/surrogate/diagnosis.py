@@ -178,14 +178,13 @@ class Diagnosis:
         targets, counts = posterior.targets(), posterior.counts()
         if not len(targets):
             return False
-        more = int(counts.sum()) - len(counts)
-        if more and self.repeats_agree:
+        if counts.sum() > len(counts) and self.repeats_agree:
             return True
         least = exact_noise() * (1.0 if self.standardizes else float(np.var(targets)))
         believed = np.delete(posterior.noises() * counts, list(self.outlying))
         if not len(believed) or (believed > least).any():
             return False
-        return posterior.repeat_terms()[0] <= defaults.EXACT_REPEATS * more
+        return not self._repeats_differ
 
     def in_words(self) -> dict[str, str]:
         """Return what a person reads of the noise and of what is wrong, by its name."""

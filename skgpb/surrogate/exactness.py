@@ -1,16 +1,15 @@
-r"""Detection of exact answers, from the answers themselves.
+r"""Exact answers, which are known by asking a query again.
 
-Variation over short distances may be f or noise. The most probable model with noise is compared
-with the most probable one without, each with the smoothness that suits it best. The second is
-believed if it is far more probable. Exact answers make it so within some dozens, and a single query
-with two different answers rules it out.
+Variation over short distances may be f or noise, and answers to different queries seldom tell.
+Answers to one query do: if they are equal, and those to different queries are not, there is no
+noise. The most probable model without noise is then used, with the smoothness that suits it best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf, log, pi, sqrt
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from skgpb import defaults
 from skgpb.kernels._random_effect import RandomEffect, of_f
 from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.additive_matern import AdditiveMatern
-from skgpb.surrogate.likelihood import Likelihood, Prior
+from skgpb.surrogate.likelihood import Likelihood
 from skgpb.surrogate.samples import ScaledSamples
 
 # Rounding: answers to one query agree if they differ by no more than this share of the range of all
@@ -30,7 +29,7 @@ AGREE = 1e-9
 
 @dataclass(frozen=True)
 class ExactModel:
-    """A model without noise that is far more probable than any with noise.
+    """A model of exact answers.
 
     Attributes
     ----------
@@ -86,69 +85,38 @@ def of_smoothness(kernel: Any, nu: float) -> Kernel:
 
 
 def exact_model(
-    objective: Callable[[Kernel, ScaledSamples, Prior | None], Likelihood],
+    objective: Callable[[Kernel, ScaledSamples], Likelihood],
     kernel: Kernel,
     samples: ScaledSamples,
-    prior: Prior,
-    of_noise: Prior,
-    limits: np.ndarray,
     optimizer: Callable | str | None,
-    known: np.ndarray,
-    agree: bool = False,
-) -> ExactModel | None:
-    """Return the model of exact answers, or None if there is evidence of noise.
+    start: np.ndarray,
+) -> ExactModel:
+    """Return the most probable model of exact answers.
 
     Parameters
     ----------
     objective : callable
-        Takes a kernel, samples and the prior on their noise, None where that is known; returns the
-        log density of its hyperparameters.
+        Takes a kernel and samples of known noise; returns the log density of its hyperparameters.
     kernel : Kernel
         A Matérn kernel times a constant.
     samples : ScaledSamples
-        The answers, all of unknown noise, in the units of the prior.
-    prior, of_noise : Prior
-        On the hyperparameters of the kernel and the logarithm of the noise variance.
-    limits : ndarray of shape (1, 2)
-        Limits of the latter.
+        The answers, in the units of the prior.
     optimizer : "fmin_l_bfgs_b" or callable
         Finds the most probable hyperparameters.
-    known : ndarray of shape (n_theta + 1,)
-        Hyperparameters and log noise variance of a probable model with noise.
-    agree : bool, default=False
-        Whether repeated answers say that there is none, see :func:`repeats_agree`.
+    start : ndarray of shape (n_theta,)
+        Hyperparameters of a probable model with noise.
     """
-    if len(samples.y) < defaults.FIRST_EXACT or _differ(samples):
-        return None
-    kernels = {nu: of_smoothness(kernel, nu) for nu in defaults.SMOOTHNESS}
-    without = replace(samples, alpha=np.full(len(samples.y), defaults.NOISE_LIMITS[0]), share=1.0)
-    best, found = -inf, None
-    for nu, each in kernels.items():
-        density = objective(each, without, None)
-        theta, _ = density.maximum([(known[:-1], 0.0)], each.bounds, None, optimizer, False)
+    noise = defaults.NOISE_LIMITS[0]
+    without = replace(samples, alpha=np.full(len(samples.y), noise), share=1.0)
+    found, best = ExactModel(defaults.SMOOTHNESS[-1], start, noise), -inf
+    for nu in defaults.SMOOTHNESS:
+        each = of_smoothness(kernel, nu)
+        density = objective(each, without)
+        theta, _ = density.maximum([(start, 0.0)], each.bounds, None, optimizer, False)
         value = density(theta)[0]
         if value > best:
-            best, found = value, ExactModel(nu, theta, defaults.NOISE_LIMITS[0])
-    if agree:
-        return found
-    # The density of the prior itself: one parameter more has its price.
-    least = best - log(defaults.ODDS_OF_EXACT) + log(of_noise.spread[0] * sqrt(2.0 * pi))
-    start = known[:-1], float(known[-1])
-    noisy = [(each.bounds, objective(each, samples, of_noise)) for each in kernels.values()]
-    if any(density(known)[0] >= least for _, density in noisy):
-        return None
-    for bounds, density in noisy:
-        theta, noise = density.maximum([start], bounds, limits, optimizer, False)
-        if density(np.append(theta, log(noise or 1.0)))[0] >= least:
-            return None
+            best, found = value, ExactModel(nu, theta, noise)
     return found
-
-
-def _differ(samples: ScaledSamples) -> bool:
-    """Return whether answers to one query differ by more than exact ones may."""
-    merged = samples.merged(defaults.NOISE_LIMITS[0])
-    more = len(samples.y) - len(merged.y)
-    return bool(merged.square > defaults.EXACT_REPEATS * more)
 
 
 def repeats_agree(samples: ScaledSamples) -> bool:

@@ -612,25 +612,20 @@ class Model:
             # The likelihood of the next search may be flat where a search with few answers ended.
             starts.append((self.first_theta, learning.usual_noise))
         found = self._found_by(learning, samples, scaled, starts, found)
-        if prior is None or not (ours and scaled.unknown.all()):
+        if not (ours and scaled.unknown.all()):
             return found
-        assert learning.noise_prior is not None
+        if not repeats_agree(scaled):
+            return replace(found, smoothness=defaults.SMOOTHNESS[-1])
         some, few, n = gp.observed, scaled, len(gp.observed)
         if n > defaults.N_TRIED:
             chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             some, few = gp.observed.chosen(chosen), scaled.about(chosen)
 
-        def density(kernel: Kernel, samples: ScaledSamples, noise: Prior | None) -> Likelihood:
+        def density(kernel: Kernel, samples: ScaledSamples) -> Likelihood:
             covariance = covariance_of_functionals(kernel, some, True, gp.origin)
-            return Likelihood(covariance, samples, prior, noise)
+            return Likelihood(covariance, samples, prior, None)
 
-        optimizer = self.options.optimizer
-        known, agree = np.append(found.theta, log(found.noise)), repeats_agree(scaled)
-        exact = exact_model(
-            density, kernel, few, prior, *learning.noise_prior, optimizer, known, agree
-        )
-        if exact is None:
-            return replace(found, smoothness=defaults.SMOOTHNESS[-1])
+        exact = exact_model(density, kernel, few, self.options.optimizer, found.theta)
         return replace(found, **vars(exact))
 
     def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Hyperparameters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, overload
 
@@ -18,6 +19,7 @@ from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
+from skgpb.surrogate.model import Model
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.utils import (
     MOST_QUERIES,
@@ -494,6 +496,14 @@ class OnlineGaussianProcessRegressor(
         self._units: tuple[Any, Any] = (0.0, 1.0)
         self._targets_shape: tuple[int, ...] = ()
         return self
+
+    def showing(self, model: Model) -> Self:
+        """Return a regressor that shows the process of a model: itself, or a copy."""
+        if self.process_ is model.process:
+            return self
+        out = copy(self)
+        out.process_ = model.process
+        return out
 
     @property
     @locked

@@ -153,9 +153,9 @@ def test_a_database_answers_as_masks_of_its_rows_do(parquet):
         where = table.where(box)
         query = f"SELECT COUNT(*), AVG(y) FROM read_parquet('{name}') WHERE {where}"
         ((n, mean),) = duckdb.sql(query).fetchall()
-        assert n == table.average(where)[0] == inside.sum()
+        assert n == table.averages(where)[0] == inside.sum()
         if n:
-            assert mean == pytest.approx(table.average(where)[1], rel=1e-14)
+            assert mean == pytest.approx(table.averages(where)[1], rel=1e-14)
             assert mean == pytest.approx(y[inside].mean(), rel=1e-13)
 
 
@@ -190,7 +190,7 @@ def test_a_frequent_value_is_a_level_of_its_own_and_written_as_an_end(parquet):
     assert table.where(some) == '"x" > 0'
     assert table.where(levels.subgroup(0, 1)) == '"x" <= 0'
     assert table.read(some)["x"] == Range(0.0, None, "neither")
-    assert table.average(table.where(some))[0] == 1000
+    assert table.averages(table.where(some))[0] == 1000
 
 
 def test_where_chooses_the_rows(parquet):
@@ -206,7 +206,7 @@ def test_where_chooses_the_rows(parquet):
     old = table.levels[0].subgroup(3, 20)
     where = table.where(old)
     assert where.startswith("((\"town\" = 'C' OR") or where.startswith("(town = 'C' OR")
-    assert table.average(where)[0] == table.totals([old]).n[0]
+    assert table.averages(where)[0] == table.totals([old]).n[0]
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_yes_and_no_can_be_the_target(parquet):
     columns = {"x": [1, 2, 3, 4], "y": [True, False, True, True]}
     table = IbisTable(connect(parquet(columns)), ["x"], "y")
     assert table.mean == 0.75
-    assert table.average('"x" >= 3') == (2, 1.0)
+    assert table.averages('"x" >= 3')[:2] == (2, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def random_play(optimizer, naive, choose, rounds, seed):
         optimizer.tell(optimizer.domain_.cell(node), rng.normal())
         choose(node)
         assert set(optimizer.leaves_) == naive.leaves
-        assert set(optimizer._next) == naive.next
+        assert set(optimizer._cells.children) == naive.next
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -91,7 +91,7 @@ def test_selection_is_information_with_noise_per_unit_cost():
     for _ in range(5):
         cell = optimizer.ask()
         optimizer.tell(cell, value(cell))
-    nodes = sorted(set(optimizer.leaves_) | set(optimizer._next))
+    nodes = sorted(set(optimizer.leaves_) | set(optimizer._cells.children))
     cells = [optimizer.domain_.cell(node) for node in nodes]
     rows = np.array([cell.a for cell in cells])
     mean, std = optimizer.surrogate_.predict_query(rows, return_std=True)
@@ -207,7 +207,7 @@ def test_all_cells_can_be_used_up():
     for _ in range(5):
         cell = optimizer.ask()
         optimizer.tell(cell, value(cell))
-    assert optimizer.leaves_ == [] and not optimizer._next
+    assert optimizer.leaves_ == [] and not optimizer._cells.children
     again = optimizer.ask()
     assert again.depth <= 1
     optimizer.tell(again, value(again))
@@ -302,7 +302,7 @@ def test_where_all_cells_are_silent_the_least_known_is_asked():
     ).fit(X, queries=A)
     silent = 0
     for _ in range(20):
-        cells = [optimizer.domain_.cell(node) for node in optimizer._active()]
+        cells = optimizer._cells.available(optimizer._record.pending)
         told = optimizer.acquisition(optimizer.posterior())
         cell = optimizer.ask()
         if optimizer.history_.size and not told.max() > 1e-9:

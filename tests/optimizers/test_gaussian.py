@@ -171,8 +171,6 @@ def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeyp
         return most_probable(objective, starts, bounds, optimizer, warn)
 
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", spy)
-    # Whether answers are exact is looked for by searches of its own.
-    monkeypatch.setattr(skgpb.surrogate.model, "exact_model", lambda *arguments: None)
     optimizer = GPUCBOptimizer(bounds=[(0, 2)], n_restarts_optimizer=restarts, random_state=0)
     play(optimizer, 7)
     in_use = [*optimizer.surrogate_.kernel_.theta, log(optimizer._model.noise)]

@@ -161,9 +161,10 @@ def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch
     searches = {}
     for share in (100, 210):
         monkeypatch.setattr(skgpb.defaults, "N_TRIED", share)
-        sizes.clear()
         optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
-        optimizer.fit(points, values)
+        optimizer.fit(points[:105], values[:105])
+        sizes.clear()
+        optimizer.tell(points[105:], values[105:])
         searches[share] = sizes.count(210), sizes.count(100), optimizer.surrogate_.kernel_.theta
     (few, tried, theta), (many, _, expected) = searches[100], searches[210]
     assert few < 0.6 * many
@@ -197,8 +198,6 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
 
     monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessOptimizer, "_fit_model", spy)
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", count)
-    # Whether answers are exact is looked for by searches of its own.
-    monkeypatch.setattr(skgpb.surrogate.model, "exact_model", lambda *arguments: None)
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn)
     play(optimizer, 20)
     assert seen == expected

@@ -587,7 +587,7 @@ def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     optimizer = GPUCBOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=0.5, n_candidates=20)
     play(optimizer, 8)
     gp, arms = optimizer.surrogate_.process_, optimizer.domain_
-    incumbents = PosteriorIncumbents(arms, gp, optimistic=False, apart=False, utility=None)
+    incumbents = PosteriorIncumbents(arms, gp, optimistic=False, utility=None)
     points, values = incumbents.values()
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
 

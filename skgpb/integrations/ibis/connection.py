@@ -198,18 +198,15 @@ class Queries:
             return query()
         except Exception as error:
             # Without the original error: it may show the connection string.
-            raise DatabaseError(f"the database did not answer: {self._said(error)}") from None
-
-    def _said(self, error: Exception) -> str:
-        return said(error, self.secrets)
+            raise DatabaseError(
+                f"the database did not answer: {said(error, self.secrets)}"
+            ) from None
 
     def expression(self, query: str, types: Mapping[str, Any]) -> Any:
         """Return a query in the SQL of DuckDB as an expression of ibis."""
-        return self.connection.sql(self.translated(query), schema=ibis.schema(types))
-
-    def translated(self, query: str) -> str:
-        """Translate a query or a condition from DuckDB's SQL into the SQL of the database."""
-        return query if self.connection.name == OURS else self.written(query)
+        # What is DuckDB's own need not be parsed.
+        written = query if self.connection.name == OURS else self.written(query)
+        return self.connection.sql(written, schema=ibis.schema(types))
 
     def written(self, query: str) -> str:
         """Write a query, or a condition, in the SQL of the database."""

@@ -274,19 +274,20 @@ class IbisTable:
             parts.append(self._present)
         return self._queries.written(_all(parts) or "TRUE")
 
-    def average(self, where: str) -> tuple[int, float]:
-        """Return the number of rows that a condition selects, and the average of the target.
+    def averages(self, where: str) -> tuple[int, float, float]:
+        """Return the number of rows that a condition selects, and averages of the target.
 
         Parameters
         ----------
         where : str
             In the SQL of the database, as :meth:`where` writes it.
-        """
-        n, mean, _ = self.averages(where)
-        return n, mean
 
-    def averages(self, where: str) -> tuple[int, float, float]:
-        """Return what :meth:`average` returns, and the average with outliers as they count."""
+        Returns
+        -------
+        n : int
+        mean, counted : float
+            With outliers as they are, and as they count.
+        """
         columns = f"COUNT(*) AS n, AVG({self._as_it_is}) AS mean"
         types = {"n": "int64", "mean": "float64"}
         if self.limits is not None:
