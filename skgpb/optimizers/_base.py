@@ -504,7 +504,7 @@ class BaseBanditOptimizer(
         self._notice_and_say()
 
         def checked() -> list[Any]:
-            if isinstance(query, Query) and isinstance(reward, float):
+            if isinstance(reward, float) and isinstance(query, self._query_type):
                 return [self._checked(query, reward, alpha)]  # in a round
             return self._inputs.told(query, reward, alpha, self._reward_ndim, self._checked)
 
