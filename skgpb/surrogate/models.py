@@ -70,10 +70,13 @@ class Models:
         In the units of the first model.
     weights : ndarray of shape (n_models,)
         They sum to one.
+    noises : ndarray of shape (n_models,) or None
+        Noise variances of an answer, in the user's units; None where they are known.
     """
 
     processes: list[GaussianProcess]
     weights: np.ndarray
+    noises: np.ndarray | None
 
     @classmethod
     def around(
@@ -132,7 +135,7 @@ class Models:
         density = np.array(densities)
         every = np.exp(density - density.max())
         every /= every.sum()
-        processes, weights = list[GaussianProcess](), list[float]()
+        processes, weights, noises = list[GaussianProcess](), list[float](), list[float]()
         for kernel, of_variances in zip(nodes, every, strict=True):
             for weight, level, amplitude in _quantiles(of_variances):
                 theta = kernel.theta
@@ -143,7 +146,9 @@ class Models:
                 model = kernel.clone_with_theta(theta)
                 processes.append(_conditioned(gp, samples, model, variance))
                 weights.append(weight)
-        return cls(processes, np.array(weights) / sum(weights))
+                noises.append(variance * gp.scale**2)
+        learned = None if of_noise is None else np.array(noises)
+        return cls(processes, np.array(weights) / sum(weights), learned)
 
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False

@@ -219,3 +219,13 @@ def test_far_from_answers_that_are_all_high_less_is_expected_than_their_mean():
             models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.25)
         expected.append(float(models.moments(at)[0]))
     assert expected[1] < expected[0] - 0.1
+
+
+def test_each_model_has_the_noise_that_it_was_learned_with():
+    gp, _, _, samples = answered()
+    gp.set_units(0.0, 2.0)
+    models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.05)
+    own = [process.posterior.noises()[0] for process in models.processes]
+    assert_allclose(models.noises, 4.0 * np.array(own))
+    assert len(set(own)) > 2
+    assert Models.around(gp, samples, default_prior(BOX), None, 0.05).noises is None
