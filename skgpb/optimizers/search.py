@@ -435,9 +435,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return int(self.n_initial)
         if self._params.kernel is not None:
             return 0
-        space, longest = self._space, 0
-        if self._for_simple_regret and space is not None and self.domain_.is_discretization:
-            longest = space.longest_list  # each of its values is to be tried
+        longest = 0
+        if self._for_simple_regret and self._space is not None and self.domain_.is_discretization:
+            longest = self._space.longest_list  # each of its values is to be tried
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
