@@ -85,7 +85,7 @@ OTHER: dict[str, Any] = {
     "LATELY": 40,
     "HOPELESS": 0.0,
     "SURE_OF_LIMITS": 0.5,
-    "N_PROBES_OF_LIMITS": 8,
+    "N_PROBES_OF_LIMITS": 0,
     "HOPELESS_OF_LIMITS": 0.0,
     "SUCCESS_LENGTH_SCALES": (1.0,),
     "SUCCESS_SHARES": (0.7,),

@@ -39,6 +39,7 @@ from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.model import Model
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.surrogate.warp import Warp
 from skgpb.utils import (
@@ -510,7 +511,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         while scores.n_settings < scores.n_iter:
             if scores.n_settings and monotonic() - begun >= limit:
                 return
-            if self.stop is not None and engine._informed and engine._stops(self.stop):
+            if engine._stops(self.stop):
                 return
             queries = []
             if repeats < defaults.SCORE_REPEATS and not scores.stuck:
@@ -820,19 +821,25 @@ class Scores:
 
     def _judge(self, rows: np.ndarray, finite: np.ndarray) -> GaussianProcess:
         """Return the engine's model, told and learned with the noise of every finite score."""
-        engine = self._engine
-        searched: GaussianProcess = engine._gp
+        searched: Model = self._engine._model
+        gp = searched.process
         if not self._warps or self._noise is None:
-            return searched
+            return gp
         told = [(self._told_by[row], self._mean[row]) for row in finite.tolist()]
         scores, slopes = np.array([(warp(score), warp.slope(score)) for warp, score in told]).T
-        noise = self._noise[finite] * slopes**2
-        model = engine._make_model(searched.kernel, searched.n_columns, engine._options())
-        model.process.set_units(searched.offset, searched.scale)
-        least = self._least_noise(self._mean[finite])
-        model.observe_rows(rows, scores, np.maximum(noise, least), asked=False)
-        judge: GaussianProcess = (model.learned() if model.learns else model).process
-        return judge
+        noise = np.maximum(self._noise[finite] * slopes**2, self._least_noise(self._mean[finite]))
+        judge = Model(
+            gp.kernel,
+            gp.n_columns,
+            searched.options,
+            prior=searched.prior,
+            usual_noise=searched.usual_noise,
+            origin=gp.origin,
+            seed=searched.seed,
+        )
+        judge.set_units(gp.offset, gp.scale)
+        judge.observe_rows(rows, scores, noise, asked=False)
+        return (judge.learned() if judge.learns else judge).process
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""

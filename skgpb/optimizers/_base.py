@@ -907,8 +907,10 @@ class BaseBanditOptimizer(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
             )
 
-    def _stops(self, stop: Stop | Callable[[Any], Any]) -> bool:
-        """Return whether a run may stop now."""
+    def _stops(self, stop: Stop | Callable[[Any], Any] | None) -> bool:
+        """Return whether a run may stop now, which it may not before anything is known."""
+        if stop is None or not self._informed:
+            return False
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
