@@ -12,6 +12,8 @@ A model which knows the law of the function and the noise is given the same answ
 how often its intervals hold, at the recommendation and at random settings. "Length" is the mean
 length of the intervals there as a multiple of its own. "Error" is the mean error of what is
 expected of the recommendation, in per cent of the range of f: above zero it is too optimistic.
+"Gain" is by how much ten more answers are expected to improve the recommendation, as an experiment
+says it, and by how much they do, in per cent of the range.
 
 Every combination of the options is a cell. One cell of 200 runs takes minutes. The searches are
 GP-UCB for what is earned on the way ("points") and for the best setting ("best", as an experiment
@@ -40,6 +42,7 @@ from benchmarks._common import (
 )
 from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.experiments.judgement import finest_measured
+from skgpb.experiments.stopping import TRIES
 from skgpb.kernels import WindowMean
 
 #: Half the length of an interval of 95 %, in standard deviations.
@@ -69,6 +72,8 @@ MEASURED = (
     "known_length_recommended",
     "known_length_random",
     "error_recommended",
+    "gain_expected",
+    "gain",
 )
 
 
@@ -179,6 +184,14 @@ class Played:
             return X, float(mean[0]), float(std[0])
         return self.observed(query), *self.stated(query)
 
+    def expected_gain(self) -> float:
+        """Return what is stated of the gain of further answers; NaN where nothing is."""
+        optimizer = self.optimizer
+        if self.search in ("regions", "cmes"):
+            return float("nan")
+        comparison = optimizer._compared(optimizer.recommend())
+        return float(comparison.expected_gain(optimizer.alpha_, TRIES))
+
     def stated(self, query: Any) -> tuple[float, float]:
         """Mean and deviation that are stated of a query."""
         mean, std = self.optimizer.predict_query([query], return_std=True)
@@ -259,7 +272,14 @@ def measured(
         length = 2.0 * BAND * std_known / problem.range
         found[5:9] = within[0], within[2:].mean(), length[0], length[2:].mean()
     found[9] = (mean[0] - truth[0]) / problem.range
+    found[10] = played.expected_gain() / problem.range
     return found
+
+
+def value(played: Played, told: list[tuple[Any, float]]) -> float:
+    """Value of f at what is recommended, in ranges of f."""
+    X, *_ = played.recommended([query for query, _ in told])
+    return float(played.problem(X).mean()) / played.problem.range
 
 
 def steps(
@@ -283,11 +303,15 @@ def play(
 ) -> np.ndarray:
     """What holds after some numbers of answers, shape (n_counts, n_measured)."""
     warnings.simplefilter("ignore")
-    found = []
-    for played, told, level in steps(search, law, d, noise, max(counts), seed):
-        if len(told) in counts:
-            found.append(measured(played, told, level, np.random.default_rng([seed, len(told)])))
-    return np.array(found)
+    found, before = dict[int, np.ndarray](), dict[int, float]()
+    for played, told, level in steps(search, law, d, noise, max(counts) + TRIES, seed):
+        n = len(told)
+        if n - TRIES in counts:
+            found[n - TRIES][-1] = value(played, told) - before[n - TRIES]
+        if n in counts:
+            found[n] = measured(played, told, level, np.random.default_rng([seed, n]))
+            before[n] = value(played, told)
+    return np.array([found[n] for n in counts])
 
 
 def ratio(runs: np.ndarray, name: str) -> str:
@@ -311,7 +335,9 @@ def row_of(runs: np.ndarray) -> list[str]:
         cells.append(f"{ratio(law, 'recommended')} and {ratio(law, 'random')}")
     else:
         cells += ["-", "-"]
-    return [*cells, estimate(mean[9], error[9], 1)]
+    cells.append(estimate(mean[9], error[9], 1))
+    gain = "-" if np.isnan(mean[10]) else f"{mean[10]:.1f} and {estimate(mean[11], error[11], 1)}"
+    return [*cells, gain]
 
 
 def is_short(runs: np.ndarray, least: float) -> bool:
@@ -360,7 +386,7 @@ def main(arguments: list[str] | None = None) -> int:
             if options.at_least is not None and is_short(runs[:, i], options.at_least):
                 short.append(f"{search}: {label}")
             rows += [(search, law, d, noise, n, *run) for run in runs[:, i].tolist()]
-    header = ["recommended", "best answer", "random", "law known", "length", "error"]
+    header = ["recommended", "best answer", "random", "law known", "length", "error", "gain"]
     for search, table in tables.items():
         table.append(("all of these", row_of(np.concatenate(together[search]))))
         title = (

@@ -186,14 +186,12 @@ LENGTH_SPREAD = 0.6
 LENGTH_LIMITS = (0.02, 50.0)
 # Standard deviation of the logarithm of the variance of f.
 AMPLITUDE_SPREAD = 1.0
-# Limits of the variance of f.
+# Limits of the variance of f, and of main effects in that of all together.
 AMPLITUDE_LIMITS = (0.02, 1e3)
 # Variance of the effects of single sides, in that of all together (D-H48).
 MAIN_EFFECTS = 0.5
 # Standard deviation of its logarithm (D-H48).
 MAIN_EFFECTS_SPREAD = 1.5
-# Its limits (D-H48).
-MAIN_EFFECTS_LIMITS = (1e-2, 1e2)
 # Median of the noise variance.
 NOISE = 0.05
 # Standard deviation of its logarithm.
@@ -208,8 +206,6 @@ SMOOTH_LENGTH_SPREAD = 0.75
 SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
 # Standard deviation of the logarithm of the variance of f there (D-H47).
 SMOOTH_AMPLITUDE_SPREAD = 2.0
-# Limits of this variance (D-H47).
-SMOOTH_AMPLITUDE_LIMITS = (0.05, 1e3)
 # Length scale along lists and integers without main effects: cells, trees, several functions.
 SETTINGS_LENGTH_SCALE = 0.5
 # Standard deviation of its logarithm.
@@ -361,6 +357,8 @@ NEGLIGIBLE_WEIGHT = 0.01
 N_MODELS = 16
 # What is read is averaged over them up to so many distinct queries.
 MOST_AVERAGED = 400
+# Variance of the level of f in these models, in that of f around it: answers of a search are high.
+READ_LEVEL = 1.0
 # Median of the noise variance of these models, in that of the model that is asked.
 READ_NOISE = 6.0
 # Standard deviation of its logarithm.

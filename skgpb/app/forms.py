@@ -217,27 +217,12 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
         before = limits_of(i, side)
         if all(form.text(name) == text for name, text in before.items()):
             continue
-        new: Side | None
         if side.kind == "distribution":
             form.errors[f"high{i}"] = "These limits can be changed in Python only."
             continue
-        if side.kind == "choice":
-            known = {list_of([value]): value for value in side.bounds}
-            new = _read_choice(form, i, side.name, known)
-        else:
-            low, high = (form.number(f"{end}{i}", f"the {end} end") for end in ("low", "high"))
-            scale = SCALES[side.kind]
-            if side.kind == "range":
-                scale = form.text(f"step{i}")
-            if low is None or high is None:
-                continue
-            new = form.take(
-                f"high{i}",
-                lambda _, s=side, a=low, b=high, c=scale: Side.between(
-                    s.name, a, b, c
-                ).rounded_to_grid(),
-            )
-        if new is not None and new.as_dict() != side.as_dict():
+        values = side.bounds if side.kind == "choice" else []
+        new = _read_side(form, i, side.name, side.kind, {list_of([each]): each for each in values})
+        if new is not None and new.rounded_to_grid().as_dict() != side.as_dict():
             changed.append(new)
     form.check()
     return changed
@@ -322,7 +307,7 @@ def _read_sides(form: Form) -> list[Side]:
         elif name in [side.name for side in sides]:
             form.errors[f"name{i}"] = f"There is another setting named {name}."
         else:
-            side = _read_side(form, i, name)
+            side = _read_side(form, i, name, form.text(f"kind{i}"), {})
             if side is not None:
                 sides.append(side)
     if not sides and not form.errors:
@@ -336,12 +321,11 @@ def count_sides(form: Form) -> int:
     return min(int(text), MOST_SIDES) if text.isdecimal() else FEW_SIDES
 
 
-def _read_side(form: Form, i: int, name: str) -> Side | None:
-    """Return one side of a new experiment, None if its fields have errors."""
-    kind = form.text(f"kind{i}")
+def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any]) -> Side | None:
+    """Return one side, None if its fields have errors; ``known`` are values by their texts."""
     if kind == "choice":
         if form.text(f"values{i}"):
-            return _read_choice(form, i, name, {})
+            return _read_choice(form, i, name, known)
         form.errors[f"values{i}"] = "Please give the list, its values separated by commas."
         return None
     low = form.number(f"low{i}", "the smallest value")

@@ -17,7 +17,7 @@ from skgpb import defaults
 from skgpb.domains.candidates import Incumbents, Placements, spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
-from skgpb.domains.query import PointsQuery, Query, readable
+from skgpb.domains.query import PointsQuery, Query, readable, with_fields
 from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.domains.value_ranges import representatives_within
 from skgpb.utils import check_inside
@@ -25,6 +25,7 @@ from skgpb.utils import check_inside
 __all__ = ["Arm"]
 
 
+@with_fields
 class Arm(Query):
     """A query that observes a linear functional of f: an arm, a cell, a district.
 
@@ -65,38 +66,18 @@ class Arm(Query):
     array([[0.5]])
     """
 
-    __slots__ = ("_members", "_name", "_weights", "descriptor", "index", "layout")
-
-    arguments: ClassVar[tuple[str, ...]] = (
-        *("index", "descriptor", "layout", "_name", "_members", "_weights"),
-    )
-
     index: int
     descriptor: np.ndarray
-    layout: Layout
-    _name: str | int | None
-    _members: np.ndarray | None
-    _weights: np.ndarray | None
+    # By default that of the sides of the descriptor.
+    layout: Layout = None  # type: ignore[assignment]
+    _name: str | int | None = None
+    _members: np.ndarray | None = None
+    _weights: np.ndarray | None = None
 
-    def __init__(
-        self,
-        index: int,
-        descriptor: np.ndarray,
-        layout: Layout | None = None,
-        name: str | int | None = None,
-        members: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> None:
-        self.freeze(
-            index=index,
-            descriptor=descriptor,
-            layout=Layout(len(descriptor)) if layout is None else layout,
-            _name=name,
-            _members=members,
-            _weights=weights,
-        )
-
-    # -- where it is ------------------------------------------------------------------------
+    def __post_init__(self) -> None:
+        if self.layout is None:
+            object.__setattr__(self, "layout", Layout(len(self.descriptor)))
+        Query.__post_init__(self)
 
     def find_points(self) -> np.ndarray:
         """The point, representatives of the box, or members of the set."""

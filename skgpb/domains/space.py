@@ -727,6 +727,12 @@ class ParameterSpace:
         return np.array([last - first + 1 for first, last in runs], dtype=np.intp)
 
     @property
+    def longest_list(self) -> int:
+        """The most values of a list without an order, 0 if there is none."""
+        pairs = zip(self.axes, self.n_values.tolist(), strict=True)
+        return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
+
+    @property
     def column_bounds(self) -> np.ndarray:
         """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
         if self.as_cube:

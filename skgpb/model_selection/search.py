@@ -508,7 +508,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         while scores.n_settings < scores.n_iter:
             if scores.n_settings and monotonic() - begun >= limit:
                 return
-            if self.stop is not None and engine._informed and engine._stops(self.stop):
+            if engine._stops(self.stop):
                 return
             queries = []
             if repeats < defaults.SCORE_REPEATS and not scores.stuck:

@@ -501,9 +501,14 @@ class BaseBanditOptimizer(
 
     def _tell(self, query: Any, reward: Any, alpha: Any) -> Self:
         """Check what was told and take it."""
-        given = query, reward, alpha, self._reward_ndim, self._checked
         self._notice_and_say()
-        observations = self._ensure_started(lambda: self._inputs.told(*given))
+
+        def checked() -> list[Any]:
+            if isinstance(query, Query) and isinstance(reward, float):
+                return [self._checked(query, reward, alpha)]  # in a round
+            return self._inputs.told(query, reward, alpha, self._reward_ndim, self._checked)
+
+        observations = self._ensure_started(checked)
         self._commit(self._take_all, observations)
         return self
 
@@ -801,10 +806,11 @@ class BaseBanditOptimizer(
         else:
             value = None if reward is None else check_reward(reward)
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
-        inputs = self._inputs
-        if not isinstance(query, self._query_type) or isinstance(query, PointsQuery):
-            query = inputs.query(query)
-        return inputs.resolved(query), value, noise
+        known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
+        if not (known and query in self._record.pending):
+            inputs = self._inputs
+            query = inputs.resolved(query if known else inputs.query(query))
+        return query, value, noise
 
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
@@ -901,8 +907,10 @@ class BaseBanditOptimizer(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
             )
 
-    def _stops(self, stop: Stop | Callable[[Any], Any]) -> bool:
-        """Return whether a run may stop now."""
+    def _stops(self, stop: Stop | Callable[[Any], Any] | None) -> bool:
+        """Return whether a run may stop now, which it may not before anything is known."""
+        if stop is None or not self._informed:
+            return False
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:

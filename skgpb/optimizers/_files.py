@@ -52,8 +52,8 @@ def write_run(
     notes: Mapping[str, Any] | None,
 ) -> None:
     """Write a run that has begun, see ``save``."""
-    writer = Writer()
-    parameters = encode_parameters(writer, optimizer._record.parameters, omit)
+    writer, record = Writer(), optimizer._record
+    parameters = encode_parameters(writer, record.parameters, omit)
     names = getattr(optimizer, "feature_names_in_", None)
     events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
     document = {
@@ -65,8 +65,8 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer._seed,
         "feature_names": None if names is None else list(names),
-        "times": [None if isnan(each) else each for each in optimizer._record.times],
-        "batch": [writer.query(query) for query in optimizer._record.evaluations.batch],
+        "times": [None if isnan(each) else each for each in record.times],
+        "batch": [writer.query(query) for query in record.evaluations.batch],
     }
     if notes is not None:
         document["notes"] = dict(notes)
@@ -144,19 +144,20 @@ def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume:
         kept = read_run(type(optimizer), every, path, {}, optimizer._lock)
     except LoadError as error:
         raise LoadError(f"checkpoint {error}: delete it or choose another name") from error
-    if _begins(optimizer._events, kept._events):
+    events, in_file = optimizer._events, kept._events
+    if _begins(events, in_file):
         return
-    n = sum(event[0] in ANSWERED for event in kept._events)
+    n = sum(event[0] in ANSWERED for event in in_file)
     name = f"checkpoint {os.fspath(path)!r} holds a run of {n} answers"
     if not resume:
         raise ValueError(
             f"{name}, which this one would replace: resume=True continues it, budget being the "
             "number of all answers then; otherwise delete it or choose another name"
         )
-    if not _begins(kept._events, optimizer._events):
+    if not _begins(in_file, events):
         raise ValueError(f"{name} that began with other data or answers: choose another name")
     parameters = kept.get_params(deep=False)
-    later = {each for kind, *rest in kept._events if kind == "set" for each in rest[0]}
+    later = {each for kind, *rest in in_file if kind == "set" for each in rest[0]}
     for parameter, value in optimizer.get_params(deep=False).items():
         if parameter in later:
             continue

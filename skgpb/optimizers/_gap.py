@@ -71,13 +71,20 @@ class Comparison(ABC):
         return None if models is None else models.suboptimality_gap(self.blocks())
 
     def expected_gain(self, noise: float, n: int) -> float:
-        """Return by how much the best mean is expected to rise by n answers of this noise."""
+        """Return by how much the best mean is expected to rise by n answers.
+
+        They have this noise, or that of each model where several were learned.
+        """
         blocks = self.blocks()
         chosen = promising(self._gp, blocks, noise, n)
         models = self.models()
         if models is None:
             return expected_gain(self._gp, blocks, noise, chosen)
-        gains = [expected_gain(gp, blocks, noise, chosen) for gp in models.processes]
+        noises = np.full(len(models.weights), noise) if models.noises is None else models.noises
+        gains = [
+            expected_gain(gp, blocks, own, chosen)
+            for gp, own in zip(models.processes, noises, strict=True)
+        ]
         return float(models.weights @ gains)
 
     def models(self, epsilon: float = 0.0) -> Models | None:

@@ -25,7 +25,7 @@ BETA_CONSTRAINTS = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class NormBound:
     """What is assumed of f and the noise, and what of a search is decided by it.
 

@@ -138,7 +138,8 @@ class Replay:
         for each in self._led:
             vars(each).pop("_replay", None)
             if snapshot is None:  # of campaigns it is not known
-                each._record.times = [nan] * len(each._record.times)
+                times = each._record.times
+                times[:] = [nan] * len(times)
         names = self._names
         if names is not None and self._fitted:
             strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
@@ -171,10 +172,12 @@ class Replay:
                 _fit_again(optimizer, *rest)
             elif kind == "set":
                 optimizer.set_params(**rest[0])
-            elif kind == "ask":
-                n_mismatches += self._ask(optimizer, optimizer._inputs.named(rest[0]))
             elif kind not in ("learned", "unlearned"):
-                self._take(optimizer, kind, optimizer._inputs.named(rest[0]), *rest[1:])
+                query = optimizer._inputs.named(rest[0])
+                if kind == "ask":
+                    n_mismatches += self._ask(optimizer, query)
+                else:
+                    self._take(optimizer, kind, query, *rest[1:])
         return n_mismatches
 
     def _take_over(self, optimizer: Replayable, snapshot: dict[str, Any]) -> None:

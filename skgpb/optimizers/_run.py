@@ -130,6 +130,7 @@ class EvaluationLoop:
     ) -> None:
         self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
         self._optimizer, self._workers = optimizer, workers
+        self._has_costs = optimizer._has_costs
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
         self._mine = Evaluated()
         self._done = self._failed = self._in_a_row = 0
@@ -182,10 +183,10 @@ class EvaluationLoop:
         """Number of evaluations that the run is limited to, whatever they cost."""
         optimizer, max_cost = self._optimizer, self._max_cost
         if max_cost is None:
-            if budget is None and optimizer._has_costs:
+            if budget is None and self._has_costs:
                 raise ValueError("run needs a budget of evaluations, a max_cost, or both")
             return check_budget(budget)
-        if not optimizer._has_costs:
+        if not self._has_costs:
             raise ValueError(
                 f"max_cost is for queries with prices, and those of {type(optimizer).__name__} "
                 f"have none: pass budget, a number of evaluations; got max_cost={max_cost!r}"
@@ -244,7 +245,7 @@ class EvaluationLoop:
         self._spent_before = 0.0
         if self._resumes:
             self._ended = self._why_stopped()
-        elif optimizer._has_costs:
+        elif self._has_costs:
             self._spent_before = optimizer.spent_
         self._save()
         workers.arrive = self._arrive
@@ -335,7 +336,7 @@ class EvaluationLoop:
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""
         optimizer, stop = self._optimizer, self._stop
-        if stop is not None and optimizer._informed and optimizer._stops(stop):
+        if optimizer._stops(stop):
             return str(getattr(stop, "message", "stop returned True"))
         if optimizer._informed and optimizer._knows_all:
             return "every query was answered, and answers are exact"
@@ -361,7 +362,7 @@ class EvaluationLoop:
             message=message,
             model=found.model,
         )
-        if self._optimizer._has_costs:
+        if self._has_costs:
             result.cost = self._cost()
         return result.with_gap(found.gap)
 

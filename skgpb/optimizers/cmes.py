@@ -50,30 +50,22 @@ from skgpb._core._ties import argmax_first
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.entropy import STD_TOL, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
-from skgpb.domains.indirect import CellSet, PointSet
+from skgpb.domains.indirect import CellSet, IndirectQuery, PointSet
 from skgpb.kernels import PolicyMean
 from skgpb.locks import locked
-from skgpb.optimizers._record import Record
-from skgpb.optimizers.indirect_search import IndirectSearch
+from skgpb.optimizers.indirect_search import Asked, BaseIndirectSearch, IndirectSearch
 from skgpb.optimizers.round import Round
-from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 __all__ = ["CMESOptimizer"]
 
 
-class MaxValueSearch:
-    """Rule of the searches by what an answer tells of f*, the largest value of f."""
+class MaxValueSearch(BaseIndirectSearch[Asked]):
+    """A search by what an answer tells of f*, the largest value of f."""
 
     information: Literal["auto", "noiseless", "noisy", "joint"]
     max_values: Literal["draws", "gumbel"]
     n_max_values: int
-
-    # Attributes of the search.
-    targets_: Any
-    _gp: GaussianProcess
-    _params: Any
-    _record: Record
 
     _parameter_constraints = {
         "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
@@ -134,7 +126,7 @@ class MaxValueSearch:
 
 
 @dataclass(eq=False, repr=False)
-class CMESOptimizer(MaxValueSearch, IndirectSearch):
+class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
     r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
 
     Conditional max-value entropy search: it maximises f from noisy conditional expectations

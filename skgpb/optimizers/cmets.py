@@ -32,7 +32,7 @@ from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
 from skgpb.optimizers.cmes import MaxValueSearch
-from skgpb.optimizers.indirect_search import BaseIndirectSearch, IndirectParameters
+from skgpb.optimizers.indirect_search import IndirectParameters
 from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -167,7 +167,7 @@ class ActiveCells:
 
 
 @dataclass(eq=False, repr=False)
-class CMETSOptimizer(MaxValueSearch, IndirectParameters, BaseIndirectSearch[IndirectCell]):
+class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     """Find the best input from answers at several resolutions with different costs.
 
     It maximises f from averages over cells or windows, where a finer resolution costs more.

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from skgpb._core._arms import expected_maximum
 from skgpb.acquisition.improvement import standard_scores
@@ -54,6 +53,7 @@ class ESTOptimizer(Search):
     optimum: float | None = None
 
     _for_simple_regret = True
+    _are_standard_scores = True
 
     _parameter_constraints = {
         "optimum": [Real, None],
@@ -68,6 +68,3 @@ class ESTOptimizer(Search):
             m = (self._sign.of(self.optimum) - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))
-
-    def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
-        return log_ndtr(values)

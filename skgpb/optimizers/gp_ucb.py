@@ -12,25 +12,20 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from skgpb import defaults
 from skgpb._typing import Beta
-from skgpb.acquisition.ucb import scheduled_beta
 from skgpb.locks import locked
+from skgpb.optimizers._exploration import Exploration
 from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._ucb import BaseUCBOptimizer
-from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
+from skgpb.optimizers.round import Round
 from skgpb.utils import Integral, Interval, StrOptions
 
 __all__ = ["GPUCBOptimizer"]
-
-# Limit: values of beta, each twice the one before, until one asks for something unknown.
-MOST_DOUBLINGS = 40
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -91,87 +86,41 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         before the horizon, and in some rounds that of the distance from all other queries, see
         Notes.
         """
-        if self._uses_knowledge_gradient(posterior):
-            return posterior.log_knowledge_gradient()
-        distances = self._distances_from_asked(posterior)
-        if distances is not None:
-            # Logarithms, as those of the knowledge gradient: of a repeat it is not -inf.
-            return np.log(np.maximum(distances, defaults.SAME_SETTING))
-        beta = self.exploration(posterior)
-        bonus = sqrt(beta) * posterior.std
-        return posterior.mean + bonus
+        if self._for_simple_regret:
+            other = self._exploration.other_scores(posterior)
+            if other is not None:
+                return other
+        return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
     @locked
     def exploration(self, posterior: Round) -> float:
         """Return beta_t: given, from the theory, or of the schedule."""
         if self.beta is not None:
             return super().exploration(posterior)
-        kernel_is_learned = self._params.kernel is None
         both_default = self.regret == "cumulative" and self.horizon is None
-        if both_default and not kernel_is_learned:
+        if both_default and self._params.kernel is not None:
             return self._theory_beta(posterior.t, posterior.n_arms)
-        beta = scheduled_beta(posterior.t, self.regret, self.horizon)
-        # Of settings some are whole numbers or of a list.
-        if kernel_is_learned and self._space is not None and self._space.discrete:
-            beta *= defaults.SETTINGS_BETA_FACTOR
-        elif kernel_is_learned and self._has_many_sides:
-            beta *= defaults.MANY_SIDES_BETA_FACTOR
-        if kernel_is_learned and self.regret == "simple" and self.domain_.is_discretization:
-            return self._beta_past_known(beta, posterior)
-        return beta
+        return self._exploration.beta(posterior)
+
+    @property
+    def _exploration(self) -> Exploration:
+        """The schedule where beta is not given."""
+        return Exploration(
+            self.regret,
+            self.horizon,
+            self._params.kernel is None,
+            self.domain_,
+            self.targets_,
+            lambda: self._answered_rows_and(self._record.pending),
+            self._model,
+        )
 
     @property
     def _for_simple_regret(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
-    @property
-    def _has_many_sides(self) -> bool:
-        """Return whether the regret is simple, without a horizon, in a box of many numbers."""
-        at_the_end = self.regret == "simple" and self.horizon is None
-        wide = self.domain_.is_discretization and len(self.bounds_) >= defaults.MANY_SIDES
-        return at_the_end and wide
-
-    def _beta_past_known(self, beta: float, posterior: Round) -> float:
-        """Return beta, doubled until the arm of the largest bound is none whose value is known.
-
-        Where answers are exact, the arm of the best one would be pulled in all remaining rounds.
-        A pending query counts as answered, as in the posterior.
-        """
-        mean, std = posterior.mean, posterior.std
-        arms, asked = self.domain_.rows, self._answered_rows_and(self._record.pending)
-        known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
-        near = defaults.SAME_SETTING * np.ptp(arms, axis=0)
-        for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
-            best = np.argmax(mean + sqrt(wider) * std)
-            if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
-                return float(wider)
-        return beta
-
-    def _distances_from_asked(self, round: Round) -> np.ndarray | None:
-        """Return distances from all queries, in lengths of sides; None where they do not count."""
-        if self.beta is not None or self.regret != "simple" or self._params.kernel is not None:
-            return None
-        period = defaults.EXPLORATION_PERIOD.get(len(self.bounds_))
-        if period is None or self._n_context or round.t == 1 or (round.t - 1) % period:
-            return None
-        noisy = self._model.diagnosis.noise == "some"
-        if not (self._targets_are_queries and self.domain_.is_discretization and noisy):
-            return None
-        arms, asked = self.domain_.rows, self._answered_rows_and(self._record.pending)
-        side = np.ptp(arms, axis=0)
-        side[side == 0.0] = 1.0
-        distances = cdist(arms / side, asked / side).min(axis=1, initial=inf)
-        return distances if distances.max() > defaults.SAME_SETTING else None
-
     def _is_log_in_round(self, round: Round) -> bool:
-        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
-
-    def _uses_knowledge_gradient(self, round: Round) -> bool:
-        """Return whether the knowledge gradient chooses."""
-        if self.beta is not None or self.regret != "simple" or self.horizon is None:
-            return False
-        last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
-        return last and round.n_targets <= MOST_ARMS_IN_FULL
+        return self._for_simple_regret and self._exploration.follows_other_rule(round)
 
     @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:

@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from math import isnan, sqrt
@@ -164,17 +165,17 @@ class IndirectBaseline(IndirectSearch):
         # The process on the answers alone knows of no error of the kernel.
         return noises - self._model.model_noise if self._by_answers else noises
 
-    def _process_for_search(self) -> GaussianProcess | None:
+    def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
         if self._record.pending:
             return None
-        return self._answers.process if self._by_answers else self._gp
-
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        return A if self._by_answers else super()._rows_of_queries(A)
+        return (
+            (self._answers.process, lambda A: A) if self._by_answers else super()._known_between()
+        )
 
     # -- the second Gaussian process, on g over the query space --------------------------------
 
     @property
+    @locked
     def answers_(self) -> OnlineGaussianProcessRegressor:
         """Posterior of g given the answers alone, over queries."""
         return self._answers.regressor

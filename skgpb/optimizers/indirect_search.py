@@ -215,17 +215,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._query_space = self._checked_space("query_bounds")
-
-    @property
-    def _box(self) -> np.ndarray | None:
-        """Return ``bounds`` as an array (d, 2), or None."""
-        return coordinates(self._params.bounds, self._space, "bounds")
-
-    @property
-    def _query_box(self) -> Any:
-        """Return ``query_bounds`` as an array (q, 2), or None."""
-        return coordinates(self._params.query_bounds, self._query_space, "query_bounds")
+        self._query_space, own = self._checked_space("query_bounds"), self._params
+        # Both as arrays of shape (d, 2) and (q, 2), or None.
+        self._box = coordinates(own.bounds, self._space, "bounds")
+        self._query_box: Any = coordinates(own.query_bounds, self._query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
@@ -594,8 +587,8 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> IndirectQuery:
         queries, box = self.domain_, self.domain_.box
-        gp = self._process_for_search()
-        if not self.continuous or box is None or gp is None:
+        known = self._known_between()
+        if not self.continuous or box is None or known is None:
             return queries.arm(slot)
 
         usual, differ = self._noises_of([queries.arm(slot)]), callable(self._params.alpha)
@@ -603,8 +596,8 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
-            rows, noises = self._rows_of_queries(A), np.broadcast_to(noises, len(A))
-            there = round.at(gp, rows, noises, queries.costs_of(A))
+            gp, rows_of = known
+            there = round.at(gp, rows_of(A), np.broadcast_to(noises, len(A)), queries.costs_of(A))
             found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
             if feasibility.is_certain:
                 return found
@@ -618,13 +611,12 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         better = exceeds(top, float(values[slots].max()), unit) and not pending
         return queries.query_at(a) if better else queries.arm(slot)
 
-    def _process_for_search(self) -> GaussianProcess | None:
-        """The posterior by which queries are chosen; None if no local search is possible."""
-        return self._expected(list(self._record.pending))
+    def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
+        """Return the posterior by which queries of the box are chosen, and what makes its rows.
 
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Descriptors, for this posterior, of queries A (n, q)."""
-        return self.domain_.kernel.rows_of_queries(A)
+        It is None if no local search is possible.
+        """
+        return self._expected(list(self._record.pending)), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
         """Unit of what values are computed from, for ties: here one per unit of price."""
@@ -643,37 +635,45 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
     def _doubted(self) -> list[int]:
-        return super()._doubted() or self._surprising()
+        judged = self._schedule.learned_at - self._record.n_fitted
+        differ = self._cost_model.differ
+        found = super()._doubted()
+        return found or ([] if differ else surprising(self._model, self._record.n_fitted, judged))
 
-    def _surprising(self) -> list[int]:
-        """Return the answers to the query that exceeds its prediction from all others by most.
 
-        A peak as narrow as the blur has few answers, which a model of long length scales takes for
-        noise. Further ones decide (decision D-G8). There are none if the kernel or the noise is
-        known, if the kernel's own error may explain the answers, or if queries differ in cost.
-        """
-        model, gp, n_fitted = self._model, self._gp, self._record.n_fitted
-        n_judged = self._schedule.learned_at - n_fitted
-        if (
-            model.prior is None
-            or model.options.noise is not None
-            or n_judged < defaults.FIRST_CHECK_LEARNED
-        ):
-            return []
-        if model.model_noise or model.noise <= exact_noise() or self._cost_model.differ:
-            return []
-        first = max(0, len(gp.observed) - defaults.N_CHECKED)
-        errors, variances = leave_one_out(gp, first)
-        above = errors / np.sqrt(variances)
-        above[gp.posterior.counts()[first:] >= defaults.MOST_ANSWERS] = -np.inf
-        if above.max(initial=-np.inf) <= defaults.SURPRISING:
-            return []
-        # A later answer may be an outlier, which is decided when hyperparameters are learned.
-        judged = np.array(model.samples.functional[n_fitted:][:n_judged])
-        for i in np.argsort(-above, kind="stable"):
-            if above[i] <= defaults.SURPRISING:
-                break
-            same = judged == first + i
-            if same.any():  # otherwise it is a value given to fit, or not judged
-                return np.flatnonzero(same).tolist()
+def surprising(model: Model, n_fitted: int, n_judged: int) -> list[int]:
+    """Return the answers to the query that exceeds its prediction from all others by most.
+
+    A peak as narrow as the blur has few answers, which a model of long length scales takes for
+    noise. Further ones decide (decision D-G8). There are none if the kernel or the noise is
+    known, or if the kernel's own error may explain the answers.
+
+    Parameters
+    ----------
+    model : Model
+        The model of f.
+    n_fitted, n_judged : int
+        Numbers of its first samples, which were given to ``fit``, and of the next ones, which were
+        there when it learned.
+    """
+    given = model.prior is None or model.options.noise is not None
+    if given or n_judged < defaults.FIRST_CHECK_LEARNED:
         return []
+    if model.model_noise or model.noise <= exact_noise():
+        return []
+    gp = model.process
+    first = max(0, len(gp.observed) - defaults.N_CHECKED)
+    errors, variances = leave_one_out(gp, first)
+    above = errors / np.sqrt(variances)
+    above[gp.posterior.counts()[first:] >= defaults.MOST_ANSWERS] = -np.inf
+    if above.max(initial=-np.inf) <= defaults.SURPRISING:
+        return []
+    # A later answer may be an outlier, which is decided when hyperparameters are learned.
+    judged = np.array(model.samples.functional[n_fitted:][:n_judged])
+    for i in np.argsort(-above, kind="stable"):
+        if above[i] <= defaults.SURPRISING:
+            break
+        same = judged == first + i
+        if same.any():  # otherwise it is a value given to fit, or not judged
+            return np.flatnonzero(same).tolist()
+    return []

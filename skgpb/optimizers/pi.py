@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from skgpb.acquisition.improvement import standard_scores
 from skgpb.locks import locked
@@ -59,6 +58,7 @@ class PIOptimizer(Search):
     xi: float = 0.01
 
     _for_simple_regret = True
+    _are_standard_scores = True
 
     _parameter_constraints = {
         "xi": [Interval(Real, 0, None, closed="left")],
@@ -69,6 +69,3 @@ class PIOptimizer(Search):
         """Return standard scores, which order the arms as the probabilities do."""
         threshold = posterior.incumbent + self.xi / posterior.scale
         return standard_scores(posterior.mean, posterior.std, threshold)
-
-    def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
-        return log_ndtr(values)

@@ -34,6 +34,7 @@ from math import inf
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
+from scipy.special import log_ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
@@ -125,6 +126,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _targets_are_queries_in_box: ClassVar[bool] = True
     #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
     _is_log_acquisition: ClassVar[bool] = False
+    #: Whether it is a standard score, the higher the more probable an improvement is.
+    _are_standard_scores: ClassVar[bool] = False
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -233,18 +236,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if not self._is_log_in_round(round):
             if not self._cost_model.differ:
                 return values
-            values = self._log_acquisition(values, round)
+            if self._are_standard_scores:
+                values = log_ndtr(values)
+            else:
+                best = round.known.incumbent
+                best = round.target_mean.max() if best is None else best
+                values = np.log(np.maximum(values - best, MIN_ACQUISITION))
         return values - np.log(round.cost)
 
     def _is_log_in_round(self, round: Round) -> bool:
         """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
         return self._is_log_acquisition
-
-    def _log_acquisition(self, values: np.ndarray, round: Round) -> np.ndarray:
-        """Return the logarithms of what answers are worth, of scores that are optimistic values."""
-        best = round.known.incumbent
-        best = round.target_mean.max() if best is None else best
-        return np.log(np.maximum(values - best, MIN_ACQUISITION))
 
     @property
     def _settings(self) -> np.ndarray:
@@ -433,17 +435,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return int(self.n_initial)
         if self._params.kernel is not None:
             return 0
-        return max(defaults.N_INITIAL, min(self._longest_list, defaults.MOST_INITIAL))
-
-    @property
-    def _longest_list(self) -> int:
-        """The most values of a list without an order, if each of them is to be tried."""
-        if not self._for_simple_regret or self._space is None:
-            return 0
-        if not self.domain_.is_discretization:
-            return 0
-        pairs = zip(self._space.axes, self._space.n_values.tolist(), strict=True)
-        return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
+        space, longest = self._space, 0
+        if self._for_simple_regret and space is not None and self.domain_.is_discretization:
+            longest = space.longest_list  # each of its values is to be tried
+        return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Noise variances with which answers to queries are expected to be observed."""
@@ -786,7 +781,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     answers it was measured with. An improvement upon the best answered query that keeps all limits
     counts as far as it is probable that they hold, [Gardner2014]_ with expected improvement. While
     none is known to keep them, it is the improvement upon the worst answer. Queries that keep them
-    with a probability below 0.5 % are not asked while others are left. The recommendation is an
+    with a probability below 0.5 % are not asked while others are left. The knowledge gradient asks
+    beyond limits as well, where that teaches most of what is within. The recommendation is an
     answered query that keeps all limits with a probability of at least 95 %, or another target
     that does, or else the one for which that is most probable. A kernel that is given is that of
     all outcomes, in units of their standard deviations.

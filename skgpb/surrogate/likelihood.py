@@ -126,7 +126,7 @@ def default_kernel(bounds: np.ndarray, smooth: bool = False, main_effects: bool 
         scale, limits = float(scale[0]), tuple(limits[0])
     if main_effects and d > 1:
         base: Kernel = AdditiveMatern(
-            scale, limits, 2.5, defaults.MAIN_EFFECTS, defaults.MAIN_EFFECTS_LIMITS
+            scale, limits, 2.5, defaults.MAIN_EFFECTS, defaults.AMPLITUDE_LIMITS
         )
     else:
         base = RBF(scale, limits) if smooth else Matern(scale, limits, nu=2.5)
@@ -153,7 +153,7 @@ def smooth_kernel(bounds: np.ndarray) -> Kernel:
     scale = defaults.SMOOTH_LENGTH_SCALE * side
     if len(side) == 1:
         scale, limits = float(scale[0]), limits[0]
-    return ConstantKernel(1.0, defaults.SMOOTH_AMPLITUDE_LIMITS) * RBF(scale, limits)
+    return ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS) * RBF(scale, limits)
 
 
 def smooth_prior(theta: np.ndarray) -> Prior:

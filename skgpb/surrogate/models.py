@@ -4,7 +4,9 @@ Learned hyperparameters are uncertain. A posterior under the most probable ones 
 overconfident if there are few answers, or if f is rougher than its kernel. What is read of a
 posterior is therefore averaged over models on a grid: kernels of several smoothnesses and length
 scales, and of each all combinations of a prior variance of f and a noise variance. The weight of a
-model is the density of the answers times that of its hyperparameters.
+model is the density of the answers times that of its hyperparameters. The level of f is not taken
+to be the mean of the answers, which a search asks for where f is high: a constant with a variance
+of its own is part of each Matern kernel.
 
 One eigendecomposition of the covariance of the answers gives the density for all variances. With
 the covariance K = U diag(l) U^T for a prior variance of one, both K and the answers y in units of
@@ -68,10 +70,13 @@ class Models:
         In the units of the first model.
     weights : ndarray of shape (n_models,)
         They sum to one.
+    noises : ndarray of shape (n_models,) or None
+        Noise variances of an answer, in the user's units; None where they are known.
     """
 
     processes: list[GaussianProcess]
     weights: np.ndarray
+    noises: np.ndarray | None
 
     @classmethod
     def around(
@@ -130,7 +135,7 @@ class Models:
         density = np.array(densities)
         every = np.exp(density - density.max())
         every /= every.sum()
-        processes, weights = list[GaussianProcess](), list[float]()
+        processes, weights, noises = list[GaussianProcess](), list[float](), list[float]()
         for kernel, of_variances in zip(nodes, every, strict=True):
             for weight, level, amplitude in _quantiles(of_variances):
                 theta = kernel.theta
@@ -141,7 +146,9 @@ class Models:
                 model = kernel.clone_with_theta(theta)
                 processes.append(_conditioned(gp, samples, model, variance))
                 weights.append(weight)
-        return cls(processes, np.array(weights) / sum(weights))
+                noises.append(variance * gp.scale**2)
+        learned = None if of_noise is None else np.array(noises)
+        return cls(processes, np.array(weights) / sum(weights), learned)
 
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
@@ -226,7 +233,8 @@ def _shapes(kernel: Any, smooth: bool = True) -> list[tuple[float, Callable[[Ker
         base = base.base
     if is_of_matern(base):
         changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
-            (weight, partial(of_smoothness, nu=nu)) for nu, weight in _weights_of_smoothness(smooth)
+            (weight, partial(_of_smoothness_and_level, nu=nu))
+            for nu, weight in _weights_of_smoothness(smooth)
         ]
     elif _is_of_rbf(base):
         changes = [(1.0, lambda kernel: kernel), (1.0, _roughened)]
@@ -258,6 +266,12 @@ def _within(kernel: Any, change: Callable[[Kernel], Kernel]) -> Kernel:
         return change(kernel)
     within = _within(kernel.base, change)
     return type(kernel)(**{**kernel.get_params(deep=False), "base": within})
+
+
+def _of_smoothness_and_level(kernel: Any, nu: float) -> Kernel:
+    """Return a kernel of another smoothness, and of a function whose level is not known."""
+    kernel = of_smoothness(kernel, nu)
+    return kernel.k1 * (kernel.k2 + ConstantKernel(defaults.READ_LEVEL, "fixed"))
 
 
 def _roughened(kernel: Any) -> Kernel:

@@ -497,6 +497,7 @@ class OnlineGaussianProcessRegressor(
         self._targets_shape: tuple[int, ...] = ()
         return self
 
+    @locked
     def showing(self, model: Model) -> Self:
         """Return a regressor that shows the process of a model: itself, or a copy."""
         if self.process_ is model.process:

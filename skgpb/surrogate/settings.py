@@ -32,7 +32,7 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
             each * sqrt(n) * side,
             limits,
             main_effects=defaults.SETTINGS_MAIN_EFFECTS,
-            main_effects_bounds=defaults.MAIN_EFFECTS_LIMITS,
+            main_effects_bounds=defaults.AMPLITUDE_LIMITS,
             groups=space.groups,
         )
     scales: Any = defaults.SETTINGS_LENGTH_SCALE * side

@@ -57,3 +57,18 @@ def test_gains_are_in_the_units_of_the_answers_and_reading_changes_nothing():
         assert opt.ask() == before
     assert_allclose(gains[1], 1000.0 * gains[0], rtol=1e-3)
     assert gains[0] > 0.0
+
+
+def test_the_noise_of_further_answers_is_as_little_known_as_that_of_past_ones():
+    opt = GPUCBOptimizer(bounds=[(0, 1)] * 3, regret="simple", random_state=0)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        query = opt.ask()
+        opt.tell(query, float(-np.sum((query.points - 0.4) ** 2)) + 0.1 * rng.normal())
+    comparison = opt._compared(opt.recommend())
+    blocks, models, gp = comparison.blocks(), comparison.models(), opt._gp
+    assert len(set(models.noises)) > 1
+    chosen = promising(gp, blocks, opt.alpha_, 10)
+    each = zip(models.processes, models.noises, strict=True)
+    gains = [expected_gain(process, blocks, noise, chosen) for process, noise in each]
+    assert_allclose(comparison.expected_gain(opt.alpha_, 10), models.weights @ gains)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -46,7 +48,8 @@ def by_grid(X, y, at, prior, of_noise):
             level = of_noise.center[0] + defaults.READ_NOISE_SPREAD * c
             noise = defaults.READ_NOISE * np.exp(level)
             amplitude, length = np.exp(theta)
-            kernel = ConstantKernel(amplitude) * Matern(length, nu=nu)
+            shape = Matern(length, nu=nu) + ConstantKernel(defaults.READ_LEVEL)
+            kernel = ConstantKernel(amplitude) * shape
             K = kernel(X) + noise * np.eye(len(X))
             value = multivariate_normal.logpdf(y, cov=K) + norm.logpdf([a, b, c]).sum()
             k = kernel(X, at)
@@ -64,7 +67,7 @@ def test_moments_are_near_those_of_an_integral_over_hyperparameters():
     prior, (of_noise, _) = default_prior(BOX), noise_prior(1.0)
     models = Models.around(gp, samples, prior, of_noise, 0.05)
     assert abs(models.weights.sum() - 1.0) < 1e-12
-    assert len({process.kernel.k2.nu for process in models.processes}) > 2
+    assert len({process.kernel.k2.k1.nu for process in models.processes}) > 2
     at = np.array([[0.13], [0.5], [0.97]])
     mean, std = models.moments(at, std=True)
     for i in range(3):
@@ -199,3 +202,30 @@ def test_a_mixed_gap_is_that_of_draws_from_each_part():
         share = (drawn > 1.0).mean()
     assert mixed.is_within(1.0, share + 0.05, 0.01, rng)
     assert not mixed.is_within(1.0, share - 0.05, 0.01, rng)
+
+
+def test_far_from_answers_that_are_all_high_less_is_expected_than_their_mean():
+    # As of a search that found a plateau: many answers there, few elsewhere.
+    rng = np.random.default_rng(0)
+    X = np.append(rng.uniform(0.0, 0.1, 36), [0.5, 0.7, 0.9])[:, np.newaxis]
+    y = np.where(X[:, 0] < 0.1, 0.3, -2.5) + 0.5 * rng.standard_normal(39)
+    gp = GaussianProcess(default_kernel(BOX), 1)
+    for x, value in zip(X, y, strict=True):
+        gp.observe(x[np.newaxis], float(value), 0.25)
+    samples = ScaledSamples(np.arange(39), y, np.full(39, np.nan))
+    at, expected = np.array([[0.3]]), []
+    for level in (0.0, defaults.READ_LEVEL):
+        with mock.patch.object(defaults, "READ_LEVEL", level):
+            models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.25)
+        expected.append(float(models.moments(at)[0]))
+    assert expected[1] < expected[0] - 0.1
+
+
+def test_each_model_has_the_noise_that_it_was_learned_with():
+    gp, _, _, samples = answered()
+    gp.set_units(0.0, 2.0)
+    models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.05)
+    own = [process.posterior.noises()[0] for process in models.processes]
+    assert_allclose(models.noises, 4.0 * np.array(own))
+    assert len(set(own)) > 2
+    assert Models.around(gp, samples, default_prior(BOX), None, 0.05).noises is None
