@@ -366,7 +366,7 @@ READ_NOISE_SPREAD = 1.5
 
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
-# Noise of a score while settings are searched, and least noise later, in the deviation of all.
+# Least noise of a score, in the standard deviation of all scores.
 SCORE_LEAST_NOISE = 1e-2
 # Successive queries without a new setting after which one is drawn at random.
 SCORE_REPEATS = 20

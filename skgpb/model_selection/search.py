@@ -68,8 +68,6 @@ FREE = (
 )
 # Rounding: digits of scores that are not looked at.
 DIGITS = 1e-6
-# Rounding: the default engine scales scores by their standard deviation, however small.
-DEFAULT_ALPHA = 1e-8
 
 
 class BanditSearchCV(DocumentedMixin, BaseSearchCV):
@@ -181,14 +179,15 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     Notes
     -----
-    *Noise.* A score is exact while settings are searched: the same folds give the same score again.
-    An engine that took it for noisy would ask again and again beside the best, for scores that it
-    has seen. To other folds a score is noisy, which decides in the end. Every setting meets the
-    same folds, so that an easy fold is easy for all: how much easier is estimated by the median
-    over the better half of the settings and removed before the variance over the folds is taken. A
-    variance of few folds is hardly known: it is averaged with the mean variance of the better half,
-    as if that came from four degrees of freedom [Smyth2004]_. A tree method, whose queries are
-    averages over several settings, is told the noise during the search.
+    *Noise.* While settings are searched the noise is that of the engine, by default learned from
+    the scores. It is mostly small: all settings meet the same folds, on which similar ones have
+    similar scores, and many have the same. An engine that took the variance over the folds for
+    noise would ask beside the best again and again, for scores that it has seen. To other data a
+    score is noisy, which decides in the end. What makes a fold easy for all settings is no noise:
+    it is estimated by the median over the better half of them and removed before the variance over
+    the folds is taken. A variance of few folds is hardly known: it is averaged with the mean
+    variance of the better half, as if that came from four degrees of freedom [Smyth2004]_. A tree
+    method, whose queries are averages over several settings, is told the noise during the search.
 
     *Bad scores.* Settings that fail to learn anything have scores far below all others, off a cliff
     that no smooth function has. How far is of no interest: scores that are below the median by more
@@ -412,9 +411,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
         if self.optimizer is None:
-            engine = GPUCBOptimizer(
-                alpha=DEFAULT_ALPHA, beta=defaults.SCORE_BETA, relearn=defaults.SCORE_RELEARN
-            )
+            engine = GPUCBOptimizer(beta=defaults.SCORE_BETA, relearn=defaults.SCORE_RELEARN)
         else:
             engine = clone(self.optimizer)
         parameters = engine.get_params(deep=False)
@@ -779,20 +776,12 @@ class Scores:
                 reward = float(self._warp(reward))
             self._engine.tell(query, reward, alpha=self._told_noise(rows, finite))
 
-    def _least_noise(self, finite: np.ndarray) -> float:
-        """Return the noise variance with which finite scores are told that are exact."""
-        values = self._warp(finite) if self._warps else finite
-        size = float(np.abs(values).max()) or 1.0
-        return max(defaults.SCORE_LEAST_NOISE * float(values.std()), DIGITS * size) ** 2
-
     def _told_noise(self, rows: list[int], finite: np.ndarray) -> float | None:
-        """Return the noise variance of a query: of a tree method that of a mean over settings."""
-        if self._warps:
-            return self._least_noise(finite)
-        if self._noise is None:
+        """Return the noise variance of a mean over settings that a tree method has asked for."""
+        if self._warps or self._noise is None:
             return None
         settings, counts = np.unique(rows, return_counts=True)
-        noise = np.maximum(self._noise[settings], self._least_noise(finite))
+        noise = np.maximum(self._noise[settings], least_noise(finite))
         return float((counts / len(rows)) ** 2 @ noise)
 
     def judged(self) -> tuple[np.ndarray, int | None]:
@@ -827,7 +816,7 @@ class Scores:
             return gp
         told = [(self._told_by[row], self._mean[row]) for row in finite.tolist()]
         scores, slopes = np.array([(warp(score), warp.slope(score)) for warp, score in told]).T
-        noise = np.maximum(self._noise[finite] * slopes**2, self._least_noise(self._mean[finite]))
+        noise = np.maximum(self._noise[finite] * slopes**2, least_noise(scores))
         judge = Model(
             gp.kernel,
             gp.n_columns,
@@ -849,3 +838,9 @@ class Scores:
                 if row.tobytes() not in self._row:
                     return [point]
         return []
+
+
+def least_noise(scores: np.ndarray) -> float:
+    """Return the noise variance that some scores have at least."""
+    size = float(np.abs(scores).max()) or 1.0
+    return max(defaults.SCORE_LEAST_NOISE * float(scores.std()), DIGITS * size) ** 2

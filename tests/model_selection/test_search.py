@@ -267,7 +267,7 @@ def test_callbacks_follow_every_fit(batch_size):
 
 def test_several_metrics_follow_refit():
     metrics = {"accuracy": "accuracy", "loss": "neg_log_loss"}
-    estimator, space = LogisticRegression(), {"C": loguniform(1e-4, 1e4)}
+    estimator, space = LogisticRegression(), {"C": loguniform(1e-1, 1e4)}
     fitted = search(estimator, space, scoring=metrics, refit="loss").fit(X, Y)
     assert fitted.multimetric_
     assert fitted.best_score_ == fitted.cv_results_["mean_test_loss"][fitted.best_index_]
@@ -677,7 +677,7 @@ def with_folds(**parameters):
     return search(Folds(), {"x": uniform(0, 1)}, **parameters).fit(X, np.arange(30) % 2)
 
 
-def test_a_search_takes_scores_as_exact():
+def test_a_search_learns_that_scores_on_the_same_folds_are_exact():
     fitted = with_folds(n_iter=12)
     scores = fitted.cv_results_["mean_test_score"]
     rows = fitted.optimizer_._rows_of(fitted.space_.points(fitted.cv_results_["params"]))
@@ -685,6 +685,20 @@ def test_a_search_takes_scores_as_exact():
     good = scores >= np.median(scores)
     assert_allclose(mean[good], scores[good], atol=0.02 * scores.std())
     assert (std < 0.02 * scores.std()).all()
+
+
+def test_an_estimator_that_is_random_is_noisy():
+    class Random(Quadratic):
+        def value(self):
+            luck = np.random.default_rng(int(1e9 * self.x)).normal()
+            return super().value() + 0.1 * luck
+
+    space = {"x": uniform(0, 1)}
+    exact, noisy = (
+        search(each, space, n_iter=25, refit=False).fit(X, Y).optimizer_.alpha_
+        for each in (Quadratic(), Random())
+    )
+    assert exact < 1e-5 and 0.002 < noisy < 0.05
 
 
 def test_the_noise_is_the_spread_of_the_folds_without_what_they_share(monkeypatch):
@@ -805,7 +819,7 @@ def test_the_engine_speaks_of_settings(engine, several):
     assert engine.recommend().params.keys() in [each.keys() for each in settings]
     rows = engine._rows_of(engine._inputs.points(settings))
     known = found.cv_results_["mean_test_score"] if default else found.expected_scores_
-    assert_allclose(engine.surrogate_.predict(rows), known, atol=1e-3 if default else 0)
+    assert_allclose(engine.surrogate_.predict(rows), known, atol=0.02 if default else 0)
     told = [event[1] for event in engine._events if event[0] == "tell"]
     assert {repr(query.settings[0]) for query in told} == {repr(each) for each in settings}
     assert all("C=" in repr(query) and "kernel=" in repr(query) for query in told)
