@@ -987,6 +987,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     ) -> Feasibility:
         options, record, domain = self._model.options, self._record, self.domain_
         limits = self._outcomes.constraints(self._params.limits, record, options, pending)
+        if not record.failures:
+            return Feasibility(None, limits, self._gp)
 
         def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
             ends = domain.layout.rows_of(self.bounds_.T)
