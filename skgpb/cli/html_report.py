@@ -28,6 +28,11 @@ PAGE = Template(
 <style>
 $style
 .best strong { white-space: normal; }
+/* What is said of a group is long: below its name where there is no room beside it. */
+@media (max-width: 30rem) {
+  dl.settings { display: block; }
+  dl.settings dd { margin-bottom: 0.5rem; }
+}
 </style>
 </head>
 <body>
