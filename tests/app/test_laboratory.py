@@ -246,7 +246,8 @@ def test_the_recommendation_is_right(called):
     run = Experiment(door.path)
     best, status = run.best(), run.status()
     assert (status["n_answered"], status["n_failed"], len(asked)) == (30, 1, 31)
-    assert [len(each["queries"]) for each in run.replicates()].count(3) == 1
+    # The search itself asks some settings again as well.
+    assert [2, 18, 19] in [each["queries"] for each in run.replicates()]
     assert len(run.blocks()) == 2
     ben, ada = (each["mean"] for each in run.blocks())
     assert ben - ada == pytest.approx(SHIFT, abs=0.5)
