@@ -70,6 +70,7 @@ def pivoted_cholesky(
     variances: np.ndarray,
     most: int,
     enough: Callable[[np.ndarray], bool],
+    largest: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Factorise a covariance matrix K as P P' + rest, column by column, greedily. O(n r^2).
 
@@ -83,6 +84,8 @@ def pivoted_cholesky(
         Largest rank r.
     enough : callable
         Takes the variances that are left (n,), and says whether to stop there.
+    largest : float, default=0.0
+        Of a posterior covariance the largest prior variance, which rounding is in proportion to.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def pivoted_cholesky(
         rest[p] = 0.0
         np.minimum(least, rest, out=least)
         np.maximum(rest, 0.0, out=rest)
-    nonnegative(least, "in use", lambda: float(variances.max()))
+    nonnegative(least, "in use", lambda: max(float(variances.max()), largest))
     factor = np.ascontiguousarray(rows[: len(pivots)].T)
     return factor, np.array(pivots, dtype=np.intp), rest
 

@@ -43,6 +43,8 @@ class SuboptimalityGap:
         Takes numbers of rivals, an array of shape (k,); returns a function that takes i and returns
         the covariances (k,) of these differences with the i-th of them. None where nothing is to be
         drawn.
+    prior : float, default=0.0
+        Largest prior variance, which rounding of the covariances is in proportion to.
 
     Examples
     --------
@@ -63,10 +65,11 @@ class SuboptimalityGap:
         mean: np.ndarray,
         var: np.ndarray,
         columns: Callable[[np.ndarray], Callable[[int], np.ndarray]] | None = None,
+        prior: float = 0.0,
     ) -> None:
         self.mean = mean
         self.std: np.ndarray = np.sqrt(np.maximum(var, 0.0))
-        self._columns = columns
+        self._columns, self._prior = columns, prior
 
     @classmethod
     def of_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
@@ -95,7 +98,8 @@ class SuboptimalityGap:
             return column
 
         var = own + own[-1] - 2.0 * shared
-        return cls((mean - mean[-1]) * scale, var * scale**2, columns)
+        largest = float(prior.max()) * scale**2
+        return cls((mean - mean[-1]) * scale, var * scale**2, columns, largest)
 
     @classmethod
     def of_tracked(cls, gp: GaussianProcess, chosen: np.ndarray) -> SuboptimalityGap:
@@ -208,7 +212,7 @@ class SuboptimalityGap:
         mean, var = self.mean[some], self.std[some] ** 2
         negligible = NEGLIGIBLE_GAP * float(var.max())
         factor, _, _ = pivoted_cholesky(
-            self._columns(some), var, len(some), lambda left: left.max() <= negligible
+            self._columns(some), var, len(some), lambda left: left.max() <= negligible, self._prior
         )
         root = factor.T
 

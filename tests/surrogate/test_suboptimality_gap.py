@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
+from skgpb.exceptions import NumericalWarning
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap, _upper
 
@@ -117,3 +120,20 @@ def test_wrong_answers_are_as_rare_as_said():
     epsilon = norm.ppf(np.sqrt(0.9) - 2e-4)
     said = [gap.is_within(epsilon, 0.1, 0.05, np.random.default_rng([7, i])) for i in range(100)]
     assert sum(said) <= 100 * 0.05 + 4 * np.sqrt(100 * 0.05 * 0.95)
+
+
+def test_rounding_is_in_proportion_to_prior_variances():
+    """Differences that are known to 1e-5 are rounded as the numbers that they are between."""
+    cov = np.full((2, 2), 1e-10)
+    cov[1, 1] -= 4e-16
+
+    def columns(some):
+        return lambda i: cov[some, some[i]]
+
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gap = SuboptimalityGap(np.zeros(2), np.diag(cov), columns, prior=1.0)
+        assert gap.quantile(0.05, rng) == pytest.approx(1.645e-5, rel=0.2)
+    with pytest.warns(NumericalWarning, match="set to 0"):
+        SuboptimalityGap(np.zeros(2), np.diag(cov), columns).quantile(0.05, rng)
