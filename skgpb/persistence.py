@@ -5,7 +5,7 @@ parameters at the start, and in order every fit, every query asked, every answer
 set of hyperparameters and parameters that were set, all numbers exactly. Loading replays them, so
 that a later version can as well.
 
-The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``,
+The layout, version 2: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``,
 the log ``events.jsonl`` with an event in each line, and one ``.npy`` member for each array that
 these refer to as ``{"array": name}``. Nothing else is read, and neither is more expanded than a run
 that ``save`` has written may need: ``LARGEST_*``. A value takes up to 200 bytes of memory, but only
@@ -15,7 +15,8 @@ and events are parsed one at a time. A query is written where it comes first, an
 
 The file may also hold a snapshot, ``snapshot.json``: state that is expensive to compute from the
 log. It names the run by the SHA-256 of ``run.json`` and ``events.jsonl``, and is not read with
-another one. Programs that write files can leave it out.
+another one. Programs that write files can leave it out. Snapshots of version 1 have other fields:
+these files are replayed.
 """
 
 from __future__ import annotations

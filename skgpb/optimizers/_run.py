@@ -16,7 +16,6 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
-from skgpb.optimizers._contexts import NoContexts
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
 from skgpb.optimizers._result import RunResult, RunSummary
 from skgpb.optimizers._stop import Stop
@@ -167,7 +166,7 @@ class EvaluationLoop:
         """Set how many queries are evaluated, in which contexts and at which cost, or raise."""
         optimizer, self._max_cost = self._optimizer, max_cost
         self._contexts: list[np.ndarray] | None = None
-        if isinstance(optimizer._contexts, NoContexts):
+        if not optimizer._contexts:
             optimizer._contexts.checked(contexts)
             self._most = self._evaluations(budget)
             return

@@ -233,8 +233,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             f"acquisition of {type(self).__name__}",
             round.n_queries,
         )
+        differ = self._cost_model.differ
+        if not differ and (round.cost == 1.0).all():
+            return values  # in most rounds, whether or not they are logarithms
         if not self._is_log_in_round(round):
-            if not self._cost_model.differ:
+            if not differ:
                 return values
             if self._are_standard_scores:
                 values = log_ndtr(values)
@@ -447,7 +450,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return np.array(each) + self._model.model_noise
 
     def _look_at_round(self) -> bool:
-        if self._params.context_bounds is not None:
+        if self._contexts:
             return False
         # Candidates also move when an answer arrives; a rule does not move them.
         self._first_arm()
