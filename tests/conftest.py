@@ -3,6 +3,8 @@
 ``SKGPB_TEST_SEED=3 python -m pytest`` runs the suite with other random numbers: every seed that
 tests and optimizers give to ``numpy.random.default_rng`` gets the 3 as a second part. A test that
 fails then has a tolerance that its number of draws does not justify, or has found something.
+Optimizers without a ``random_state`` draw their seed from NumPy's global state, which begins anew
+for each test: a test that fails, fails again.
 """
 
 from __future__ import annotations
@@ -47,6 +49,12 @@ def _reseed(offset: int) -> None:
 # Before any test module is imported, since some draw their data at once.
 if int(os.environ.get("SKGPB_TEST_SEED", "0")):
     _reseed(int(os.environ["SKGPB_TEST_SEED"]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin NumPy's global random state anew, before any fixture."""
+    np.random.seed(int(os.environ.get("SKGPB_TEST_SEED", "0")))  # noqa: NPY002  # the global one
 
 
 @pytest.fixture

@@ -198,7 +198,9 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
 
     monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessOptimizer, "_fit_model", spy)
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", count)
-    optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn)
+    optimizer = EIOptimizer(
+        bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn, random_state=0
+    )
     play(optimizer, 20)
     assert seen == expected
     assert len(searches) == sum(n >= 4 for n in expected)
