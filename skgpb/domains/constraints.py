@@ -253,7 +253,10 @@ class FeasibleSet:
         out = self.holds(self.numbers(points))
         if self.function is not None:
             for i in np.flatnonzero(out):
-                out[i] = bool(self.function(self.space.setting(points[i])))
+                possible = self.function(self.space.setting(points[i]))
+                if np.ndim(possible) or np.asarray(possible).dtype.kind != "b":
+                    raise TypeError(f"feasible must return True or False, got {possible!r}")
+                out[i] = possible
         return out
 
     def violated(self, point: np.ndarray) -> list[str]:

@@ -539,7 +539,8 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
     """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
     if isinstance(values, Axis):
         return values
-    if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
+    has_methods = all(hasattr(values, method) for method in ("ppf", "cdf", "support"))
+    if has_methods and not getattr(values, "numargs", 0):  # such as the class loguniform has
         return (IntegerQuantile if hasattr(values, "pmf") else Quantile)(name, values)
     if spans and isinstance(values, tuple):
         if len(values) != 2 or not all(isinstance(each, (Real, np.number)) for each in values):

@@ -37,6 +37,8 @@ class Inputs:
         Names of the columns that were given to ``fit``.
     others : container
         What may be predicted although it cannot be asked.
+    kind : type
+        Class of the queries that the search makes.
     """
 
     def __init__(
@@ -48,9 +50,20 @@ class Inputs:
         validate: Callable[[Any], np.ndarray],
         names: Any,
         others: Any,
+        kind: type[Query],
     ) -> None:
         self._domain, self._space, self._bounds, self._pending = domain, space, bounds, pending
         self._validate, self._names, self._others = validate, names, others
+        self._kind = kind
+
+    def check_sides(self, query: Query) -> None:
+        """Raise ValueError for a query of another search whose sides mean something else."""
+        check_sides(query, self._sides)
+
+    @property
+    def _sides(self) -> ParameterSpace | None:
+        """Names of the sides of a query."""
+        return self._space
 
     def points(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
@@ -70,6 +83,8 @@ class Inputs:
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
         told = None
+        if isinstance(points, Query):
+            self.check_sides(points)
         if isinstance(points, PointsQuery):
             arguments = (getattr(points, name) for name in points.arguments)
             told = self.named(type(points)(*arguments))
@@ -84,6 +99,7 @@ class Inputs:
 
     def resolved(self, query: Any) -> Any:
         """Return a query, or raise ValueError if it is not one of the domain."""
+        self.check_sides(query)
         if query not in self._pending and not isinstance(query, PointsQuery):
             self._domain.resolve(query)
         return query
@@ -100,8 +116,13 @@ class Inputs:
         """Check the argument of ``predict_query``, one query or several, or points."""
         checked: list[Any] = []
         for each in self.each(queries):
-            query = each if isinstance(each, Query) else self.query(each)
-            checked.append(query if query in self._others else self.resolved(query))
+            known = isinstance(each, (self._kind, PointsQuery))
+            query = each if known or issubclass(self._kind, type(each)) else self.query(each)
+            if query in self._others:
+                check_sides(query, self._space)
+                checked.append(query)
+            else:
+                checked.append(self.resolved(query))
         return checked
 
     def told(
@@ -170,6 +191,10 @@ class IndirectInputs(Inputs):
         """Rows of queries that settings stand for."""
         return X if self._domain.space is None else self._domain.space.rows(X)
 
+    @property
+    def _sides(self) -> ParameterSpace | None:
+        return self._domain.space
+
     def named(self, query: Any) -> Any:
         """Let a query know the names of its sides."""
         return query.named(self._domain.space)
@@ -195,6 +220,15 @@ class AllocationInputs(Inputs):
         if len(query.points) != 1:
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
+
+
+def check_sides(query: Query, space: ParameterSpace | None) -> None:
+    """Raise ValueError for a query whose points are other settings on the sides of a space."""
+    if not query.means_the_same(space):
+        raise ValueError(
+            f"{query!r} was made for other sides: pass its params, or its points where sides "
+            "have no names, in the units of this search"
+        )
 
 
 def points_of(X: Any, space: ParameterSpace | None) -> Any:
