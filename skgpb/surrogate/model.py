@@ -657,7 +657,7 @@ class Model:
             self.options.n_restarts,
             self.seed,
             prior,
-            self._noise_prior() if scaled.unknown.any() else None,
+            self._noise_prior(scaled.variance_of_repeats()) if scaled.unknown.any() else None,
         )
 
     def _found_by(
@@ -675,9 +675,9 @@ class Model:
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 
-    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
+    def _noise_prior(self, repeated: float = 0.0) -> tuple[Prior, np.ndarray]:
         """Prior on the logarithm of the noise variance, and its limits."""
-        return noise_prior(self._unit(), self.usual_noise)
+        return noise_prior(self._unit(), self.usual_noise, repeated)
 
     # -- what is known ------------------------------------------------------------------------
 

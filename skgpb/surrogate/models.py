@@ -112,7 +112,9 @@ class Models:
         if n > defaults.N_TRIED:
             chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
             functionals, some = functionals.chosen(chosen), samples.about(chosen)
-        levels = np.zeros(1) if of_noise is None else NOISES
+        # Repeated queries may show more noise than all means differ.
+        highest = max(0.0, log(max(some.variance_of_repeats(), LEAST_NOISE)))
+        levels = np.zeros(1) if of_noise is None else NOISES + highest
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
