@@ -333,7 +333,12 @@ def check_reward(reward: Any) -> float:
 
 
 def check_squares(values: Any, name: str) -> None:
-    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up."""
+    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up.
+
+    TypeError is raised for what is no number.
+    """
+    if np.asarray(values).dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got {shortened(values)}")
     if np.abs(values).max(initial=0.0) > LARGEST_REWARD:
         largest = float(np.ravel(values)[np.abs(values).argmax()])
         raise ValueError(

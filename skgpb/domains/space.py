@@ -875,6 +875,8 @@ class ParameterSpace:
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
         """Return rows, in whatever form, as settings."""
         if hasattr(X, "columns") and hasattr(X, "__array__"):
+            if len(set(X.columns)) < len(X.columns):
+                raise ValueError(f"columns must have different names, got {list(X.columns)}")
             rows = zip(*(list(X[name]) for name in X.columns), strict=True)
             return [dict(zip(X.columns, row, strict=True)) for row in rows]
         if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):

@@ -321,3 +321,18 @@ def test_what_is_known_of_a_query_of_another_kind_is_that_of_its_points():
     tree = GPOOOptimizer(bounds=[(0, 1)], random_state=0).tell(X[:, :1], Y)
     arm = search.ask()
     assert_array_equal(tree.predict_query([arm]), tree.predict_query([arm.points]))
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer, CMESOptimizer])
+@pytest.mark.parametrize("values", [list("abcdefg"), np.full(7, "2026-01-01", "datetime64[D]")])
+def test_what_is_no_number_is_no_evaluation(cls, values):
+    search = made(cls).tell(X, Y)
+    with pytest.raises(TypeError, match="y must be real numbers, got"):
+        search.fit(X, values)
+    assert len(search.history_) == len(Y)
+
+
+def test_columns_of_one_name_are_refused():
+    table = pd.DataFrame([[0.1, 0.2, 0.3]], columns=["x", "y", "x"])
+    with pytest.raises(ValueError, match=r"columns must have different names, got \['x', 'y', 'x'"):
+        made(GPUCBOptimizer, ["x", "y"]).tell(table, [1.0])
