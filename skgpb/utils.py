@@ -274,7 +274,7 @@ def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
     value = function(argument)
     try:
-        number = float(value)
+        number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):
         number = np.nan
     if not 0.0 <= number < np.inf:
