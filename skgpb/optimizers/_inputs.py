@@ -201,6 +201,8 @@ class IndirectInputs(Inputs):
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query with these numbers or settings."""
+        if isinstance(points, Query):
+            self.check_sides(points)
         space = self._domain.space
         if space is None:
             check_unnamed(points)
@@ -209,6 +211,13 @@ class IndirectInputs(Inputs):
             if isinstance(points, IndirectQuery):
                 return points
         return self._domain.find(points, self._pending)
+
+    def numbers(self, query: Any) -> Any:
+        """Return the numbers of a query, or of a point that may be asked about as well."""
+        if not isinstance(query, Query):
+            return query
+        self.check_sides(query)
+        return query.a if isinstance(query, IndirectQuery) else np.ravel(query.points)
 
 
 class AllocationInputs(Inputs):

@@ -14,6 +14,7 @@ from scipy.stats import loguniform, uniform
 
 from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.domains import Fidelities
+from skgpb.kernels import WindowMean
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 #: Optimizers over indirect queries are told alike, and those over arms; some stand for the others.
@@ -336,3 +337,18 @@ def test_columns_of_one_name_are_refused():
     table = pd.DataFrame([[0.1, 0.2, 0.3]], columns=["x", "y", "x"])
     with pytest.raises(ValueError, match=r"columns must have different names, got \['x', 'y', 'x'"):
         made(GPUCBOptimizer, ["x", "y"]).tell(table, [1.0])
+
+
+def test_a_recommendation_is_no_query_where_queries_have_sides_of_their_own():
+    search = CMESOptimizer(
+        bounds={"x": (0, 1)}, query_bounds={"dose": (0, 1)}, conditional=WindowMean(scale=0.1)
+    )
+    search.tell(X[:, :1], Y)
+    best = search.recommend()
+    for attempt in (lambda: search.tell(best, 1.0), lambda: search.predict_query([best])):
+        with pytest.raises(ValueError, match="was made for other sides"):
+            attempt()
+    search = CMESOptimizer(bounds={"x": (0, 1)}, conditional=WindowMean(scale=0.1))
+    search.tell(X[:, :1], Y)
+    best = search.recommend()
+    assert_array_equal(search.predict_query([best]), search.predict_query(best.points))
