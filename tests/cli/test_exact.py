@@ -392,4 +392,4 @@ def test_rounding_is_no_luck(tmp_path, capsys):
     given = ["--features", "x", "--target", "y", "--output", str(output)]
     assert main(["search", str(table), *given]) == 0
     assert 0.0 < json.loads(output.read_text())["optimism"] < 1e-12
-    assert "luck" not in capsys.readouterr().out
+    assert "is luck" not in capsys.readouterr().out
