@@ -360,7 +360,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     n_past = status["n_given"] + status["n_answered"]
     if n_past:
         lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
-    return status, [*lines, f"next: {program()} ask {arguments.run_file}"]
+    return status, [*lines, f"next: {program()} ask {quote(arguments.run_file)}"]
 
 
 def program() -> str:
@@ -396,7 +396,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if status["score"] else " ANSWER"
-    lines.append(f"then: {program()} tell {arguments.run_file}{answer}{number}{measured}")
+    lines.append(f"then: {program()} tell {quote(arguments.run_file)}{answer}{number}{measured}")
     said = {"queries": queries, "pending": pending}
     if reasons:
         said["reasons"] = [reasons[number] for number in asked]
