@@ -71,7 +71,8 @@ def add_parser(commands: Any) -> None:
         "--side",
         nargs="+",
         metavar="NAME=LENGTH",
-        help="of an experiment over regions, how long the sides of the recommended one are to be",
+        help="of an experiment over regions, how long the sides of the recommended one are to be: "
+        "a share of a log scale, and how many whole numbers or values of a list (default: 1)",
     )
     expect = add_command(commands, "expect", _expect, "what answer is expected at a setting")
     expect.add_argument(

@@ -976,8 +976,8 @@ class Experiment(KeptRun):
         ----------
         side : dict, default=None
             Of an experiment over regions, the lengths of the sides of the region wanted, in the
-            units of the sides; for a side of choices or whole numbers how many of them, one if it
-            is left out.
+            units of the sides, or as a share of a log scale; for a side of choices or whole numbers
+            how many of them, one if it is left out.
 
         Returns
         -------
@@ -1421,7 +1421,12 @@ class Experiment(KeptRun):
         if unknown or missing:
             wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
             raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
-        return {side.name: side.value(at[side.name]) for side in self._sides}
+        try:
+            return {side.name: side.value(at[side.name]) for side in self._sides}
+        except ValueError as error:
+            if not self._has_regions:
+                raise
+            raise ValueError(f"{error}; a region is told by its query, or in a table") from None
 
 
 def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
