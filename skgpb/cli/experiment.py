@@ -26,7 +26,7 @@ from skgpb.experiments.answers import read_range
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
-from skgpb.experiments.judgement import expectation, limits_hold_in_words
+from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.listed import experiments_in
@@ -414,17 +414,17 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.correct:
         answer = ... if arguments.answer is None else arguments.answer
         by = _by(arguments)
-        told = [
-            experiment.correct(
+        with experiment.alone():  # both or, after an error, neither
+            entry = experiment.correct(
                 arguments.query,
                 None if arguments.failed else answer,
                 at=at,
                 noise=arguments.noise,
                 by=by,
             )
-        ]
-        if record:
-            told = [experiment.annotate(arguments.query, **record, by=by)]
+            if record:
+                entry = experiment.annotate(arguments.query, **record, by=by)
+        told = [entry]
     elif arguments.skip:
         told = [experiment.skip(arguments.query, **record)]
     elif arguments.failed:
@@ -653,7 +653,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_apart(status, best, unit),
         *limits_hold_in_words(best),
-        f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
+        f"best answer {beside_limits(best)}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
         *_not_beaten(experiment),
     ]

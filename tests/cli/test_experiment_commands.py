@@ -554,3 +554,19 @@ def test_the_next_command_can_be_typed_as_it_is_printed(tmp_path, capsys, begin,
     line = capsys.readouterr().out.splitlines()[-1].replace("ANSWER", "1")
     command = shlex.split(line.removeprefix("then: "))
     assert main(command[command.index("skgpb") + 1 :]) == 0
+
+
+def test_a_correction_with_a_wrong_note_changes_nothing(tmp_path, call, capsys):
+    path = tmp_path / "run.skgpb"
+    call("new", path, "--bounds", "x=0:1", "--limit", "peak < 80")
+    call("ask", path)
+    call("tell", path, 1, "--measured", "peak=70")
+    before = path.read_bytes(), call("show", path)
+    for wrong in (["--date", "2024-99-99"], ["--measured", "peak=7O"], ["--measured", "Peak=70"]):
+        refused(capsys, "tell", path, 2, "--query", 1, "--correct", *wrong)
+        assert (path.read_bytes(), call("show", path)) == before
+    told = ["tell", path, 2, "--query", 1, "--correct", "--measured", "peak=90", "--note", "late"]
+    (entry,) = call(*told)["told"]
+    assert (entry["answer"], entry["measured"], entry["note"]) == (2.0, {"peak": 90.0}, "late")
+    changed = {each["what"] for each in call("history", path, "--changes")["changes"]}
+    assert changed == {"answer", "measured"}
