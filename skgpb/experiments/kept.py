@@ -92,20 +92,18 @@ class KeptRun:
         the block changes is written at its end, and after an error nothing of it.
         """
         with self._threads, FileLock(self.path):
-            if self._is_alone:
-                yield
-                return
-            self._is_alone, self._is_changed = True, False
+            is_outer, self._is_alone = not self._is_alone, True
             try:
                 yield
-                if self._is_changed:
+                if is_outer and self._is_changed:
                     self._write()
+                    self._is_changed = False
             except BaseException:
                 # The file is what counts: it is read again.
-                self._seen = None
+                self._seen, self._is_changed = None, False
                 raise
             finally:
-                self._is_alone = False
+                self._is_alone = not is_outer
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -296,6 +296,8 @@ def test_several_changes_are_one(tmp_path):
         tell_two(9)
     assert (run.path.read_bytes(), run.history()) == before
     with run.alone():
+        with pytest.raises(ValueError, match="there is no query 9"):
+            run.annotate(9, note="lost")
         assert run.history() == before[1]
     assert run.path.read_bytes() == before[0]
     tell_two(2)
