@@ -87,7 +87,7 @@ class Form:
             if required:
                 self.errors[name] = f"Please give {what}."
             return None
-        return self.take(name, number, what)
+        return self.take(name, number, "this")  # the message stands at the field
 
 
 def sentence(error: object) -> str:

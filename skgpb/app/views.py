@@ -15,7 +15,7 @@ from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
-from skgpb.experiments.judgement import expectation, limits_hold_in_words
+from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.reasons import reason_in_words
@@ -267,7 +267,7 @@ def _best(best: dict[str, Any] | None, block: str) -> Best | None:
     n, noise = best["n_answers"], best["noise"]
     about = (
         f"From {n} result{'' if n == 1 else 's'}. The best single one "
-        f"{'within the limits ' if best['outcomes'] else ''}is "
+        f"{beside_limits(best)}is "
         f"{shown(answered['answer'])}, of experiment {answered['query']}"
     )
     apart = ""

@@ -54,11 +54,11 @@ def whole(least: int, largest: int | None = None) -> Callable[[str], int]:
 def rows_or_share(text: str) -> int | float:
     """Convert to a whole number of rows, or, from "1%", to a share of them."""
     stripped = text.strip()
-    if not stripped.endswith("%"):
-        return whole(1)(text)
     try:
+        if not stripped.endswith("%"):
+            return whole(1)(text)
         share = float(stripped[:-1]) / 100.0
-    except ValueError:
+    except (ValueError, argparse.ArgumentTypeError):
         share = math.nan
     if not 0.0 < share <= 1.0:
         raise argparse.ArgumentTypeError(

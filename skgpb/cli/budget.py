@@ -74,14 +74,14 @@ def _new(arguments: argparse.Namespace) -> Said:
         f"{status['answer'] or 'in all'}?",
         *columns((name, _in_short(each)) for name, each in amounts),
     ]
-    return status, [*lines, f"next: {program()} budget ask {arguments.run_file}"]
+    return status, [*lines, f"next: {program()} budget ask {quote(arguments.run_file)}"]
 
 
 def _ask(arguments: argparse.Namespace) -> Said:
     split = Campaigns(arguments.run_file).ask(arguments.budget)
     names = " ".join(quote(f"{quoted_name(name)}=ANSWER") for name in split["amounts"])
     lines = [f"split {split['split']}", *_amounts(split["amounts"])]
-    return split, [*lines, f"then: {program()} budget tell {arguments.run_file} {names}"]
+    return split, [*lines, f"then: {program()} budget tell {quote(arguments.run_file)} {names}"]
 
 
 def _tell(arguments: argparse.Namespace) -> Said:

@@ -29,6 +29,18 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         # An answer of -1e-5 is no option, which some versions of Python take it for.
         self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
+        self._is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # By itself argparse has no ANSWER in "tell RUN --query 2 ANSWER": it gives an argument that
+        # may be left out nothing before the first option.
+        if self._subparsers is not None or self._is_mixing:
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
         from skgpb.datasets.credentials import without_addresses  # takes as long as commands

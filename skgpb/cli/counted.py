@@ -115,8 +115,9 @@ def _rows(result: dict[str, Any], words: Words) -> list[tuple[str, str]]:
     rows += [("exactly these rows", words.where)] if words.where else []
     whole = number(result["counted_average_of_table"])
     average = f"{number(result['counted_average'])}, of the whole table {whole}"
-    luck = result.get("optimism")
-    if luck is not None and luck > 0 and not is_whole:
+    luck, new = result.get("optimism"), result["new_rows_average"]
+    # Not rounding alone: what is printed of the two averages differs.
+    if luck is not None and luck > 0 and number(new) != number(result["counted_average"]):
         average += f"; about {number(luck, 3)} of this is luck"
     rows.append(("average of these rows", average))
     if result["new_rows_average"] is not None and not is_whole:

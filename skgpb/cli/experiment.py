@@ -26,7 +26,7 @@ from skgpb.experiments.answers import read_range
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
-from skgpb.experiments.judgement import expectation, limits_hold_in_words
+from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.listed import experiments_in
@@ -71,7 +71,8 @@ def add_parser(commands: Any) -> None:
         "--side",
         nargs="+",
         metavar="NAME=LENGTH",
-        help="of an experiment over regions, how long the sides of the recommended one are to be",
+        help="of an experiment over regions, how long the sides of the recommended one are to be: "
+        "a share of a log scale, and how many whole numbers or values of a list (default: 1)",
     )
     expect = add_command(commands, "expect", _expect, "what answer is expected at a setting")
     expect.add_argument(
@@ -360,7 +361,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     n_past = status["n_given"] + status["n_answered"]
     if n_past:
         lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
-    return status, [*lines, f"next: {program()} ask {arguments.run_file}"]
+    return status, [*lines, f"next: {program()} ask {quote(arguments.run_file)}"]
 
 
 def program() -> str:
@@ -396,7 +397,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if status["score"] else " ANSWER"
-    lines.append(f"then: {program()} tell {arguments.run_file}{answer}{number}{measured}")
+    lines.append(f"then: {program()} tell {quote(arguments.run_file)}{answer}{number}{measured}")
     said = {"queries": queries, "pending": pending}
     if reasons:
         said["reasons"] = [reasons[number] for number in asked]
@@ -413,17 +414,17 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.correct:
         answer = ... if arguments.answer is None else arguments.answer
         by = _by(arguments)
-        told = [
-            experiment.correct(
+        with experiment.alone():  # both or, after an error, neither
+            entry = experiment.correct(
                 arguments.query,
                 None if arguments.failed else answer,
                 at=at,
                 noise=arguments.noise,
                 by=by,
             )
-        ]
-        if record:
-            told = [experiment.annotate(arguments.query, **record, by=by)]
+            if record:
+                entry = experiment.annotate(arguments.query, **record, by=by)
+        told = [entry]
     elif arguments.skip:
         told = [experiment.skip(arguments.query, **record)]
     elif arguments.failed:
@@ -652,7 +653,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_apart(status, best, unit),
         *limits_hold_in_words(best),
-        f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
+        f"best answer {beside_limits(best)}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
         *_not_beaten(experiment),
     ]

@@ -25,6 +25,7 @@ ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
 SHARE, FEWEST = 0.05, 2
 # Further columns of a file that may be an identity.
 MOST_OTHERS = 50
+TWO_ANSWERS = ", nor are all cells yes or no: write 1 for what is to be frequent and 0 for all else"
 SEVERAL_TARGETS = (
     "--target takes one column, got {}: what is best for one is not best for the other. Search for "
     "each, or put what they are worth together into a column of its own"
@@ -243,7 +244,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
     n_unreadable = _check_readable(file, columns, selected, arguments)
     try:
-        target.check_numbers()
+        target.check_numbers(TWO_ANSWERS)
         if arguments.epsilon is not None:
             _check_target(target, selected)
         needed = [target, *(features if arguments.drop_missing else [])]

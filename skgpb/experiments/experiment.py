@@ -392,6 +392,19 @@ class Experiment(KeptRun):
                 "answer or its noise"
             )
 
+    def _counting(self) -> list[str]:
+        """Return the names of what is measured besides the answer and is learned from."""
+        return [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+
+    def _check_names(self, measured: Mapping[str, Any]) -> None:
+        """Raise a ValueError for a name that differs from one that counts in capitals alone."""
+        names = [*self._counting(), self._block]
+        meant = {name.casefold(): name for name in names}
+        for name, value in measured.items():
+            right = meant.get(name.strip().casefold(), name)
+            if value != "" and name.strip() not in names and right != name:
+                raise ValueError(f"measured has no effect under the name {name!r}: write {right!r}")
+
     def _scored(self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord) -> float:
         """Return the score of what is told of a query."""
         assert self._score is not None
@@ -526,6 +539,7 @@ class Experiment(KeptRun):
             entry = self._entry(query)
             before, known = entry.as_dict(), self._learned_of(entry.record)
             entry.record.write(note, operator, date, measured)
+            self._check_names(measured or {})
             self._records[entry.number] = entry.record
             learns = known != self._learned_of(entry.record) or self._score is not None
             if learns and entry.answer is not None:
@@ -976,8 +990,8 @@ class Experiment(KeptRun):
         ----------
         side : dict, default=None
             Of an experiment over regions, the lengths of the sides of the region wanted, in the
-            units of the sides; for a side of choices or whole numbers how many of them, one if it
-            is left out.
+            units of the sides, or as a share of a log scale; for a side of choices or whole numbers
+            how many of them, one if it is left out.
 
         Returns
         -------
@@ -1148,7 +1162,7 @@ class Experiment(KeptRun):
             By the name of what was measured, as of :meth:`surprise`.
         """
         with self._reading():
-            asked = [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+            asked = self._counting()
             known = [each.measured for number, each in self._records.items() if number != query]
             found = {}
             for name in asked:
@@ -1341,6 +1355,7 @@ class Experiment(KeptRun):
         record: LabRecord,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
+        self._check_names(record.measured)
         more, asked = [], dict[str, Any]()
         if at is None:
             entry = self._pending_entry(query)
@@ -1421,7 +1436,12 @@ class Experiment(KeptRun):
         if unknown or missing:
             wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
             raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
-        return {side.name: side.value(at[side.name]) for side in self._sides}
+        try:
+            return {side.name: side.value(at[side.name]) for side in self._sides}
+        except ValueError as error:
+            if not self._has_regions:
+                raise
+            raise ValueError(f"{error}; a region is told by its query, or in a table") from None
 
 
 def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:

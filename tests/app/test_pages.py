@@ -257,6 +257,9 @@ def test_what_is_wrong_is_said_in_the_words_of_the_page(path):
     text = window.send("/tell/1", "value", value="14.7 x")
     assert "A measurement in result must be a number, got &#39;x&#39;." in text
     assert "result must be a number" not in window.send("/tell/1", "value", value="14.7")
+    assert "This must be a number, got '2,5': write 2.5." in html.unescape(
+        window.open("/?within=2,5")
+    )
     text = html.unescape(window.open("/expect?side0=60&side1=A"))
     assert "These settings break a rule: heat <= 50." in text
     assert "Repeat this experiment to see how much results scatter." in window.open("/correct/1")
