@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm, qmc
+from scipy.stats import chi2, norm, qmc
 
 from benchmarks._common import (
     argument_parser,
@@ -55,8 +55,8 @@ SMOOTHNESS = {"matern-1/2": 1.0, "matern-3/2": 3.0, "matern-5/2": 5.0, "rbf": np
 LAWS = (*SMOOTHNESS, "cone", "cliff", "hills")
 SEARCHES = ("points", "best", "lists", "regions", "cmes")
 NOISES = (0.0, 5.0, 30.0)
-#: Features that a process is made of.
-N_FEATURES = 1000
+#: Features that a process is made of, and the power that fills the tail of their frequencies.
+N_FEATURES, TAIL = 3000, 3
 #: Settings that are drawn at random, and those by which the range of f is known.
 N_HELD_OUT, N_RANGE = 50, 4000
 #: Entries of the list, and how far apart they are.
@@ -95,10 +95,15 @@ class Problem:
             scales = np.exp(rng.uniform(np.log(0.12), np.log(0.5), n_columns)) * d**0.5
             scales[d:] = APART
             frequencies = rng.normal(size=(N_FEATURES, n_columns))
+            self._amplitudes = np.full(N_FEATURES, np.sqrt(2.0 / N_FEATURES))
             freedom = SMOOTHNESS[law]
             if np.isfinite(freedom):
-                # Student's t is the spectral density of a Matern kernel.
-                frequencies /= np.sqrt(rng.chisquare(freedom, (N_FEATURES, 1)) / freedom)
+                # Student's t is the spectral density of a Matern kernel. Its tail makes f rough.
+                # Of a few frequencies there a model that knows them learns each, and f is smooth
+                # but for them; so there are many, with small amplitudes.
+                u = (np.arange(N_FEATURES) + 0.5) / N_FEATURES
+                frequencies /= np.sqrt(chi2.ppf(u**TAIL, freedom) / freedom)[:, np.newaxis]
+                self._amplitudes *= np.sqrt(TAIL * u ** (TAIL - 1))
             self._frequencies = frequencies / scales
             self._phases = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES)
             self._weights = rng.normal(size=N_FEATURES)
@@ -129,8 +134,7 @@ class Problem:
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Features of a process at rows of columns, shape (n, N_FEATURES)."""
-        found = np.cos(X @ self._frequencies.T + self._phases)
-        return found * np.sqrt(2.0 / N_FEATURES)
+        return np.cos(X @ self._frequencies.T + self._phases) * self._amplitudes
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Value of f at rows of columns (n, n_columns)."""
