@@ -31,9 +31,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._cells import GaussianCells
 from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import BoxPoints, Rule, box_points, check_boxes, points_per_box
-from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
-from skgpb.kernels._radial_products import RadialProducts
+from skgpb.kernels._products import GaussianProducts, RadialProducts, compile_gaussian_products
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import (

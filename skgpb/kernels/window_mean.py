@@ -38,9 +38,9 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb._warnings import warn
-from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._harmonics import Harmonics, harmonic_pairs, split_harmonics
 from skgpb.kernels._indirect import IndirectKernel, as_points
+from skgpb.kernels._products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._quadrature import (
     clipped_rules,
     hermite,

@@ -40,7 +40,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb._core._additive import RadialKernel
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels._radial_products import GAUSSIAN, GENERAL_MATERN, MATERN, RATIONAL_QUADRATIC
+from skgpb.kernels._products import GAUSSIAN, GENERAL_MATERN, MATERN, RATIONAL_QUADRATIC
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings, starts_of
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.additive_matern import AdditiveMatern
