@@ -33,6 +33,8 @@ YES_OR_NO = {"yes": 1.0, "no": 0.0}
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 # Rounding: coordinates that differ by less than this share of a side are one.
 SAME = 1e-9
+# Accuracy: halvings of an interval in which a number is looked for.
+BISECTIONS = 60
 # Limit: squares of MOST_ROUNDS numbers of this size add up to a number.
 LARGEST_REWARD = 1e150
 
@@ -294,6 +296,17 @@ def box_around(X: np.ndarray) -> np.ndarray:
     lower, upper = X.min(axis=0), X.max(axis=0)
     pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
     return np.column_stack([lower - pad, upper + pad])
+
+
+def bisection(low: float, high: float, is_low: Callable[[float], Any]) -> tuple[float, float]:
+    """Return neighbours between which a function of a number is true for the last time."""
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if is_low(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high
 
 
 def check_inside(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:

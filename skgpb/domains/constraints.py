@@ -105,11 +105,15 @@ class FeasibleSet:
     def _rows(self, equal: bool) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (k, m) and bounds (k,) of the equations, or of the inequalities."""
         chosen = [each for each in self.linear if each.equal == equal]
-        A = np.zeros((len(chosen), len(self.sides)))
-        for row, each in zip(A, chosen, strict=True):
-            for name, c in each.coefficients:
-                row[self._column[name]] += c
+        A = np.array([self._row(each) for each in chosen]).reshape(len(chosen), len(self.sides))
         return A, np.array([each.bound for each in chosen])
+
+    def _row(self, each: Linear) -> np.ndarray:
+        """Coefficients of a constraint, one for each side in any of them."""
+        row = np.zeros(len(self.sides))
+        for name, c in each.coefficients:
+            row[self._column[name]] += c
+        return row
 
     # -- whether there are any --------------------------------------------------------------
 
@@ -132,9 +136,7 @@ class FeasibleSet:
 
     def _check_alone(self, each: Linear) -> None:
         """Raise ValueError if a constraint holds nowhere in the box."""
-        c = np.zeros(len(self.sides))
-        for name, factor in each.coefficients:
-            c[self._column[name]] += factor
+        c = self._row(each)
         ends = np.sort(c[:, np.newaxis] * self.limits, axis=1).sum(axis=0)
         slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0) + 1e-300)
         if ends[0] > each.bound + slack or (each.equal and ends[1] < each.bound - slack):
@@ -250,11 +252,14 @@ class FeasibleSet:
 
     def keeps(self, points: np.ndarray) -> np.ndarray:
         """Return whether points (n, d) satisfy everything, shape (n,)."""
-        out = self.holds(self.numbers(points))
+        return self._allowed(points, self.holds(self.numbers(points)))
+
+    def _allowed(self, points: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Which of some points (n,) the function allows too."""
         if self.function is not None:
-            for i in np.flatnonzero(out):
-                out[i] = bool(self.function(self.space.setting(points[i])))
-        return out
+            for i in np.flatnonzero(among):
+                among[i] = bool(self.function(self.space.setting(points[i])))
+        return among
 
     def violated(self, point: np.ndarray) -> list[str]:
         """Return the linear constraints, as they were written, that a point (d,) violates."""
@@ -359,9 +364,10 @@ class FeasibleSet:
         b = np.concatenate([self._b - self._A @ low - self._slack_A, np.ones(m), np.zeros(m)])
         E, e = self._E * side, self._e - self._E @ low
         size = np.abs(R).sum(axis=1)
+        equations = (E, e) if len(E) else ()
         flat, limits, corners = [], [], []
         for row, bound, unit in zip(R, b, size, strict=True):
-            found = linprog(row, R, b + 2.0 * TOLERANCE * size, E if len(E) else None, _or_none(e))
+            found = linprog(row, R, b + 2.0 * TOLERANCE * size, *equations)
             if found.x is None:
                 continue
             corners.append(found.x)
@@ -496,11 +502,7 @@ class FeasibleSet:
             for j in pivots:
                 axis, numbers = self._axes[j], np.clip(X[:, j], low[j], high[j])
                 points[:, self.sides[j]] = axis.between(numbers)
-        possible = self.holds(X)
-        if self.function is not None:
-            for i in np.flatnonzero(possible):
-                possible[i] = bool(self.function(self.space.setting(points[i])))
-        return points, possible
+        return points, self._allowed(points, self.holds(X))
 
     def _settled(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Numbers (n, m) moved to what can be set and is possible, and where that was found.
@@ -558,11 +560,8 @@ class FeasibleSet:
             side = np.where(high > low, high - low, 1.0)
             R, b, _, free = self._polytope
             at = (self.numbers(centers) - low) / side
-            raw = np.column_stack(
-                [axis.numbers(points[:, i]) for i, axis in zip(self.sides, self._axes, strict=True)]
-            )
             onto = free @ free.T
-            goal = at + ((raw - low) / side - at) @ onto
+            goal = at + ((self.numbers(points) - low) / side - at) @ onto
             normals = R @ onto
             lengths = (normals**2).sum(axis=1)
             for _ in range(N_PROJECTIONS):
@@ -628,10 +627,6 @@ class FeasibleSet:
                 break
             chosen = np.append(chosen, other)
         return pool[chosen]
-
-
-def _or_none(e: np.ndarray) -> np.ndarray | None:
-    return e if len(e) else None
 
 
 def _short(values: np.ndarray, units: np.ndarray) -> np.ndarray:

@@ -65,9 +65,9 @@ class Axis(ABC):
     def value(self, u: float) -> Any:
         """Value of the parameter at a coordinate."""
 
-    @abstractmethod
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
+        return u[:, None]
 
     @abstractmethod
     def coordinate(self, value: Any) -> float:
@@ -161,10 +161,6 @@ class Span(Axis):
     def value(self, u: float) -> float:
         """Value of the parameter at a coordinate: the same number."""
         return float(u)
-
-    def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, 1) of coordinates (n,)."""
-        return u[:, None]
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers (n,) at coordinates (n,): the same."""
@@ -316,10 +312,6 @@ class Quantile(Axis):
         A number of up to twelve digits that was told is read back as it was.
         """
         return as_told(float(self._values(np.asarray(u))), u, self.distribution.cdf)
-
-    def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, n_columns) of coordinates (n,)."""
-        return u[:, None]
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers (n,) at coordinates (n,)."""
@@ -895,7 +887,7 @@ class ParameterSpace:
     def _is_numeric(self) -> bool:
         """Whether the values of all sides are numbers."""
         constants = self._constants[0].values()
-        return all(axis.ordered for _, axis in self.axes) and all(map(is_number, constants))
+        return self.ordered and all(map(is_number, constants))
 
     def _give_names(self, X: Any) -> str:
         """Message that asks for the names of sides."""
@@ -918,7 +910,8 @@ class ParameterSpace:
     def _by_axis(self, change: str, points: np.ndarray) -> np.ndarray:
         """Return points (n, d) with the coordinates that a method of each axis makes of them."""
         pairs = zip(self.axes, points.T, strict=True)
-        return self._with_unused(np.column_stack([getattr(a, change)(u) for (_, a), u in pairs]))
+        out = np.column_stack([getattr(axis, change)(u) for (_, axis), u in pairs])
+        return out if len(self._active) == 1 else np.where(self._in_use(out), out, NEUTRAL)
 
     def _in_use(self, points: np.ndarray) -> np.ndarray:
         """Return which axes the settings of points (n, d) have, shape (n, d)."""
@@ -928,10 +921,6 @@ class ParameterSpace:
         for number, active in enumerate(self._active):
             used[number, [0, *active.values()]] = True
         return used[self._which(points)]
-
-    def _with_unused(self, points: np.ndarray) -> np.ndarray:
-        """Return points (n, d) whose coordinates are neutral where their setting has none."""
-        return points if len(self._active) == 1 else np.where(self._in_use(points), points, NEUTRAL)
 
     @property
     def has_settings(self) -> bool:

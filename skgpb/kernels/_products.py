@@ -233,8 +233,8 @@ def expand(
         total = left + right  # leaves are never shared, so neither are monomials
         return total if len(total) <= MAX_TERMS else None
     if kind is Exponentiation:
-        exponent = kernel.exponent
-        if not (isinstance(exponent, Real) and exponent >= 1 and float(exponent).is_integer()):
+        exponent = float(kernel.exponent) if isinstance(kernel.exponent, Real) else 0.0
+        if not (exponent >= 1.0 and exponent.is_integer()):
             return None
         factor = power = expand(kernel.kernel, leaves, kinds)
         for _ in range(int(exponent) - 1):

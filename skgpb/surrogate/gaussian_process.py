@@ -272,6 +272,12 @@ class GaussianProcess:
 
     # -- what is known ----------------------------------------------------------------------
 
+    def functionals(self, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
+        """Functionals of single rows (n, n_columns), or means over blocks of rows."""
+        if isinstance(blocks, np.ndarray):
+            return Functionals.of_rows(blocks)
+        return Functionals.of(blocks, self.n_columns)
+
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
     ) -> Any:
@@ -290,7 +296,7 @@ class GaussianProcess:
         std : ndarray of shape (n,), only if ``std``
         cov : ndarray of shape (n, n), only if ``cov``
         """
-        several, evaluator = self._functionals(blocks), self._evaluator
+        several, evaluator = self.functionals(blocks), self._evaluator
         K = several.covariance(self.observed, evaluator)
         mean = K @ self.posterior.weights() * self.scale + self.offset
         if not (std or cov):
@@ -344,7 +350,7 @@ class GaussianProcess:
             self.tracked = Functionals(self.n_columns)
             self.posterior.untrack_all()
             slots = range(len(blocks))
-        new = self._functionals(blocks)
+        new = self.functionals(blocks)
         numbers = np.asarray(slots, dtype=np.intp)
         if moments is None:
             self.posterior.track(self.covariance(new, self.observed), self.variance(new), numbers)
@@ -392,14 +398,10 @@ class GaussianProcess:
         """
         out = self.copy()
         for block, noise in zip(blocks, noises, strict=True):
-            out.observe_expected(block, noise)
+            single = Functionals.of([block], out.n_columns)
+            mean = out.covariance(single, out.observed) @ out.posterior.weights()
+            out._observe(block, float(mean[0]), noise / out.scale**2)
         return out
-
-    def observe_expected(self, block: np.ndarray, noise: float) -> int:
-        """Observe a functional's own posterior mean; otherwise as :meth:`observe`."""
-        single = Functionals.of([block], self.n_columns)
-        mean = self.covariance(single, self.observed) @ self.posterior.weights()
-        return self._observe(block, float(mean[0]), noise / self.scale**2)
 
     # -- units and hyperparameters ------------------------------------------------------------
 
@@ -511,11 +513,6 @@ class GaussianProcess:
         return noise - self.white_noise(self.observed) if self.white else noise
 
     # -- inside, in units of the process ------------------------------------------------------
-
-    def _functionals(self, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
-        if isinstance(blocks, np.ndarray):
-            return Functionals.of_rows(blocks)
-        return Functionals.of(blocks, self.n_columns)
 
     def _observe(self, block: np.ndarray, y: float, noise: float, stratum: int = 0) -> int:
         key = key_of(block, stratum)

@@ -46,7 +46,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
-from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.samples import ScaledSamples, share_of
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
 # Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
@@ -108,10 +108,7 @@ class Models:
         if epsilon > 0.0:
             prior = _varying(prior, epsilon / gp.scale)
         samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
-        functionals, some, n = gp.observed, samples, len(gp.observed)
-        if n > defaults.N_TRIED:
-            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
-            functionals, some = functionals.chosen(chosen), samples.about(chosen)
+        functionals, some = share_of(gp.observed, samples)
         levels = np.zeros(1) if of_noise is None else NOISES
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
