@@ -371,9 +371,8 @@ def check_real(reward: Any, name: str) -> float:
     check_unmasked(reward, name)
     if isinstance(reward, np.ndarray) and reward.size == 1 and reward.dtype.kind in "fiu":
         reward = reward.item()
-    if isinstance(reward, (bool, np.bool_)) or not isinstance(reward, (Real, np.number)):
-        raise TypeError(f"{name} must be a real number, got {reward!r}")
-    if isinstance(reward, np.complexfloating):
+    not_real = isinstance(reward, (bool, np.bool_, np.complexfloating))
+    if not_real or not isinstance(reward, (Real, np.number)):
         raise TypeError(f"{name} must be a real number, got {reward!r}")
     try:
         value = float(reward)

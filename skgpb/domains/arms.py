@@ -438,6 +438,11 @@ class ArmSet:
         """Return whether the query of this number has this row, without contexts."""
         return 0 <= index < len(self) and np.array_equal(self.plain[index], plain)
 
+    def _is_inside(self, plain: np.ndarray) -> bool:
+        """Return True; raise ValueError where a row without a context is not within the box."""
+        check_inside(np.concatenate(self.layout.of_actions.corners(plain[np.newaxis])), self.bounds)
+        return True
+
     # -- rows -------------------------------------------------------------------------------
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:

@@ -286,13 +286,8 @@ class FreeCells(ArmSet):
         return self.query_of(-1, row)
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        if index != -1:
-            return False
-        if self.layout.task_column is not None and not 0 <= plain[-1] < self.n_tasks:
-            return False
-        corners = self.layout.of_actions.corners(plain[np.newaxis])
-        check_inside(np.concatenate(corners), self.bounds)
-        return True
+        has_task = self.layout.task_column is None or 0 <= plain[-1] < self.n_tasks
+        return index == -1 and has_task and self._is_inside(plain)
 
     # -- sizes ------------------------------------------------------------------------------
 

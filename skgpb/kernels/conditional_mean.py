@@ -311,10 +311,10 @@ class ConditionalMean(IndirectKernel):
             cached = self._operator = ConditionalMeanOperator(
                 X,
                 A,
-                _copy_of(self.query_kernel),
+                clone(self.query_kernel, safe=False),
                 self.regularization,
                 self.n_landmarks,
-                _copy_of(self.embedding_kernel),
+                clone(self.embedding_kernel, safe=False),
             )
         return cached
 
@@ -394,7 +394,3 @@ class ConditionalMean(IndirectKernel):
             )
         if not np.isin(rows[:, -1], (0.0, 1.0)).all():
             raise ValueError(f"the last column of {name} must be 0 (point) or 1 (query).")
-
-
-def _copy_of(kernel: Kernel | None) -> Kernel | None:
-    return None if kernel is None else clone(kernel)

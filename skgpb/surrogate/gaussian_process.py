@@ -455,6 +455,13 @@ class GaussianProcess:
         for i in range(len(functionals)):
             self._position.setdefault(key_of(functionals[i], strata[i]), i)
 
+    def under(self, kernel: Kernel, samples: Merged) -> Self:
+        """Return a process with the same observations under another kernel, tracking nothing."""
+        out = self.without_answers(kernel)
+        out.offset, out.scale = self.offset, self.scale
+        out.restore(self.observed, samples)
+        return out
+
     def without_answers(self, kernel: Kernel) -> Self:
         """Return a process with another kernel over the same rows, which tracks nothing."""
         return type(self)(kernel, self.n_columns, self.origin, self.sizes)

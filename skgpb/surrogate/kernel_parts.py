@@ -80,8 +80,9 @@ class Part(Protocol):
 def part_of(kernel: Kernel, X: np.ndarray) -> Part:
     """Return the parts of a kernel at points, or descriptors, X (n, c)."""
     kind = type(kernel)
-    if kind in PAIRS:
-        return PAIRS[kind](part_of(kernel.k1, X), part_of(kernel.k2, X))
+    if kind in (Sum, Product):
+        pair = _Sum if kind is Sum else _Product
+        return pair(part_of(kernel.k1, X), part_of(kernel.k2, X))
     if kind is Exponentiation:
         return _Power(part_of(kernel.kernel, X), kernel.exponent)
     if kind is ConstantKernel:
@@ -333,6 +334,3 @@ class _Own:
             return total
 
         return K, pull
-
-
-PAIRS: dict[type, type] = {Sum: _Sum, Product: _Product}

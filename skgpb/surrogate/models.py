@@ -140,8 +140,7 @@ class Models:
                 if isinstance(kernel, RandomEffect):
                     theta[-1] += amplitudes[amplitude]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
-                model = kernel.clone_with_theta(theta)
-                processes.append(_conditioned(gp, samples, model, variance))
+                processes.append(gp.under(kernel.clone_with_theta(theta), samples.merged(variance)))
                 weights.append(weight)
                 noises.append(variance * gp.scale**2)
         learned = None if of_noise is None else np.array(noises)
@@ -315,13 +314,3 @@ def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
     return [
         (count / n * total, *pair) for count, pair in zip(counts.tolist(), numbers, strict=True)
     ]
-
-
-def _conditioned(
-    gp: GaussianProcess, samples: ScaledSamples, kernel: Kernel, noise: float
-) -> GaussianProcess:
-    """Return a process with the same observations under another model, tracking nothing."""
-    out = type(gp)(kernel, gp.n_columns, gp.origin, gp.sizes)
-    out.offset, out.scale = gp.offset, gp.scale
-    out.restore(gp.observed, samples.merged(noise))
-    return out
