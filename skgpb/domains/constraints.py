@@ -170,9 +170,7 @@ class FeasibleSet:
         n = 2 * m + sum(n_more)  # numbers, distances to the goal, and the whole numbers of steps
         rows: list[tuple[dict[int, float], float, float]] = []
         for each in linear:
-            columns = {self._column[name]: 0.0 for name, _ in each.coefficients}
-            for name, c in each.coefficients:
-                columns[self._column[name]] += c
+            columns = dict(enumerate(self._row(each)))
             slack = 0.1 * TOLERANCE * (abs(each.bound) + np.abs(self.limits).max(initial=0.0))
             least = each.bound - slack if each.equal else -np.inf
             rows.append((columns, least, each.bound + slack))

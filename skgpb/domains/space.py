@@ -238,17 +238,14 @@ class Choice(SeparateAxis):
 
     @cached_property
     def _sorted(self) -> np.ndarray:
-        return np.asarray(self.values[:MOST_TABLED], dtype=np.float64)
+        return np.asarray(self.values, dtype=np.float64)
 
     def placed(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of the values that are nearest to numbers (n,)."""
         if isinstance(self.values, range):
             steps = (values - self.values.start) / self.values.step
             return self.middles_of(np.clip(np.rint(steps), 0, self.n - 1))
-        right = np.clip(np.searchsorted(self._sorted, values), 1, max(1, self.n - 1))
-        left = self._sorted[right - 1]
-        nearer = values - left <= self._sorted[np.minimum(right, self.n - 1)] - values
-        return self.middles_of(np.where(nearer, right - 1, np.minimum(right, self.n - 1)))
+        return self.middles_of(nearest(self._sorted, values))
 
     def middles(self) -> np.ndarray:
         """Coordinates of all values, shape (n,)."""
@@ -476,6 +473,12 @@ def as_told(value: float, u: float, coordinate: Callable[[float], Any]) -> float
     """Return a value at a coordinate; with at most twelve digits where those have the same one."""
     short = float(f"{value:.12g}")
     return short if float(coordinate(short)) == u else value
+
+
+def nearest(grid: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Places in a grid, ascending, of what is nearest to values (n,), the lower one of two."""
+    right = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
+    return np.where(values - grid[right - 1] <= grid[right] - values, right - 1, right)
 
 
 def checked_number(value: Any) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb import defaults
-from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, within_rounding
+from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, nearest, within_rounding
 from skgpb.utils import check_bounds
 
 __all__ = ["Steps"]
@@ -172,9 +172,3 @@ class Steps(ListedAxis):
     def __repr__(self) -> str:
         step = "" if self.step is None else f", {self.step:g}"
         return f"Steps({self.low:g}, {self.high:g}{step}{', log=True' if self.log else ''})"
-
-
-def nearest(grid: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Places in a grid, ascending, of what is nearest to values (n,), the lower one of two."""
-    right = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
-    return np.where(values - grid[right - 1] <= grid[right] - values, right - 1, right)

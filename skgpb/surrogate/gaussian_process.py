@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log, pi
 from typing import Any, Self
@@ -46,6 +47,7 @@ JITTERS = tuple(10.0**e for e in range(-10, -3))
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcess:
     r"""Posterior of a Gaussian process f, given noisy values of linear functionals of it.
 
@@ -105,34 +107,27 @@ class GaussianProcess:
     array([1.98, 0.99])
     """
 
-    offset: float
-    scale: float
-    # Whether tracked functionals may follow an observation of one of them when they are needed.
-    lazy: bool = False
+    kernel: Kernel
+    n_columns: int
+    origin: np.ndarray | None = None
+    sizes: np.ndarray | None = None
 
     _kept_fields = ("offset", "scale", "lazy", "_answers")
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        n_columns: int,
-        origin: np.ndarray | None = None,
-        sizes: np.ndarray | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_columns = n_columns
-        self.origin = origin
-        self.sizes = sizes
-        self.offset, self.scale = 0.0, 1.0
-        self.observed: Functionals = Functionals(n_columns, one_by_one=True)
-        self.tracked: Functionals = Functionals(n_columns)
+    def __post_init__(self) -> None:
+        self.offset: float = 0.0
+        self.scale: float = 1.0
+        # Whether tracked functionals may follow an observation of one of them when it is needed.
+        self.lazy: bool = False
+        self.observed: Functionals = Functionals(self.n_columns, one_by_one=True)
+        self.tracked: Functionals = Functionals(self.n_columns)
         self.posterior: Posterior = Posterior()
         self._position: dict[bytes, int] = {}
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
-        self.white: bool = contains_white_noise(kernel)
+        self.white: bool = contains_white_noise(self.kernel)
         #: Variance of the random effect of each block of observations.
-        self.effect: float = variance_of_effect(kernel)
+        self.effect: float = variance_of_effect(self.kernel)
 
     @cached_property
     def _evaluator(self) -> Evaluator:
