@@ -94,6 +94,8 @@ class FeasibleSet:
         self._axes: list[Any] = [space.axes[i][1] for i in self.sides]
         self._column = {space.axes[i][0]: j for j, i in enumerate(self.sides)}
         self.limits: np.ndarray = np.array([axis.limits for axis in self._axes]).reshape(-1, 2)
+        low, high = self.limits.T
+        self._lengths = np.where(high > low, high - low, 1.0)
         self._A, self._b = self._rows(equal=False)
         self._E, self._e = self._rows(equal=True)
         largest = np.abs(self.limits).max(axis=1, initial=0.0)
@@ -191,7 +193,7 @@ class FeasibleSet:
             place += len(factors)
         cost = np.zeros(n)
         if goal is not None:
-            cost[m : 2 * m] = 1.0 / np.where(high > low, high - low, 1.0)
+            cost[m : 2 * m] = 1.0 / self._lengths
             for j in range(m):
                 rows.append(({j: 1.0, m + j: -1.0}, -np.inf, goal[j]))
                 rows.append(({j: -1.0, m + j: -1.0}, -np.inf, -goal[j]))
@@ -294,15 +296,14 @@ class FeasibleSet:
 
         ``shift`` (d,), in [0, 1), makes them random.
         """
+        rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
         if self.every_point is not None:
-            rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
             order = rng.permutation(len(self.every_point))
             return self.every_point[np.resize(order, n)]
         if not len(self._E):
             found = self._sieved(n, shift)
             if found is not None:
                 return found
-        rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
         found = np.empty((0, self.space.n_axes))
         looked = 0
         for search in range(N_SEARCHES):
@@ -354,8 +355,7 @@ class FeasibleSet:
         """Rows (k, m) and bounds (k,) of a polytope, a point inside, directions (m, r) within."""
         from scipy.optimize import linprog
 
-        low, high = self.limits.T
-        side = np.where(high > low, high - low, 1.0)
+        low, side = self.limits[:, 0], self._lengths
         m = len(side)
         R = np.vstack([self._A * side, np.eye(m), -np.eye(m)])
         # A little less than is allowed, so that rounding does not lead outside.
@@ -554,8 +554,7 @@ class FeasibleSet:
         """
         out = self.space.rounded_to_grid(points)
         if self.sides:
-            low, high = self.limits.T
-            side = np.where(high > low, high - low, 1.0)
+            low, side = self.limits[:, 0], self._lengths
             R, b, _, free = self._polytope
             at = (self.numbers(centers) - low) / side
             onto = free @ free.T
