@@ -47,8 +47,9 @@ from skgpb.app.views import (
     digest_of_pending,
     digest_of_results,
     is_number,
+    notes_of,
     outcome_of,
-    row_of,
+    result_of,
     whole,
 )
 from skgpb.exceptions import LoadError
@@ -62,7 +63,7 @@ from skgpb.plotting._themes import THEMES
 
 # Message on the next page, and the number of the query, or those of the first and the last.
 Said = tuple[str, int | str]
-Change = Callable[[Experiment], Said]
+Change = Callable[[Any], Said]
 Taken = TypeVar("Taken")
 # Fields of a new experiment, and the words of errors that are about them.
 ABOUT = {
@@ -175,7 +176,8 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters |= {each.__name__: each for each in (is_number, rounded, shown, whole)}
+    filters = (digest, is_number, notes_of, result_of, rounded, shown, whole)
+    app.jinja_env.filters |= {each.__name__: each for each in filters}
     guard.watch(app)
     return app
 
@@ -258,7 +260,7 @@ class Pages:
         """Return the page that corrects a result, or the main page if there is no result."""
         experiment = self._opened()
         run = None if experiment is None else RunView(experiment)
-        row = next((row for row in run.rows if row.number == number), None) if run else None
+        row = next((row for row in run.rows if row["query"] == number), None) if run else None
         if row is not None:
             return self._page("correct.html", status, run=run, row=row, form=form, **values)
         # Should it wait for a result again, what was typed is shown there.
@@ -316,11 +318,11 @@ class Pages:
             show = partial(self._show_row, number, form)
         try:
             self._check_token()
-            if experiment is None:
+            if experiment is None and form.id != "new":
                 raise Stale(
                     f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
                 )
-            with experiment.alone() if alone else nullcontext():
+            with experiment.alone() if experiment and alone else nullcontext():
                 said, about = change(experiment)
         except Stale as error:
             if error.number is not None:
@@ -349,7 +351,7 @@ class Pages:
                 f"this page was opened, and nothing was saved.{typed} Look at it and save it again."
             )
         raise Stale(
-            f"Since this page was opened experiment {number} was saved as {row_of(entry).text}, in "
+            f"Since this page was opened experiment {number} was saved as {result_of(entry)}, in "
             f"another window or by another program; what you did here was not.{typed} Save it "
             "as a correction, or leave it as it is.",
             number,
@@ -361,21 +363,17 @@ class Pages:
         if form.text("outcome") == "more":
             form.typed["n_sides"] = str(min(count_sides(form) + 1, MOST_SIDES))
             return self._show_new(form)
-        try:
-            self._check_token()
+
+        def change(_: Any) -> Said:
             if self._path.exists():
                 raise Stale(
                     f"{self._path.name} was begun elsewhere since this page was opened, and "
                     "nothing was changed. Open the first page again to see it."
                 )
             self._begin(form)
-        except Stale as error:
-            return self._show_new(form, status=409, error=str(error))
-        except Mistyped:
-            return self._show_new(form, status=422, error=MISTYPED)
-        except (OSError, ValueError) as error:
-            return self._show_new(form, status=422, error=_reason(error))
-        return redirect(url_for("run", said="begun"), 303)
+            return "begun", 0
+
+        return self._submitted(form, change, show=partial(self._show_new, form), alone=False)
 
     def _begin(self, form: Form) -> None:
         """Begin the experiment that a form describes, with the results from before."""
@@ -571,7 +569,8 @@ class Pages:
             except ValueError as error:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
-            form.typed = {f"side{i}": value for i, (_, value) in enumerate(run.best.settings)}
+            best = run.best["params"].values()
+            form.typed = {f"side{i}": shown(value) for i, value in enumerate(best)}
         values["of_limits"] = [] if found is None else limits_hold_in_words(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from skgpb.cli.asked import QUANTILE_95
-from skgpb.cli.exact_pictures import (
-    draw_averages,
-    draw_categories,
-    finish_profile,
-    panel_of_effects,
-)
+from skgpb.cli.exact_pictures import AVERAGES, panel_of_effects
 from skgpb.cli.pictures import (
     PARTS,
     PROFILES,
     Panel,
+    draw_averages,
+    draw_categories,
+    finish_profile,
     label_categories,
     label_dates,
 )
+from skgpb.plotting._axes import ink_of
 from skgpb.tables import Levels, Moments
 from skgpb.tables.conditions import Categories, Condition, Subgroup
 
@@ -68,11 +67,12 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             among = side.among if isinstance(side, Categories) else ()
             chosen = [label in among for label in levels.labels]
             mean = np.where(seen.n > 0, seen.mean, np.nan)
-            draw_categories(ax, chosen, mean, _error_of(seen))
+            draw_categories(ax, chosen, mean, [_error_of(seen)] * 2, AVERAGES)
             label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
         else:
             _draw_numbers(ax, levels.edges, side, seen)
-        finish_profile(ax, levels.name, table.target, table.mean)
+        ax.axhline(table.mean, color=ink_of(ax), lw=0.8, ls=":")
+        finish_profile(ax, levels.name, f"average {table.target}")
 
     caption = f"Average {table.target} by {levels.name}{rest}"
     return Panel(draw, f"{caption}. Dotted: all rows.")
@@ -95,7 +95,8 @@ def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: M
         low = ends[0] if side.low is None else _positions([side.low])[0]
         limits = (low, ends[-1] if side.high is None else _positions([side.high])[0])
     some = parts.n > 0
-    draw_averages(ax, middle[some], parts.mean[some], _error_of(parts)[some], limits)
+    error = [_error_of(parts)[some]] * 2
+    draw_averages(ax, middle[some], parts.mean[some], error, limits, AVERAGES)
     if isinstance(edges[0], date):
         label_dates(ax.xaxis)
 

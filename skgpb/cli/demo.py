@@ -9,7 +9,7 @@ from typing import Any
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
 from skgpb.cli.pictures import PIXELS, draw_photograph
-from skgpb.cli.report import summary_of
+from skgpb.cli.report import report_of
 from skgpb.cli.result import result_of
 from skgpb.cli.search import run_search
 from skgpb.datasets.columns import Column
@@ -61,9 +61,9 @@ def _demo(arguments: argparse.Namespace) -> None:
     found = run_search(columns, oracle, arguments)
     result = result_of(found, oracle, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
-    summary = summary_of(found, result, f"a photograph of {width} x {height} pixels")
+    report = report_of(found, result, f"a photograph of {width} x {height} pixels")
     write_report(
-        summary,
+        report.lines,
         [
             ("result", output, partial(write_json, result)),
             ("map", plot, lambda name: draw_photograph(found, image).savefig(name)),

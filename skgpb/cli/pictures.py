@@ -189,58 +189,87 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
 
 
 def _profile(found: Found, name: str) -> Panel:
+    """Average and the middle 80 % of the posterior means of rows along one feature."""
     limit = _limits_of(found, name)
-    column = limit.column
+
+    def spread(mean: np.ndarray) -> tuple[float, float, float]:
+        if not len(mean):
+            return math.nan, math.nan, math.nan
+        average, (low, high) = float(mean.mean()), np.quantile(mean, (0.1, 0.9))
+        return average, average - float(low), float(high) - average
 
     def draw(ax: Any) -> None:
         step = -(-found.memory.n_rows // ROWS_DRAWN)
-        values, mean = column.values[::step], found.predicted()[::step]
-        if column.kind == "texts":
-            _draw_categories(ax, column, limit, values, mean)
-        else:
-            _draw_profile(ax, limit, values, mean)
-        label_axis(limit, ax.xaxis)
-        ax.set(xlabel=name, ylabel=f"posterior mean of {found.target}")
-        fit_labels(ax)
-        add_legend(ax, 2, above=True)
+        names = "average posterior mean", "80 % of the rows"
+        values, mean = limit.column.values[::step], found.predicted()[::step]
+        draw_profile(ax, limit, values, mean, spread, names)
+        finish_profile(ax, name, f"posterior mean of {found.target}")
 
     caption = f"{name}: what the answers tell of {found.target} along it"
     others = ", whatever the others are" if len(found.features) > 1 else ""
     return Panel(draw, caption + others + ".")
 
 
-def _draw_profile(ax: Any, limit: FeatureLimits, values: np.ndarray, mean: np.ndarray) -> None:
-    """Draw the average and an 80 % interval over parts with equally many rows."""
-    n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
-    parts = np.array_split(np.argsort(values, kind="stable"), n)
-    x = [values[part].mean() for part in parts]
-    low, high = zip(*(np.quantile(mean[part], (0.1, 0.9)) for part in parts), strict=True)
-    ax.fill_between(x, low, high, alpha=0.25, lw=0, label="posterior means of 80 % of the rows")
-    ax.plot(x, [mean[part].mean() for part in parts], label="their average")
-    if limit.condition:
-        ends = (values.min(), values.max())
-        stretch = [
-            end if given is None else given
-            for given, end in zip((limit.low, limit.high), ends, strict=True)
-        ]
-        mark_recommended(ax, *stretch)
-
-
-def _draw_categories(
-    ax: Any, column: Column, limit: FeatureLimits, values: np.ndarray, mean: np.ndarray
+def draw_profile(
+    ax: Any,
+    limit: FeatureLimits,
+    values: np.ndarray,
+    target: np.ndarray,
+    average: Callable[[np.ndarray], tuple[float, float, float]],
+    names: tuple[str, str],
 ) -> None:
-    among = limit.among or column.labels
-    labelled: set[bool] = set()
-    for code, label in enumerate(column.labels):
-        part = mean[values == code]
-        low, high = np.quantile(part, (0.1, 0.9)) if len(part) else (math.nan, math.nan)
-        chosen = limit.among is not None and label in among
-        name = "recommended" if chosen else "80 % of the posterior means, and their average"
-        color = RECOMMENDED if chosen else "C0"
-        ax.plot([code, code], [low, high], color=color, lw=6, alpha=0.35, solid_capstyle="butt")
-        point = {"color": color, "label": None if chosen in labelled else name}
-        ax.plot([code], [part.mean() if len(part) else math.nan], "o", **point)
-        labelled.add(chosen)
+    """Draw averages of rows along a feature, of its categories or of parts with as many rows each.
+
+    ``values`` (n,) and ``target`` (n,) are those of the rows. ``average`` returns that of a part,
+    and how far an interval goes to either side of it; ``names`` are what these two are called.
+    """
+    column = limit.column
+    if column.kind == "texts":
+        parts = [target[values == code] for code in range(len(column.labels))]
+        mean, *error = np.array([average(part) for part in parts]).T
+        chosen = [limit.among is not None and label in limit.among for label in column.labels]
+        draw_categories(ax, chosen, mean, error, names)
+    else:
+        n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
+        places = np.array_split(np.argsort(values, kind="stable"), n)
+        x = np.array([values[part].mean() for part in places])
+        mean, *error = np.array([average(target[part]) for part in places]).T
+        ends = None
+        if limit.low is not None or limit.high is not None:
+            low = values.min() if limit.low is None else limit.low
+            ends = (low, values.max() if limit.high is None else limit.high)
+        draw_averages(ax, x, mean, error, ends, names)
+    label_axis(limit, ax.xaxis)
+
+
+def draw_averages(
+    ax: Any, x: Any, mean: np.ndarray, error: Any, ends: Any, names: tuple[str, str]
+) -> None:
+    """Draw averages along a number with intervals, and the side of the group, if it has one."""
+    below, above = error
+    ax.fill_between(x, mean - below, mean + above, alpha=0.25, lw=0, label=names[1])
+    ax.plot(x, mean, label=names[0])
+    if ends is not None:
+        mark_recommended(ax, *ends)
+
+
+def draw_categories(
+    ax: Any, chosen: Sequence[bool], mean: np.ndarray, error: Any, names: tuple[str, str]
+) -> None:
+    """Draw averages of categories with intervals; ``chosen`` are those of the group."""
+    for inside in (False, True):
+        some = np.flatnonzero(np.asarray(chosen) == inside)
+        style = {"color": RECOMMENDED if inside else "C0", "capsize": 3}
+        label = "recommended" if inside else f"{names[0]}, with {names[1]}"
+        if len(some):
+            ax.errorbar(some, mean[some], np.array(error)[:, some], fmt="o", label=label, **style)
+
+
+def finish_profile(ax: Any, name: str, value: str) -> None:
+    """Name the axes of a picture along a feature, and what is drawn."""
+    ax.set(xlabel=name, ylabel=value)
+    fit_labels(ax)
+    add_legend(ax, 3, above=True)
 
 
 def _ranking(found: Found) -> Panel:

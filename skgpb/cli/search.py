@@ -13,14 +13,13 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
 from skgpb.cli.asked import Found, fewest_asked, search_asked
-from skgpb.cli.counted import summary_of as summary_of_counted
-from skgpb.cli.counted import write_counted_html
+from skgpb.cli.counted import report_of as counted_report_of
 from skgpb.cli.databases import add_database, check_database, search_database
 from skgpb.cli.exact import check_exact, search_exactly, words_of
 from skgpb.cli.exact import result_of as exact_result_of
 from skgpb.cli.exact_pictures import panels_of as exact_panels_of
 from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
-from skgpb.cli.pictures import draw_panels, draw_table
+from skgpb.cli.pictures import draw_panels, draw_table, panels_of
 from skgpb.cli.private import (
     add_private,
     check_private,
@@ -28,7 +27,7 @@ from skgpb.cli.private import (
     ledger_told,
     private_oracle,
 )
-from skgpb.cli.report import summary_of, write_html
+from skgpb.cli.report import report_of
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.cli.words import count
@@ -156,14 +155,14 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
             neighbours=arguments.groups,
         )
     result = result_of(found, oracle, known, arguments, table.file.name, table.numbers)
-    summary = summary_of(found, result, table.said)
+    report = report_of(found, result, table.said)
     write_report(
-        summary,
+        report.lines,
         [
             ("result", output, partial(write_json, result)),
             ("rows", rows, partial(table.copy_members, result["members"])),
             ("map", plot, lambda name: draw_table(found).savefig(name)),
-            ("report", arguments.report, partial(write_html, found, result, table.said)),
+            ("report", arguments.report, lambda name: report.write_page(panels_of(found), name)),
         ],
     )
 
@@ -174,16 +173,16 @@ def _search_exactly(arguments: argparse.Namespace) -> None:
     _check_number(table)
     found = search_exactly(table, arguments)
     result = exact_result_of(found, arguments)
-    words = words_of(found, result)
+    report = counted_report_of(result, words_of(found, result))
     title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended"
     panels = exact_panels_of(found) if arguments.plot or arguments.report else []
     write_report(
-        summary_of_counted(result, words),
+        report.lines,
         [
             ("result", arguments.output, partial(write_json, result)),
             ("rows", arguments.save_rows, partial(table.copy_members, result["members"])),
             ("map", arguments.plot, lambda name: draw_panels(panels, title).savefig(name)),
-            ("report", arguments.report, partial(write_counted_html, result, words, panels)),
+            ("report", arguments.report, partial(report.write_page, panels)),
         ],
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import nan, sqrt
 from pathlib import Path
 from types import EllipsisType
@@ -237,47 +238,54 @@ class Experiment(KeptRun):
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
             optimizer = _search_within(limited, {**settings, "cost": cost}).start()
-        left_out: list[str] = []
-        records: dict[int, LabRecord] = {}
-        numbers: list[Any] = []
-        lost: dict[int, Region] = {}
-        if data is not None:
-            past = read_answers(
-                data,
-                every,
-                None if scored else answer or None,
-                limited=list(limited),
-                scored=_measured_in(scored, every),
-                block=block,
-                space=optimizer._space,
-                regions=regions,
-                skip_outside=skip_outside,
-            )
-            left_out = past.left_out
-            optimizer, rows, regions_lost = _with_past(optimizer, past.rows)
-            numbers = [row.number for row in rows]
-            if None in numbers or len(set(numbers)) < len(numbers):
-                numbers = list(range(1, len(rows) + 1))
-            records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
-            n_events = len(rows) - len(regions_lost)
-            lost = dict(zip(numbers[n_events:], regions_lost, strict=True))
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
-        self._labels = {"title": title, "answer": answer, "unit": unit}
         self._block, self._range, self._score = block, ends, scored
-        self._last, self._lost = max(numbers, default=0), lost
-        self._numbers = [number for number in numbers if number not in lost]
-        self._records, self._changes = records, []
-        self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
+        self._labels = {"title": title, "answer": answer, "unit": unit}
+        self._last, self._numbers, self._lost = 0, [], {}
+        self._records, self._changes, self._left_out = {}, [], []
         self._count()
-        outcomes = [outcomes_of(record, limited, number) for number, record in records.items()]
-        if block or scored or any(outcomes):
-            self._repeat(self._optimizer._events, len(self._optimizer._events))
+        if data is not None:
+            self._begin_with_past(self._table_reader(None)(data, skip_outside=skip_outside))
         with FileLock(self.path):
             if self.path.exists():
                 raise ValueError(f"{self.path} exists already: choose another name")
             self._write()
         return self
+
+    def _begin_with_past(self, past: PastAnswers) -> None:
+        """Begin with the rows of a table, and with their numbers if each has one of its own."""
+        self._optimizer, rows, lost = _with_past(self._optimizer, past.rows)
+        numbers: list[Any] = [row.number for row in rows]
+        if None in numbers or len(set(numbers)) < len(numbers):
+            numbers = list(range(1, len(rows) + 1))
+        n_events = len(rows) - len(lost)
+        self._last, self._numbers = max(numbers, default=0), numbers[:n_events]
+        self._lost = dict(zip(numbers[n_events:], lost, strict=True))
+        self._records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
+        self._leave_out(past)
+        self._count()
+        limits, records = outcome_limits(self._optimizer), self._records.items()
+        outcomes = [outcomes_of(record, limits, number) for number, record in records]
+        if self._block or self._score is not None or any(outcomes):
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
+
+    def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
+        """Return :func:`read_answers` for tables of the experiment as it is now."""
+        return partial(
+            read_answers,
+            sides=self._sides,
+            answer=None if self._score is not None else answer or self._labels["answer"] or None,
+            limited=list(outcome_limits(self._optimizer)),
+            scored=_measured_in(self._score, self._sides),
+            block=self._block,
+            space=self._optimizer._space,
+            regions=self._has_regions,
+        )
+
+    def _leave_out(self, past: PastAnswers) -> None:
+        """Keep what was wrong with rows of a table that are left out."""
+        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
 
     # -- asking and telling -----------------------------------------------------------------
 
@@ -749,22 +757,8 @@ class Experiment(KeptRun):
         while True:
             # Nobody waits while a table is read.
             with self._reading():
-                sides, space, known = self._sides, self._optimizer._space, self._described()
-                name = answer or self._labels["answer"] or None
-                regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
-                block, scored = self._block, _measured_in(self._score, sides)
-                name = None if self._score is not None else name
-            past = read_answers(
-                path,
-                sides,
-                name,
-                limited=limited,
-                scored=scored,
-                block=block,
-                space=space,
-                regions=regions,
-                skip_outside=skip_outside,
-            )
+                read, known = self._table_reader(answer), self._described()
+            past = read(path, skip_outside=skip_outside)
             with self._changing():
                 if self._described() == known:
                     return self._take_rows(past)
@@ -782,7 +776,7 @@ class Experiment(KeptRun):
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer._events)
         self._optimizer.tell(*_told(self._optimizer, rows))
-        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
+        self._leave_out(past)
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
         told = sorted(ended, key=lambda entry: entry.ended)

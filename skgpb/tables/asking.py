@@ -34,7 +34,7 @@ from scipy.stats import norm
 from skgpb.tables.conditions import Subgroup
 from skgpb.tables.memory import MemoryTable
 from skgpb.tables.model import GroupModel
-from skgpb.tables.search import search_rows, simplified, standardized
+from skgpb.tables.search import RowSides, search_rows, simplified, standardized
 
 # Shares of the questions: for the first groups, and until the last ones are chosen.
 FIRST, PROPOSED = 0.45, 0.6
@@ -297,20 +297,14 @@ class _Asking:
             share = self.least / self.table.n_rows
             least = math.ceil(MOST_ROWS * share + 2.0 * math.sqrt(MOST_ROWS * share))
         target = standardized(predicted)
-        found, sides = search_rows(table, target, least), table.sides()
-
-        def marginals(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            sides.start(target, inside)
-            counts, totals = sides.marginals
-            return counts, totals, counts
-
+        found, sides = search_rows(table, target, least), RowSides(table, target)
         boxes: list[AskedGroup] = []
         seen: set[bytes] = set()
         for i in np.argsort(-found.mean, kind="stable").tolist():
             if found.inside[i].tobytes() in seen:
                 continue
             seen.add(found.inside[i].tobytes())
-            inside = simplified(found.inside[i], table.shape, marginals)
+            inside = simplified(found.inside[i], table.shape, sides.ask)
             group = self.group_of(inside)
             if len(group.rows) >= self.least and not any(_overlap(group, each) for each in boxes):
                 boxes.append(group)
