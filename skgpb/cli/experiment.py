@@ -13,12 +13,18 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from inspect import signature
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from skgpb.cli.arguments import UsageError, add_confidence, add_seed, positive, whole
+from skgpb.cli.arguments import (
+    UsageError,
+    add_confidence,
+    add_seed,
+    given_for,
+    positive,
+    whole,
+)
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
@@ -342,8 +348,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     _check_skip(arguments)
     if arguments.score and arguments.direction == "minimize":
         raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
-    known = signature(Experiment.create).parameters
-    given = {name: value for name, value in vars(arguments).items() if name in known}
+    given = given_for(Experiment.create, arguments)
     experiment = Experiment.create(arguments.run_file, **given)
     status = experiment.status()
     lines = [

@@ -17,52 +17,9 @@ from skgpb.plotting._themes import THEMES, style_of
 # Inches and dots per inch: letters can be read on a telephone, lines are sharp on a screen.
 SIZE, DOTS = (5.2, 4.2), 160
 
-# The sheet of the pages of an experiment.
-STYLE = Path(__file__).parents[1] / "app" / "static" / "app.css"
-PAGE = Template(
-    """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-$style
-.best strong { white-space: normal; }
-/* What is said of a group is long: below its name where there is no room beside it. */
-@media (max-width: 30rem) {
-  dl.settings { display: block; }
-  dl.settings dd { margin-bottom: 0.5rem; }
-}
-</style>
-</head>
-<body>
-<header>
-<h1>$title</h1>
-<p class="quiet">$source</p>
-</header>
-<main>
-<section class="best">
-$conclusion
-</section>
-<section>
-<h2>What was found</h2>
-<dl class="settings">
-$rows
-</dl>
-$remarks
-</section>
-$pictures
-<section>
-<h2>How it was found</h2>
-<p>$method</p>
-</section>
-</main>
-<footer><p>Written by skgpb $version.</p></footer>
-</body>
-</html>
-"""
-)
+# The page, and the sheet of the pages of an experiment.
+HERE = Path(__file__).parent
+PAGE, STYLE = HERE / "report.html", HERE.parent / "app" / "static" / "app.css"
 PICTURES = """<section>
 <h2>Pictures</h2>
 <div class="columns">
@@ -118,7 +75,7 @@ class Report:
         """Write a page that needs nothing but itself, with pictures."""
         said = (f"<dt>{escape(each.strip())}</dt><dd>{_value(x)}</dd>" for each, x in self.rows)
         figures = "\n".join(_figure(panel) for panel in panels)
-        page = PAGE.substitute(
+        page = Template(PAGE.read_text(encoding="utf-8")).substitute(
             title=escape(self.title),
             source=escape(f"In {self.source}"),
             conclusion=self.conclusion,

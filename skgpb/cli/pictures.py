@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
+from scipy.stats import binned_statistic_2d
 
 from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import FeatureLimits
@@ -118,13 +119,9 @@ def draw_means(
     ax: Any, limits: list[FeatureLimits], values: np.ndarray, label: str, step: int = 1
 ) -> None:
     """Draw averages of every ``step``-th row over two features, and the recommended group."""
-    edges, places = zip(*(_binned(limit.column, step) for limit in limits), strict=True)
-    shape = [len(edge) - 1 for edge in edges]
-    cell = np.ravel_multi_index(places, shape)
-    n = np.bincount(cell, minlength=math.prod(shape))
-    sums = np.bincount(cell, values, minlength=math.prod(shape))
-    with np.errstate(invalid="ignore"):
-        mean = (sums / n).reshape(shape)
+    edges = [_edges(limit.column, step) for limit in limits]
+    x, y = (limit.column.values[::step] for limit in limits)
+    mean = binned_statistic_2d(x, y, values, bins=edges).statistic
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
     add_colorbar(ax, drawn, label)
     for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
@@ -134,15 +131,14 @@ def draw_means(
     outline(ax, limits, edges)
 
 
-def _binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of the parts of an axis, and in which part each drawn row is."""
+def _edges(column: Column, step: int) -> np.ndarray:
+    """Edges of the parts of an axis."""
     values = column.values[::step]
     if column.kind == "texts":
-        return np.arange(len(column.labels) + 1) - 0.5, values.astype(int)
+        return np.arange(len(column.labels) + 1) - 0.5
     low, high = column.values.min(), column.values.max()
     n = max(4, min(PARTS, math.isqrt(len(values) // ROWS_OF_PART)))
-    edges = np.linspace(low, high, n + 1) if high > low else np.array([low - 0.5, low + 0.5])
-    return edges, np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    return np.linspace(low, high, n + 1) if high > low else np.array([low - 0.5, low + 0.5])
 
 
 def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
-from skgpb.cli.asked import Found, fewest_asked, search_asked
+from skgpb.cli.asked import fewest_asked, search_asked
 from skgpb.cli.counted import report_of as counted_report_of
 from skgpb.cli.databases import add_database, check_database, search_database
 from skgpb.cli.exact import check_exact, search_exactly, words_of
@@ -31,7 +28,6 @@ from skgpb.cli.report import report_of
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.cli.words import count
-from skgpb.datasets.columns import Column
 from skgpb.tables.asking import NoisyAverages, Oracle
 
 # A search needs two groups of two rows.
@@ -147,13 +143,7 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
             # From here on the column is known to the oracle alone.
             ledger = ledger_of(table, arguments)
             oracle = private_oracle(values, arguments, ledger, table.rows)
-        found = run_search(
-            table.features,
-            oracle,
-            arguments,
-            conditions=table.conditions,
-            neighbours=arguments.groups,
-        )
+        found = search_asked(table.features, oracle, arguments, table.conditions, arguments.groups)
     result = result_of(found, oracle, known, arguments, table.file.name, table.numbers)
     report = report_of(found, result, table.said)
     write_report(
@@ -194,27 +184,3 @@ def _check_number(table: SearchTable) -> None:
         raise UsageError(
             f"{table.file.name} has {count(n, 'row')}{left}, a search needs at least {FEWEST_ROWS}"
         )
-
-
-def run_search(
-    features: Sequence[Column], oracle: Oracle, arguments: argparse.Namespace, **given: Any
-) -> Found:
-    """Ask for averages over groups of rows, and recommend a group."""
-    bar = _progress_bar(arguments.budget)
-    tick = {} if bar is None else {"tick": bar.update}
-    limits = getattr(oracle, "limits", None)
-    limited = {} if limits is None else {"limits": limits}
-    try:
-        return search_asked(features, oracle, arguments, **limited, **tick, **given)
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _progress_bar(total: int) -> Any:
-    """Return a progress bar on a terminal if tqdm is installed, else None."""
-    if sys.stderr is None or not sys.stderr.isatty() or find_spec("tqdm") is None:
-        return None
-    from tqdm import tqdm
-
-    return tqdm(total=total, unit="question", leave=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError, whole
+from skgpb.cli.arguments import UsageError, given_for, whole
 from skgpb.cli.where import Condition, written
 from skgpb.cli.words import quoted
 from skgpb.datasets.columns import TOTAL, CellError, Column
@@ -212,16 +212,7 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
 
 
 def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
-    how = TableFormat(
-        arguments.separator,
-        arguments.decimal,
-        arguments.encoding,
-        arguments.dates,
-        arguments.sheet,
-        arguments.skip_lines,
-        arguments.header,
-    )
-    file = TableFile(arguments.data, how)
+    file = TableFile(arguments.data, TableFormat(**given_for(TableFormat, arguments)))
     asked = [] if condition is None else condition.columns
     if arguments.epsilon is not None and arguments.target in asked:
         raise ValueError(

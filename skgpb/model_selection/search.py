@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import count
 from math import ceil, inf
 from os import PathLike
 from time import monotonic
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -70,6 +71,7 @@ FREE = (
 DIGITS = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     """Tune an estimator like RandomizedSearchCV, with fewer fits.
 
@@ -223,16 +225,38 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     True
     """
 
-    verbose: int
-    best_estimator_: Any
-    best_params_: dict[str, Any]
-    best_index_: int
-    best_score_: float
-    cv_results_: dict[str, Any]
-    optimizer_: BaseBanditOptimizer[Any]
-    space_: ParameterSpace
+    estimator: Any
+    param_distributions: Any
+    _: KW_ONLY
+    optimizer: BaseBanditOptimizer[Any] | None = None
+    n_iter: int = 10
+    n_initial: int | None = None
+    batch_size: int | None = None
+    timeout: float | None = None
+    stop: Stop | Callable[[Any], Any] | None = None
+    select: Literal["posterior", "observed"] = "posterior"
+    scoring: Any = None
+    n_jobs: int | None = None
+    refit: bool | str | Callable = True
+    cv: Any = None
+    verbose: int = 0
+    checkpoint: str | PathLike[str] | None = None
+    resume: bool = False
+    progress: bool = False
+    pre_dispatch: int | str = "2*n_jobs"
+    random_state: Seed = None
+    error_score: str | float = np.nan
+    return_train_score: bool = False
 
-    _parameter_constraints: dict[str, Any] = {
+    best_estimator_: Any = field(init=False)
+    best_params_: dict[str, Any] = field(init=False)
+    best_index_: int = field(init=False)
+    best_score_: float = field(init=False)
+    cv_results_: dict[str, Any] = field(init=False)
+    optimizer_: BaseBanditOptimizer[Any] = field(init=False)
+    space_: ParameterSpace = field(init=False)
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSearchCV._parameter_constraints,
         "param_distributions": [dict, list, tuple],
         "optimizer": [BaseBanditOptimizer, None],
@@ -247,55 +271,6 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "progress": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        optimizer: BaseBanditOptimizer[Any] | None = None,
-        n_iter: int = 10,
-        n_initial: int | None = None,
-        batch_size: int | None = None,
-        timeout: float | None = None,
-        stop: Stop | Callable[[Any], Any] | None = None,
-        select: Literal["posterior", "observed"] = "posterior",
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: bool | str | Callable = True,
-        cv: Any = None,
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        resume: bool = False,
-        progress: bool = False,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Seed = None,
-        error_score: str | float = np.nan,
-        return_train_score: bool = False,
-    ) -> None:
-        self.param_distributions = param_distributions
-        self.optimizer = optimizer
-        self.n_iter = n_iter
-        self.n_initial = n_initial
-        self.batch_size = batch_size
-        self.timeout = timeout
-        self.stop = stop
-        self.select = select
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.progress = progress
-        self.random_state = random_state
-        super().__init__(
-            estimator,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -150,6 +150,7 @@ class AskedSearch:
         return next(i for i, group in enumerate(self.groups) if group is self.group)
 
 
+@dataclass(eq=False)
 class _Asking:
     """A search as it goes on.
 
@@ -173,22 +174,17 @@ class _Asking:
         Called after every answer.
     """
 
-    def __init__(
-        self,
-        table: MemoryTable,
-        oracle: Oracle,
-        least: int,
-        budget: int,
-        sign: float,
-        variance: float | None,
-        rng: np.random.Generator,
-        tick: Callable[[], object],
-    ) -> None:
-        self.table, self.oracle, self.least, self.budget = table, oracle, least, budget
-        self.sign, self.variance, self.rng, self.tick = sign, variance, rng, tick
-        self.groups: list[AskedGroup] = []
-        self.n_answers = 0
-        self.model: GroupModel | None = None
+    table: MemoryTable
+    oracle: Oracle
+    least: int
+    budget: int
+    sign: float
+    variance: float | None
+    rng: np.random.Generator
+    tick: Callable[[], object]
+    groups: list[AskedGroup] = field(default_factory=list)
+    n_answers: int = 0
+    model: GroupModel | None = None
 
     # -- asking -----------------------------------------------------------------------------
 
