@@ -38,7 +38,7 @@ from skgpb.app.forms import (
     written,
 )
 from skgpb.app.guard import REFUSALS, Guard, reason_of
-from skgpb.app.pictures import map_of, progress, replicates, slices, trade_offs
+from skgpb.app.pictures import Paint, draw_replicates
 from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
     RunView,
@@ -59,7 +59,10 @@ from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.judgement import limits_hold_in_words
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import in_one_line
+from skgpb.plotting import PosteriorDisplay, SliceDisplay
+from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
+from skgpb.plotting._trade_offs import draw_trade_offs
 
 # Message on the next page, and the number of the query, or those of the first and the last.
 Said = tuple[str, int | str]
@@ -603,18 +606,17 @@ class Pages:
     def _draw(self, kind: str, theme: str, revision: str, *sides: int) -> list[bytes]:
         """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
-        status, optimizer = experiment.status(), experiment.optimizer
-        outcome = outcome_of(status)
-        if sides:
-            paint_map = map_of(optimizer, outcome, *sides)
-            return RunView(experiment).map(*sides).draw(paint_map, theme)
-        paint = {
-            "progress": progress(experiment.history(), status["direction"], outcome),
-            "replicates": replicates(experiment.replicates(), outcome),
-            "trade-offs": trade_offs(experiment.trade_offs()),
-            "slices": slices(optimizer, outcome),
+        run, optimizer = RunView(experiment), experiment.optimizer
+        what, direction = run.outcome, run.status["direction"]
+        of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, "value_name": what}
+        paint: dict[str, Paint] = {
+            "progress": lambda axes: draw_progress(axes[0], experiment.history(), direction, what),
+            "replicates": lambda axes: draw_replicates(axes[0], run.replicates, what),
+            "trade-offs": lambda axes: draw_trade_offs(axes[0], run.trade_offs or {}),
+            "slices": lambda axes: SliceDisplay.from_optimizer(optimizer, axes, value_name=what),
+            "map": lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **of_map),
         }
-        picture = next(each for each in RunView(experiment).pictures if each.kind == kind)
+        picture = run.map(*sides) if sides else {each.kind: each for each in run.pictures}[kind]
         return picture.draw(paint[kind], theme)
 
     def map(self) -> Any:
