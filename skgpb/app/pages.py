@@ -19,45 +19,18 @@ from markupsafe import Markup
 
 from skgpb._version import __version__
 from skgpb._warnings import Message, holds_warnings, warn
-from skgpb.app.forms import (
-    KINDS,
-    MOST_SIDES,
-    Form,
-    Mistyped,
-    check_surprises,
-    count_sides,
-    read_changed_sides,
-    read_count,
-    read_lines,
-    read_new,
-    read_other_settings,
-    read_outcome,
-    read_record,
-    read_settings,
-    sentence,
-    written,
-)
+from skgpb.app import forms, views
+from skgpb.app.forms import Form, Mistyped, sentence
 from skgpb.app.guard import REFUSALS, Guard, reason_of
 from skgpb.app.pictures import Paint, draw_replicates
 from skgpb.app.uploads import mark_table, table_of
-from skgpb.app.views import (
-    RunView,
-    asked_with,
-    digest,
-    digest_of_pending,
-    digest_of_results,
-    is_number,
-    notes_of,
-    outcome_of,
-    result_of,
-    whole,
-)
+from skgpb.app.views import RunView
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.judgement import limits_hold_in_words
-from skgpb.experiments.sides import rounded, shown
+from skgpb.experiments.sides import shown
 from skgpb.experiments.texts import in_one_line
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._progress import draw_progress
@@ -179,8 +152,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    filters = (digest, is_number, notes_of, result_of, rounded, shown, whole)
-    app.jinja_env.filters |= {each.__name__: each for each in filters}
+    app.jinja_env.filters |= {each.__name__: each for each in views.FILTERS}
     guard.watch(app)
     return app
 
@@ -256,8 +228,8 @@ class Pages:
         )
 
     def _show_new(self, form: Form, *, status: int = 200, **values: Any) -> Any:
-        n_sides = count_sides(form)
-        return self._page("new.html", status, form=form, kinds=KINDS, n_sides=n_sides, **values)
+        values |= {"kinds": forms.KINDS, "n_sides": forms.count_sides(form)}
+        return self._page("new.html", status, form=form, **values)
 
     def _show_row(self, number: int, form: Form, *, status: int = 200, **values: Any) -> Any:
         """Return the page that corrects a result, or the main page if there is no result."""
@@ -346,7 +318,7 @@ class Pages:
         if not entries:
             raise Stale(f"There is no experiment {number} any more, and nothing was saved.{typed}")
         (entry,) = entries
-        if digest(entry) == form.text("seen"):
+        if views.digest(entry) == form.text("seen"):
             return entry
         if entry["status"] == "pending":
             raise Stale(
@@ -354,8 +326,8 @@ class Pages:
                 f"this page was opened, and nothing was saved.{typed} Look at it and save it again."
             )
         raise Stale(
-            f"Since this page was opened experiment {number} was saved as {result_of(entry)}, in "
-            f"another window or by another program; what you did here was not.{typed} Save it "
+            f"Since this page was opened experiment {number} was saved as "
+            f"{views.result_of(entry)}, in another window or by another program; what you did here was not.{typed} Save it "
             "as a correction, or leave it as it is.",
             number,
         )
@@ -364,7 +336,7 @@ class Pages:
         """Begin an experiment."""
         form = Form.of("new", request.form)
         if form.text("outcome") == "more":
-            form.typed["n_sides"] = str(min(count_sides(form) + 1, MOST_SIDES))
+            form.typed["n_sides"] = str(min(forms.count_sides(form) + 1, forms.MOST_SIDES))
             return self._show_new(form)
 
         def change(_: Any) -> Said:
@@ -380,7 +352,7 @@ class Pages:
 
     def _begin(self, form: Form) -> None:
         """Begin the experiment that a form describes, with the results from before."""
-        settings = read_new(form)
+        settings = forms.read_new(form)
         skip = form.text("skip_outside") == "yes"
         table = None
         try:
@@ -406,8 +378,8 @@ class Pages:
         form = Form.of("ask", request.form)
 
         def change(experiment: Experiment) -> Said:
-            count = read_count(form, MOST_AT_ONCE)
-            if form.text("seen") != digest_of_pending(experiment.history()):
+            count = forms.read_count(form, MOST_AT_ONCE)
+            if form.text("seen") != views.digest_of_pending(experiment.history()):
                 raise Stale(
                     "What is to be done has changed since this page was opened, and nothing more "
                     "was suggested. Look at it and press the button again if you need more."
@@ -424,17 +396,17 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, *asked_with(experiment))
+            record = forms.read_record(form, *views.asked_with(experiment))
             form.check()
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
                 return "skipped", number
             value, noise = read_result(form, experiment)
-            at = read_other_settings(form, experiment.sides, entry["params"])
+            at = forms.read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
                 experiment.fail(number, at=at, **record)
                 return "failed", number
-            check_surprises(form, surprises_in(experiment, value, record, number, at))
+            forms.check_surprises(form, surprises_in(experiment, value, record, number, at))
             experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
@@ -450,12 +422,12 @@ class Pages:
         form = Form.of("own", request.form)
 
         def change(experiment: Experiment) -> Said:
-            settings = read_settings(form, experiment.sides)
-            record = read_record(form, *asked_with(experiment))
+            settings = forms.read_settings(form, experiment.sides)
+            record = forms.read_record(form, *views.asked_with(experiment))
             value, noise = read_result(form, experiment)
             if value is None:
                 return "failed", experiment.fail(at=settings, **record)["query"]
-            check_surprises(form, surprises_in(experiment, value, record, None, settings))
+            forms.check_surprises(form, surprises_in(experiment, value, record, None, settings))
             told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
@@ -470,7 +442,7 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, *asked_with(experiment))
+            record = forms.read_record(form, *views.asked_with(experiment))
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
@@ -478,7 +450,7 @@ class Pages:
             noise = None
             if form.text("value") or form.text("outcome") == "failed":
                 value, noise = read_result(form, experiment)
-            at = read_other_settings(form, experiment.sides, entry["params"])
+            at = forms.read_other_settings(form, experiment.sides, entry["params"])
             if value is not ... or at is not None:
                 experiment.correct(number, value, at=at, noise=noise, by=form.text("by"))
             experiment.annotate(number, **record, by=form.text("by"))
@@ -491,7 +463,7 @@ class Pages:
         experiment = self._existing()
         for entry in experiment.history():
             if entry["query"] == number:
-                return written(entry, *asked_with(experiment))
+                return forms.written(entry, *views.asked_with(experiment))
         return {}
 
     def repeat(self, number: int) -> Any:
@@ -519,13 +491,13 @@ class Pages:
             return show()
 
         def change(experiment: Experiment) -> Said:
-            sides = read_changed_sides(form, experiment.sides)
-            limits = read_lines(form, "limits")
+            sides = forms.read_changed_sides(form, experiment.sides)
+            limits = forms.read_lines(form, "limits")
             ends = form.take("answer_range", read_range)
             form.check()
-            rules, block = read_lines(form, "constraints"), form.text("block")
+            rules, block = forms.read_lines(form, "constraints"), form.text("block")
             more = {"block": block, "answer_range": ends, "score": form.text("score")}
-            more["costs"] = read_lines(form, "costs")
+            more["costs"] = forms.read_lines(form, "costs")
             experiment.change(sides, rules, limits=limits, **more)
             return "changed", 0
 
@@ -564,7 +536,7 @@ class Pages:
         status, values = 200, dict[str, Any]()
         if form.typed:
             try:
-                settings = read_settings(form, experiment.sides)
+                settings = forms.read_settings(form, experiment.sides)
                 form.check()
                 found = experiment.expect(settings)
             except Mistyped:
@@ -582,7 +554,7 @@ class Pages:
         form = Form.of("undo", request.form)
 
         def change(experiment: Experiment) -> Said:
-            if form.text("seen") != digest_of_results(experiment.history()):
+            if form.text("seen") != views.digest_of_results(experiment.history()):
                 raise Stale(
                     "Results were saved or changed since this page was opened, and nothing was "
                     "taken back. Look at them and press the button again."
@@ -699,7 +671,7 @@ class Pages:
 def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
-    return read_outcome(form, outcome_of(status), bool(status["score"]))
+    return forms.read_outcome(form, views.outcome_of(status), bool(status["score"]))
 
 
 def surprises_in(
@@ -711,7 +683,7 @@ def surprises_in(
 ) -> dict[str, Any]:
     """Return what was expected of numbers that are probably slips, by their fields."""
     found = experiment.surprises(record["measured"], number)
-    names, _ = asked_with(experiment)
+    names, _ = views.asked_with(experiment)
     fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
     return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
 

@@ -288,3 +288,7 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
         )
         pictures.insert(-1, replicates)
     return pictures
+
+
+# What templates do with values, by these names.
+FILTERS = (digest, is_number, notes_of, result_of, rounded, shown, whole)

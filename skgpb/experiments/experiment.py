@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
+from skgpb.experiments import judgement
 from skgpb.experiments.answers import (
     EnteredAnswer,
     read_answer,
@@ -28,18 +29,6 @@ from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_b
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.costs import read_costs
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
-from skgpb.experiments.judgement import (
-    expected,
-    finest_measured,
-    missing,
-    most_probable,
-    outcomes_at,
-    predicted,
-    questionable,
-    replicates,
-    surprise,
-    surprise_by_others,
-)
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.reasons import reason, without_answers
@@ -1059,8 +1048,8 @@ class Experiment(KeptRun):
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
-            outcomes = outcomes_at(self._optimizer, limits, setting)
-            return expected(self._optimizer, setting, self._range) | outcomes
+            outcomes = judgement.outcomes_at(self._optimizer, limits, setting)
+            return judgement.expected(self._optimizer, setting, self._range) | outcomes
 
     def why(self) -> list[dict[str, Any]]:
         """Return why each pending query is asked, by what is known now.
@@ -1117,10 +1106,10 @@ class Experiment(KeptRun):
                 return None
             optimizer = self._optimizer
             asked = self._entry_of(query).query if at is None else self._setting(at)
-            mean, std = most_probable(optimizer, asked)
+            mean, std = judgement.most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
-            return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+            return judgement.surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
 
     def surprises(
         self, measured: Mapping[str, Any], query: int | None = None
@@ -1144,12 +1133,13 @@ class Experiment(KeptRun):
         with self._reading():
             asked = [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
             known = [each.measured for number, each in self._records.items() if number != query]
-            found = {}
+            found: dict[str, dict[str, Any]] = {}
             for name in asked:
                 others = [x for each in known if isinstance(x := each.get(name), float)]
                 value = number_or_text(str(measured.get(name, "")))
-                if isinstance(value, float) and (said := surprise_by_others(others, value)):
-                    found[name] = said
+                if isinstance(value, float):
+                    said = judgement.surprise_by_others(others, value)
+                    found |= {} if said is None else {name: said}
             return found
 
     def questionable(self) -> list[dict[str, Any]]:
@@ -1165,7 +1155,7 @@ class Experiment(KeptRun):
             others; and ``meant``, the number that was probably meant, or None.
         """
         with self._reading():
-            return questionable(self._optimizer, self._entries)
+            return judgement.questionable(self._optimizer, self._entries)
 
     def _entry_of(self, query: int | None) -> Entry:
         """Return an entry; without a number, the pending one."""
@@ -1183,7 +1173,7 @@ class Experiment(KeptRun):
         with self._reading():
             shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
             of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
-            return replicates(
+            return judgement.replicates(
                 self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
             )
 
@@ -1293,7 +1283,7 @@ class Experiment(KeptRun):
         answered = [e for e in self._entries if e.answer is not None]
         try:
             if side is None and isinstance(optimizer, GPOOOptimizer):
-                finest = finest_measured(optimizer, [entry.query for entry in answered])
+                finest = judgement.finest_measured(optimizer, [entry.query for entry in answered])
                 query = optimizer.recommend(depth=finest)
             else:
                 query = optimizer.recommend(side=None if side is None else dict(side))
@@ -1308,12 +1298,12 @@ class Experiment(KeptRun):
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            **predicted(optimizer, mean, std, self._range),
-            "beware": missing(answers, optimizer.alpha is not None),
+            **judgement.predicted(optimizer, mean, std, self._range),
+            "beware": judgement.missing(answers, optimizer.alpha is not None),
             "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
-            **outcomes_at(optimizer, limits, query.params),
+            **judgement.outcomes_at(optimizer, limits, query.params),
         }
 
     # -- entries ----------------------------------------------------------------------------
