@@ -327,8 +327,8 @@ class Pages:
             )
         raise Stale(
             f"Since this page was opened experiment {number} was saved as "
-            f"{views.result_of(entry)}, in another window or by another program; what you did here was not.{typed} Save it "
-            "as a correction, or leave it as it is.",
+            f"{views.result_of(entry)}, in another window or by another program; what you did here "
+            f"was not.{typed} Save it as a correction, or leave it as it is.",
             number,
         )
 
