@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.cli import pictures
 from skgpb.cli.asked import QUANTILE_95
 from skgpb.cli.exact import ExactFound
 from skgpb.cli.features import FeatureLimits
-from skgpb.cli.pictures import (
-    PROFILES,
-    Panel,
-    draw_effects,
-    draw_means,
-    draw_profile,
-    finish_profile,
-)
+from skgpb.cli.pictures import Panel
 from skgpb.cli.words import count
 from skgpb.plotting._axes import ink_of
 
@@ -38,14 +32,14 @@ def panels_of(found: ExactFound) -> list[Panel]:
         panels.append(_map(found, first, second))
     if len(limits) > 1:
         panels.append(panel_of_effects(found.target, found.finding.effects()))
-    return [*panels, *(_profile(found, limit) for limit in (limits or rest)[:PROFILES])]
+    return [*panels, *(_profile(found, limit) for limit in (limits or rest)[: pictures.PROFILES])]
 
 
 def panel_of_effects(target: str, effects: dict[str, float]) -> Panel:
     """Return the picture of what each side of the group is for."""
     label = f"average {target} that each side adds"
     return Panel(
-        lambda ax: draw_effects(ax, effects, label, "what matters"),
+        lambda ax: pictures.draw_effects(ax, effects, label, "what matters"),
         "By how much the average of the group is better for each of its sides.",
     )
 
@@ -62,7 +56,7 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
             FeatureLimits(limit.column.of_rows(places), limit.low, limit.high, limit.among)
             for limit in (first, second)
         ]
-        draw_means(ax, shown, _values(found)[rows], f"average {found.target}")
+        pictures.draw_means(ax, shown, _values(found)[rows], f"average {found.target}")
 
     beside = (
         f", of the {count(int(inside.sum()), 'row')} on its other sides"
@@ -83,9 +77,11 @@ def _profile(found: ExactFound, limit: FeatureLimits) -> Panel:
 
     def draw(ax: Any) -> None:
         rows = np.flatnonzero(inside & ~column.missing)
-        draw_profile(ax, limit, column.values[rows], _values(found)[rows], _average, AVERAGES)
+        pictures.draw_profile(
+            ax, limit, column.values[rows], _values(found)[rows], _average, AVERAGES
+        )
         ax.axhline(found.finding.counted_table_average, color=ink_of(ax), lw=0.8, ls=":")
-        finish_profile(ax, column.name, f"average {found.target}")
+        pictures.finish_profile(ax, column.name, f"average {found.target}")
 
     others = (
         " of the rows that meet the other conditions" if len(found.finding.subgroup) > 1 else ""

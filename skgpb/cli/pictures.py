@@ -72,15 +72,6 @@ def panels_of(found: Found) -> list[Panel]:
     ]
 
 
-def draw_table(found: Found) -> Any:
-    """Draw the panels of a table in one figure."""
-    title = (
-        f"{len(found.members):,} of {count(found.memory.n_rows, 'row')} recommended after "
-        f"{count(found.search.n_answers, 'average')} of {found.target}"
-    )
-    return draw_panels(panels_of(found), title)
-
-
 def draw_panels(panels: list[Panel], title: str) -> Any:
     """Draw panels in one figure."""
     from matplotlib.figure import Figure

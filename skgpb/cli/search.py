@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from skgpb.cli import private
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
 from skgpb.cli.asked import fewest_asked, search_asked
 from skgpb.cli.counted import report_of as counted_report_of
@@ -16,14 +18,8 @@ from skgpb.cli.exact import check_exact, search_exactly, words_of
 from skgpb.cli.exact import result_of as exact_result_of
 from skgpb.cli.exact_pictures import panels_of as exact_panels_of
 from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
-from skgpb.cli.pictures import draw_panels, draw_table, panels_of
-from skgpb.cli.private import (
-    add_private,
-    check_private,
-    ledger_of,
-    ledger_told,
-    private_oracle,
-)
+from skgpb.cli.html_report import Report
+from skgpb.cli.pictures import Panel, draw_panels, panels_of
 from skgpb.cli.report import report_of
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
@@ -107,7 +103,7 @@ def add_parser(commands: Any) -> None:
     add_stop(search)
     add_common(search, None, None)
     add_table(search)
-    add_private(search)
+    private.add_private(search)
     add_database(search)
 
 
@@ -116,13 +112,12 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         search_database(arguments)
         return
     check_table(arguments)
-    check_private(arguments)
-    output, plot, rows = arguments.output, arguments.plot, arguments.save_rows
-    named = {"--output": output, "--plot": plot, "--save-rows": rows, "--report": arguments.report}
-    named["--ledger"] = arguments.ledger
+    private.check_private(arguments)
+    files = ("output", "plot", "save_rows", "report", "ledger")
+    named = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in files}
     check_outputs(named, arguments.data)
-    if plot is not None:
-        check_picture(plot)
+    if arguments.plot is not None:
+        check_picture(arguments.plot)
     if arguments.report is not None:
         check_drawing("--report")
     if is_exact(arguments):
@@ -132,29 +127,21 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
     table = read_search(arguments)
     _check_number(table)
     values, n = table.values, len(table.values)
-    private = arguments.epsilon is not None
+    is_private = arguments.epsilon is not None
     arguments.least = None
-    if not private or arguments.min_rows is not None:
+    if not is_private or arguments.min_rows is not None:
         arguments.least = fewest_asked(arguments, n)
-    known: np.ndarray | None = None if private else values
-    with ledger_told(arguments):
+    known: np.ndarray | None = None if is_private else values
+    with private.ledger_told(arguments):
         oracle: Oracle = NoisyAverages(values, arguments.noise, arguments.seed or 0)
-        if private:
+        if is_private:
             # From here on the column is known to the oracle alone.
-            ledger = ledger_of(table, arguments)
-            oracle = private_oracle(values, arguments, ledger, table.rows)
+            ledger = private.ledger_of(table, arguments)
+            oracle = private.private_oracle(values, arguments, ledger, table.rows)
         found = search_asked(table.features, oracle, arguments, table.conditions, arguments.groups)
     result = result_of(found, oracle, known, arguments, table.file.name, table.numbers)
-    report = report_of(found, result, table.said)
-    write_report(
-        report.lines,
-        [
-            ("result", output, partial(write_json, result)),
-            ("rows", rows, partial(table.copy_members, result["members"])),
-            ("map", plot, lambda name: draw_table(found).savefig(name)),
-            ("report", arguments.report, lambda name: report.write_page(panels_of(found), name)),
-        ],
-    )
+    after = f" after {count(found.search.n_answers, 'average')} of {found.target}"
+    _write(arguments, table, result, report_of(found, result, table.said), panels_of, found, after)
 
 
 def _search_exactly(arguments: argparse.Namespace) -> None:
@@ -164,8 +151,21 @@ def _search_exactly(arguments: argparse.Namespace) -> None:
     found = search_exactly(table, arguments)
     result = exact_result_of(found, arguments)
     report = counted_report_of(result, words_of(found, result))
-    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended"
-    panels = exact_panels_of(found) if arguments.plot or arguments.report else []
+    _write(arguments, table, result, report, exact_panels_of, found)
+
+
+def _write(
+    arguments: argparse.Namespace,
+    table: SearchTable,
+    result: dict[str, Any],
+    report: Report,
+    panels_of: Callable[[Any], list[Panel]],
+    found: Any,
+    after: str = "",
+) -> None:
+    """Print the report, and write the files that were asked for."""
+    panels = panels_of(found) if arguments.plot or arguments.report else []
+    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended{after}"
     write_report(
         report.lines,
         [
