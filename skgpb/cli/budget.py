@@ -24,7 +24,6 @@ def add_parser(commands: Any) -> None:
         help="split a budget between campaigns: new, ask, tell, undo, show",
         description="Split a budget between campaigns: which split brings most? A file keeps what "
         "each campaign got and what came back.",
-        allow_abbrev=False,
     )
     own = budget.add_subparsers(required=True, metavar="COMMAND")
     new = add_command(own, "new", _new, "begin with some campaigns in a file of its own")

@@ -28,7 +28,6 @@ def add_parser(commands: Any) -> None:
         help="find the brightest region of a photograph, nothing to download",
         description="Find the brightest region of a photograph from noisy averages of "
         "brightness. It ships with scikit-learn.",
-        allow_abbrev=False,
     )
     demo.set_defaults(run=_demo)
     add = demo.add_argument

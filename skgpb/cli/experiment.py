@@ -134,7 +134,6 @@ def add_parser(commands: Any) -> None:
         "list",
         help="the experiments in a folder",
         description="List the experiments in a folder: how far each is, and its best answer.",
-        allow_abbrev=False,
     )
     every.set_defaults(run=_in_words(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
@@ -152,7 +151,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command about a file, which prints what ``run`` returns."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False
+        name, help=what, description=f"{what[0].upper()}{what[1:]}."
     )
     parser.set_defaults(run=_in_words(run))
     parser.add_argument("run_file", metavar="RUN", help="the file of the experiment")

@@ -39,7 +39,6 @@ def add_parser(commands: Any) -> None:
         "Groups are boxes in the space of the features. By itself it looks at all rows, and says "
         "whether the group is real. With --budget, --noise or --epsilon it asks for averages over "
         "groups of rows, few, noisy or private ones, and looks at no value of the column alone.",
-        allow_abbrev=False,
     )
     search.set_defaults(run=partial(_search, parser=search))
     add = search.add_argument
