@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports errors like every other one: a line, not the usage."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, allow_abbrev=False, **kwargs)
+        super().__init__(*args, **kwargs | {"allow_abbrev": False})
         # An answer of -1e-5 is no option, which some versions of Python take it for.
         self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
 

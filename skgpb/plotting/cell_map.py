@@ -16,15 +16,13 @@ from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils import in_contexts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import Collection
-    from matplotlib.figure import Figure
 
 __all__ = ["CellMapDisplay"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CellMapDisplay:
+class CellMapDisplay(_axes.Display):
     """Map of the cells or groups of a tree search: queries and posterior.
 
     Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %; two as a
@@ -195,9 +193,7 @@ class CellMapDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = _axes.make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
+        ax = self._start(ax)
         names = _axes.numbered(self.feature_names, self.lower.shape[1])
         ax.set_xlabel(names[0])
         self.mappable_: Collection | None = None

@@ -20,13 +20,11 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
-    from matplotlib.figure import Figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PosteriorDisplay:
+class PosteriorDisplay(_axes.Display):
     """Posterior of f and the queries of a run, for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
@@ -189,9 +187,7 @@ class PosteriorDisplay:
         """
         if kind not in ("mean", "std"):
             raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
-        ax = _axes.make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
+        ax = self._start(ax)
         names = _axes.numbered(self.feature_names, len(self.grid))
         ax.set_xlabel(names[0])
         if self.title:

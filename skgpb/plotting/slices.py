@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,10 +14,6 @@ from skgpb.domains.space import Axis
 from skgpb.inspection import feature_effects
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["SliceDisplay"]
 
@@ -28,7 +24,7 @@ ROOM = 0.4
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SliceDisplay:
+class SliceDisplay(_axes.Display):
     """Posterior of f along each side in turn, the others at the recommendation.
 
     Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
@@ -210,8 +206,7 @@ class SliceDisplay:
         """
         new = ax is None
         self.axes_: list[Any] = _axes.make_panels(ax, len(self.grids))
-        self.ax_: Axes = self.axes_[0]
-        self.figure_: Figure = self.ax_.figure
+        self._start(self.axes_[0])
         names = _axes.numbered(self.feature_names, len(self.grids))
         for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
             self._draw_side(panel, i)
@@ -226,7 +221,7 @@ class SliceDisplay:
                 panel.set_ylabel(self.value_name or "f")
         fit_labels(*self.axes_)
         if new:
-            n_columns = self.ax_.get_gridspec().ncols
+            n_columns = self.axes_[0].get_gridspec().ncols
             add_legend_of_figure(self.figure_, handles_of(self.axes_), 2 * n_columns)
             if self.title:
                 width = _axes.TITLE_WIDTH * n_columns
