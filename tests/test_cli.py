@@ -17,7 +17,6 @@ import skgpb
 from skgpb import GPOOOptimizer
 from skgpb._install import install_command
 from skgpb.cli import asked, demo, files, main, words
-from skgpb.cli import asked
 from skgpb.cli.asked import above_zero
 from skgpb.cli.where import Condition
 from skgpb.datasets import PrivacyLedger
