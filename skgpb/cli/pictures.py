@@ -15,7 +15,7 @@ from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import FeatureLimits
 from skgpb.cli.words import count, named
 from skgpb.datasets.columns import Column
-from skgpb.plotting._axes import RECOMMENDED, ink_of, mark_recommended, outlined
+from skgpb.plotting._axes import RECOMMENDED, ink_of, outlined
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
@@ -236,8 +236,8 @@ def draw_averages(
     below, above = error
     ax.fill_between(x, mean - below, mean + above, alpha=0.25, lw=0, label=names[1])
     ax.plot(x, mean, label=names[0])
-    if ends is not None:
-        mark_recommended(ax, *ends)
+    if ends is not None:  # with an edge, because it may be narrow
+        ax.axvspan(*ends, color=RECOMMENDED, alpha=0.2, lw=1.0, label="recommended")
 
 
 def draw_categories(
