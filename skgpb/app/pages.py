@@ -492,13 +492,12 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             sides = forms.read_changed_sides(form, experiment.sides)
-            limits = forms.read_lines(form, "limits")
             ends = form.take("answer_range", read_range)
             form.check()
-            rules, block = forms.read_lines(form, "constraints"), form.text("block")
-            more = {"block": block, "answer_range": ends, "score": form.text("score")}
-            more["costs"] = forms.read_lines(form, "costs")
-            experiment.change(sides, rules, limits=limits, **more)
+            lists = ("constraints", "limits", "costs")
+            rules: dict[str, Any] = {name: forms.read_lines(form, name) for name in lists}
+            rules |= {name: form.text(name) for name in ("block", "score")}
+            experiment.change(sides, answer_range=ends, **rules)
             return "changed", 0
 
         return self._submitted(form, change, show=show)

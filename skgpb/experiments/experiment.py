@@ -48,6 +48,8 @@ __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# What may have become of a query.
+ENDED = ("answered", "given", "failed", "skipped")
 # What an experiment over regions does not have, and why.
 NOT_OF_REGIONS = {
     "score": "is for single settings, not for regions",
@@ -1252,10 +1254,7 @@ class Experiment(KeptRun):
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,
-                "n_answered": states.count("answered"),
-                "n_given": states.count("given"),
-                "n_failed": states.count("failed"),
-                "n_skipped": states.count("skipped"),
+                **{f"n_{each}": states.count(each) for each in ENDED},
                 "pending": self.pending(),
                 "best": self._best(),
             }
