@@ -15,7 +15,7 @@ from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import FeatureLimits
 from skgpb.cli.words import count, named
 from skgpb.datasets.columns import Column
-from skgpb.plotting._axes import RECOMMENDED, ink_of, outlined
+from skgpb.plotting._axes import RECOMMENDED, ink_of, outlined, shorten
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
@@ -168,7 +168,7 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
     effects = dict(list(effects.items())[:BARS])
     places = np.arange(len(effects))[::-1]
     ax.barh(places, list(effects.values()), height=0.6)
-    ax.set_yticks(places, [_short(name) for name in effects])
+    ax.set_yticks(places, [shorten(name, LETTERS) for name in effects])
     ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
     ax.set_xlabel(label)
     ax.set_title(title)
@@ -292,10 +292,6 @@ def _folded(name: str) -> str:
     return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LETTERS else name[: LETTERS - 1] + "…"
-
-
 def label_axis(limit: FeatureLimits, axis: Any) -> None:
     """Let an axis show dates and categories."""
     if limit.column.kind == "dates":
@@ -325,7 +321,7 @@ def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = 
         style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     if len(places) > CROWDED:
         style = {"rotation": 90 if axis.axis_name == "x" else 0, "fontsize": "x-small"}
-    axis.set_ticks(places, [_short(labels[i]) for i in places], **style)
+    axis.set_ticks(places, [shorten(labels[i], LETTERS) for i in places], **style)
 
 
 # -- the demo -----------------------------------------------------------------------------------

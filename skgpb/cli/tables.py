@@ -11,7 +11,7 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError, given_for, whole
 from skgpb.cli.where import Condition, written
-from skgpb.cli.words import quoted
+from skgpb.cli.words import count, quoted
 from skgpb.datasets.columns import TOTAL, CellError, Column
 from skgpb.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.datasets.sources import STDIN
@@ -81,8 +81,7 @@ class SearchTable:
     @property
     def said(self) -> str:
         """Name the table and how much of it is searched, for people."""
-        n = len(self.rows)
-        rows = f"{n:,} row{'' if n == 1 else 's'}"
+        rows = count(len(self.rows), "row")
         return f"{self.file.name}, {rows}" + (f" ({'; '.join(self.notes)})" if self.notes else "")
 
     def copy_members(self, members: Collection[int], to: str) -> None:

@@ -231,11 +231,8 @@ class Experiment(KeptRun):
             optimizer = _search_within(limited, {**settings, "cost": cost}).start()
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
-        self._block, self._range, self._score = block, ends, scored
-        self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._last, self._numbers, self._lost = 0, [], {}
-        self._records, self._changes, self._left_out = {}, [], []
-        self._count()
+        notes = {"title": title, "answer": answer, "unit": unit, "block": block}
+        self._take_notes({**notes, "answer_range": ends, "score": scored.text if scored else ""})
         if data is not None:
             self._begin_with_past(self._table_reader(None)(data, skip_outside=skip_outside))
         with FileLock(self.path):

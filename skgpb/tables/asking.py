@@ -172,6 +172,8 @@ class _Asking:
         Parts the table.
     tick : callable
         Called after every answer.
+    within, confidence : float
+        As of :func:`search_by_asking`.
     """
 
     table: MemoryTable
@@ -182,6 +184,8 @@ class _Asking:
     variance: float | None
     rng: np.random.Generator
     tick: Callable[[], object]
+    within: float | None = None
+    confidence: float = 0.95
     groups: list[AskedGroup] = field(default_factory=list)
     n_answers: int = 0
     model: GroupModel | None = None
@@ -310,7 +314,7 @@ class _Asking:
 
     # -- the search -------------------------------------------------------------------------
 
-    def run(self, enough: Callable[[_Asking, list[AskedGroup]], bool] | None) -> AskedSearch:
+    def run(self) -> AskedSearch:
         """Ask, and recommend a group."""
         whole = self.group_of(self.table.shape.everything)
         self.ask(whole, ON_WHOLE)
@@ -334,7 +338,7 @@ class _Asking:
             last = known[: max(2, min(2 * LAST, self.budget - self.n_answers))]
         if whole not in last and whole.answers:
             last.append(whole)
-        stopped = self._halve(last, enough)
+        stopped = self._halve(last)
         self.learn()
         return self._concluded(whole, "model" if earned else "halving", stopped)
 
@@ -353,11 +357,7 @@ class _Asking:
                 if len(group.rows) >= self.least:
                     self.ask(group, ON_FIRST / len(partitions))
 
-    def _halve(
-        self,
-        groups: list[AskedGroup],
-        enough: Callable[[_Asking, list[AskedGroup]], bool] | None,
-    ) -> bool:
+    def _halve(self, groups: list[AskedGroup]) -> bool:
         """Ask for groups and leave the worse half of them out, until one is left."""
         left = groups
         while len(left) > 1 and self.n_answers < self.budget:
@@ -366,9 +366,9 @@ class _Asking:
             asked = False
             for _ in range(each):
                 asked = self.ask_all(left, ON_OTHERS) or asked
-                if enough is not None:
+                if self.within is not None:
                     self.learn()
-                    if enough(self, left):
+                    if self._is_enough(left, self.within):
                         return True
             if not asked:
                 break  # no group can be asked
@@ -377,6 +377,16 @@ class _Asking:
             left.sort(key=lambda group: -group.pooled(floor)[0])
             left = left[: math.ceil(len(left) / 2)]
         return False
+
+    def _is_enough(self, groups: list[AskedGroup], within: float) -> bool:
+        """Return whether the best of some groups is known to be near the best of all of them."""
+        mean, cov = self.known()
+        some = [i for i, group in enumerate(self.groups) if group in groups]
+        best = max(some, key=lambda i: mean[i])
+        behind = cov[best, best] + np.diag(cov) - 2.0 * cov[best]
+        far = norm.isf((1.0 - self.confidence) / max(1, len(some) - 1))
+        more = mean - mean[best] + far * np.sqrt(np.maximum(behind, 0.0))
+        return bool((more[[i for i in some if i != best]] <= within).all())
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the posterior mean and covariance of the averages over the groups asked."""
@@ -483,21 +493,11 @@ def search_by_asking(
     >>> [name for name, _ in found.subgroup.conditions], bool(y[found.group.rows].mean() > 0.9)
     (['x0', 'x1'], True)
     """
-
-    def enough(asking: _Asking, groups: list[AskedGroup]) -> bool:
-        mean, cov = asking.known()
-        some = [i for i, group in enumerate(asking.groups) if group in groups]
-        best = max(some, key=lambda i: mean[i])
-        behind = cov[best, best] + np.diag(cov) - 2.0 * cov[best]
-        far = norm.isf((1.0 - confidence) / max(1, len(some) - 1))
-        more = mean - mean[best] + far * np.sqrt(np.maximum(behind, 0.0))
-        return bool((more[[i for i in some if i != best]] <= within).all())
-
     asking = _Asking(
         table, oracle, least, budget, -1.0 if minimize else 1.0, variance,
-        np.random.default_rng(seed), tick,
+        np.random.default_rng(seed), tick, within, confidence,
     )  # fmt: skip
-    return asking.run(None if within is None else enough)
+    return asking.run()
 
 
 class NoisyAverages:
