@@ -263,7 +263,7 @@ def test_the_better_half_is_asked_on():
     asking = _Asking(table, oracle, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
     groups = [asking.group_of(inside) for inside in asking.parted(8)]
     asking.ask_all(groups, 0.1)
-    asking._halve(groups, None)
+    asking._halve(groups)
     averages = [y[group.rows].mean() for group in groups]
     times = [len(group.answers) for group in np.array(groups)[np.argsort(averages)]]
     assert times == sorted(times) and len(set(times)) > 2
