@@ -19,7 +19,7 @@ SIZE, DOTS = (5.2, 4.2), 160
 
 # The page, and the sheet of the pages of an experiment.
 HERE = Path(__file__).parent
-PAGE, STYLE = HERE / "report.html", HERE.parent / "app" / "static" / "app.css"
+PAGE, STYLE = HERE / "search_page.html", HERE.parent / "app" / "static" / "app.css"
 PICTURES = """<section>
 <h2>Pictures</h2>
 <div class="columns">
