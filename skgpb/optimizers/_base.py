@@ -783,10 +783,6 @@ class BaseBanditOptimizer(
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
-    def _look_at_round(self) -> bool:
-        """Do all that choosing a query changes but the choice; whether that can be done."""
-        return False
-
     # -- snapshots ----------------------------------------------------------------------------
 
     def _snapshot(self) -> dict[str, Any]:

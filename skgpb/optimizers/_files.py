@@ -118,7 +118,6 @@ def read_run(
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
             times=[nan if each is None else each for each in document["times"]],
-            skips_selection=not again,
         )
         optimizer, n_mismatches = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
     if n_mismatches:

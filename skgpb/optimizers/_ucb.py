@@ -68,7 +68,6 @@ class BaseUCBOptimizer(Search):
             return max(0.0, self._theory_beta(posterior.t, posterior.n_arms))
         return self._widths().beta() if self.beta == "rkhs" else float(self.beta)
 
-    @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return what beta="theory" stands for in round t, counted from 1."""
         raise ValueError(

@@ -95,7 +95,6 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
         members = self.targets_.points_of(*maximisers(values))
         return *members, float(values.max(axis=1).var())
 
-    @locked
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value of f, shape (n_max_values,)."""
         if self.max_values == "gumbel":

@@ -419,7 +419,6 @@ class IndirectMESOptimizer(IndirectBaseline):
         maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
         return max_value_entropy(posterior.mean, posterior.std, maxima)
 
-    @locked
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of the largest value of g, shape (n_max_values,)."""
         mean, std = posterior.target_mean, np.sqrt(posterior.target_var)

@@ -106,7 +106,6 @@ class MESOptimizer(Search):
             mean, std = posterior.mean, posterior.std
             return np.log(max_value_entropy(mean, std, self._sample_maxima(posterior)))
 
-    @locked
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
         if self.optimum is not None:

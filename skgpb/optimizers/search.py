@@ -449,13 +449,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         each = [self._cost_model.noise_of(query, level) for query in queries]
         return np.array(each) + self._model.model_noise
 
-    def _look_at_round(self) -> bool:
-        if self._contexts:
-            return False
-        # Candidates also move when an answer arrives; a rule does not move them.
-        self._first_arm()
-        return True
-
     def _rng_of_candidates(self) -> np.random.Generator:
         """Random generator that scatters candidates around the best."""
         return np.random.default_rng([self._seed, self._record.n_told, self._record.n_fitted, 1])
