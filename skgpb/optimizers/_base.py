@@ -32,12 +32,12 @@ from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import (
     Comparison,
-    by_intervals,
     check_failures,
     is_by_intervals,
     stream_of_gap,
 )
 from skgpb.optimizers._inputs import Inputs, Numbers, points_of
+from skgpb.optimizers._limits import Measured
 from skgpb.optimizers._parameters import (
     AT_START,
     are_equal,
@@ -54,7 +54,6 @@ from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
-from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.model import Model
 from skgpb.utils import (
     LARGEST_REWARD,
@@ -102,6 +101,8 @@ class BaseBanditOptimizer(
 
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
+    #: Whether points of f are recommended, which are no queries.
+    _recommends_points: ClassVar[bool] = False
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
 
@@ -113,6 +114,8 @@ class BaseBanditOptimizer(
     bounds: Any
     #: Of an optimizer that has no contexts.
     context_bounds: Any = None
+    #: Of an optimizer whose queries lie where the points are.
+    query_bounds: Any = None
 
     #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
@@ -142,6 +145,7 @@ class BaseBanditOptimizer(
         "direction": [StrOptions({"maximize", "minimize"})],
         "bounds": "no_validation",
         "context_bounds": "no_validation",
+        "query_bounds": "no_validation",
     }
 
     #: Fields that files keep, beside those that other classes declare.
@@ -151,6 +155,8 @@ class BaseBanditOptimizer(
 
     #: Parameters that a run looks at when it starts, and not again.
     _at_start: ClassVar[frozenset[str]] = AT_START
+    #: Parameters that do so as long as other sets than those of the run are set.
+    _of_sets: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Merge the parameter constraints of a class with the inherited ones."""
@@ -166,7 +172,7 @@ class BaseBanditOptimizer(
         """Return the names of the parameters, which scikit-learn reads from the signature anew."""
         return super()._get_param_names()
 
-    # -- the search: five methods, and what is given to fit ------------------------------------
+    # -- the search: five methods, and what further ones do by default --------------------------
 
     @abstractmethod
     def _begin(self) -> None:
@@ -191,6 +197,55 @@ class BaseBanditOptimizer(
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take point evaluations given to ``fit``."""
 
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
+        """Return the box (d, 2) of the points from the parameters, None where they give none.
+
+        ``X`` are points that were given to ``fit``, whose bounding box is taken then.
+        """
+        return coordinates(self._params.bounds, self._space, "bounds")
+
+    def _begin_checks(self, d: int) -> None:
+        """Check parameters that depend on the dimension, before any state changes."""
+
+    def _params_changed(self) -> None:
+        """Renew what was made of parameters that may be set in the run; replace, do not change."""
+
+    def _compared(self, best: Any) -> Comparison | None:
+        """Compare the recommendation with the alternatives; None if that is not possible.
+
+        The comparison does not change when further answers are told.
+        """
+        return None
+
+    @property
+    def _knows_all(self) -> bool:
+        """True if no further answer could say anything new of what is to be found."""
+        return False
+
+    def _snapshot(self) -> Any:
+        """Return the state that follows from the log, but not at little cost; None for none."""
+        return snapshot_of(self)
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the state over from a snapshot, right after the start; the log is there already."""
+        inputs = self._inputs
+        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
+            inputs.named(query)
+        restore(self, snapshot)
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        """Return a query, its answer and the noise variance as the run takes them, or raise."""
+        if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+            value: float | None = float(reward)
+        else:
+            value = None if reward is None else check_reward(reward)
+        noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
+        known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
+        if not (known and query in self._record.pending):
+            inputs = self._inputs
+            query = inputs.resolved(query if known else inputs.query(query))
+        return query, value, noise
+
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
@@ -207,25 +262,22 @@ class BaseBanditOptimizer(
         with unchanged_by_errors(self):
             self._prepare()
             check_rows(X, y)
-            X, y = map(own_copy, self._checked_data(points_of(X, self._space), y))
-            if y is not None:
+            X = points_of(X, self._space)
+            if y is None:
+                X = validate_data(self, X, dtype=np.float64)
+            else:
+                several = self._reward_ndim > 0
+                X, y = validate_data(
+                    self, X, y, dtype=np.float64, y_numeric=True, multi_output=several
+                )
                 check_squares(y, "y")
+            X, y = own_copy(X), own_copy(y)
             self._start(X)
             X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
                 self._observe_initial(X, self._sign.of(np.asarray(y, dtype=np.float64)))
         return self
-
-    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        if y is None:
-            return validate_data(self, X, dtype=np.float64), None
-        several = self._reward_ndim > 0
-        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
-
-    def _domain(self) -> np.ndarray | None:
-        """Return bounds (d, 2) from the parameters, or None without a domain."""
-        return coordinates(self._params.bounds, self._space, "bounds")
 
     @property
     def _params(self) -> Any:
@@ -241,6 +293,7 @@ class BaseBanditOptimizer(
         self._given = own = SimpleNamespace(**given)
         self._actions = self._checked_space("bounds")
         self._context_space = self._checked_space("context_bounds")
+        self._query_space = self._checked_space("query_bounds")
         self._space = joint_space(
             self._context_space, self._actions, own.context_bounds, own.bounds
         )
@@ -252,7 +305,7 @@ class BaseBanditOptimizer(
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
-        bounds = self._domain()
+        bounds = self._domain(X)
         if bounds is None:
             if X is None:
                 ways = [f"{x}=" for x in ("bounds", "arms", "pool", "queries") if hasattr(self, x)]
@@ -293,9 +346,6 @@ class BaseBanditOptimizer(
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
         )
-
-    def _begin_checks(self, d: int) -> None:
-        """Check parameters that depend on the dimension, before any state changes."""
 
     @locked
     def start(self) -> Self:
@@ -371,7 +421,12 @@ class BaseBanditOptimizer(
 
     def _waiting(self, names: Collection[str]) -> Set[str]:
         """Return those of the parameters that were set which wait for the next start."""
-        return self._at_start.intersection(names)
+        waiting, sets = self._at_start, ("arms", "queries", "targets")
+        if self._of_sets and any(
+            not are_equal(getattr(self, each), getattr(self._params, each)) for each in sets
+        ):
+            waiting |= self._of_sets
+        return waiting.intersection(names)
 
     def _notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
@@ -385,9 +440,6 @@ class BaseBanditOptimizer(
                 "goes on with what it began with",
                 ParameterWarning,
             )
-
-    def _params_changed(self) -> None:
-        """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -521,10 +573,14 @@ class BaseBanditOptimizer(
         if value is None:
             self._record.fail(query, "told as failed")
             return
+        outcomes = None
         if isinstance(value, RowAverage):
             self._record.count(query, value.count)
             if not value.count:
                 return
+            value = float(value)
+        elif isinstance(value, Measured):
+            outcomes, self._record.block = value.outcomes, value.block
             value = float(value)
         self._observe(query, self._sign.of(value), noise)
         if self._record.tell(query, value, noise):
@@ -535,6 +591,9 @@ class BaseBanditOptimizer(
                 PendingWarning,
             )
         self._learn()
+        self._record.block = None
+        if outcomes is not None:
+            self._record.measure(query, outcomes)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -783,30 +842,7 @@ class BaseBanditOptimizer(
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
-    # -- snapshots ----------------------------------------------------------------------------
-
-    def _snapshot(self) -> dict[str, Any]:
-        """Return the state that follows from the log, but not at little cost."""
-        return snapshot_of(self)
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the state over from a snapshot, right after the start; the log is there already."""
-        inputs = self._inputs
-        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
-            inputs.named(query)
-        restore(self, snapshot)
-
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
-            value: float | None = float(reward)
-        else:
-            value = None if reward is None else check_reward(reward)
-        noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
-        known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
-        if not (known and query in self._record.pending):
-            inputs = self._inputs
-            query = inputs.resolved(query if known else inputs.query(query))
-        return query, value, noise
+    # -- what is known ------------------------------------------------------------------------
 
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
@@ -815,11 +851,6 @@ class BaseBanditOptimizer(
     def _informed(self) -> bool:
         """True if an answer was told, or evaluations were given to ``fit``."""
         return hasattr(self, "bounds_") and self._record.n_known > 0
-
-    @property
-    def _knows_all(self) -> bool:
-        """True if no further answer could say anything new of what is to be found."""
-        return False
 
     def _check_informed(self) -> None:
         """Raise NotFittedError where nothing is known that a recommendation could rest on."""
@@ -836,6 +867,8 @@ class BaseBanditOptimizer(
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of the recommendation."""
         optimizer: Any = self
+        if self._recommends_points:
+            return float(optimizer.predict(in_coordinates(np.atleast_2d(query))).mean())
         return float(np.sum(optimizer.predict_query([query])))
 
     # -- how far it is from the best ----------------------------------------------------------
@@ -847,17 +880,6 @@ class BaseBanditOptimizer(
     def _has_rivals(self) -> bool:
         """True if the recommendation can be compared with its alternatives."""
         return self._compares and not self._contexts
-
-    def _compared(self, best: Any) -> Comparison | None:
-        """Compare the recommendation with the alternatives; None if that is not possible.
-
-        The comparison does not change when further answers are told.
-        """
-        return None
-
-    def _widths(self) -> Widths:
-        """Return the widths of intervals for every f of bounded norm, if there are rivals."""
-        raise NotImplementedError
 
     @locked
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
@@ -916,7 +938,7 @@ class BaseBanditOptimizer(
             if risks is None or comparison is None:
                 return False
             if is_by_intervals(stop):
-                return by_intervals(comparison, self._widths()) <= stop.epsilon
+                return comparison.by_intervals() <= stop.epsilon
             rng = stream_of_gap(self._seed, self._record.n_told)
         return comparison.is_within(stop.epsilon, risks, rng)
 
@@ -929,7 +951,7 @@ class BaseBanditOptimizer(
         if comparison is None:
             return lambda: nan
         if by_interval:
-            return partial(float, by_intervals(comparison, self._widths()))
+            return partial(float, comparison.by_intervals())
         rng = stream_of_gap(self._seed, self._record.n_told)
         return partial(comparison.gap, delta, rng)
 

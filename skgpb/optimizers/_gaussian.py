@@ -276,6 +276,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         check_is_fitted(self, "surrogate_")
+        if callable(self._params.alpha):
+            raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
     def _after_fit(self) -> None:

@@ -188,9 +188,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     # -- how far it is from the best ----------------------------------------------------------
 
     def _compared(self, best: Any) -> Refined:
-        gp, best = self._gp.copy(), self.domain_.block_of(best)
-        domain, models = self.domain_.copy(), self._model.possible(gp)
-        return Refined(gp, domain, self._finest_depth, best, models)
+        gp, rows = self._gp.copy(), self.domain_.block_of(best)
+        known = gp, rows, self._widths, self._model.possible(gp)
+        return Refined(self.domain_.copy(), self._finest_depth, *known)
 
 
 def in_question(

@@ -239,7 +239,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Return how the domain is cut into cells."""
         return Cutting.of(self._params, self._space)
 
-    def _domain(self) -> np.ndarray | None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         return self._cutting().box(self._params.bounds)
 
     def _begin_checks(self, d: int) -> None:

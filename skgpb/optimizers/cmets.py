@@ -342,11 +342,11 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
                 f"queries must have {root} columns, or {root + 1} with the scale last; got {q}"
             )
 
-    def _domain(self) -> np.ndarray:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray:
         own, root = self._params, self._query_box
         by_root = own.bounds is None and own.location is None and own.conditional is None
-        if not by_root or root is None or self._pairs[0] is not None:
-            return super()._domain()
+        if not by_root or root is None or X is not None:
+            return super()._domain(X)
         self._answered = self._query_kernel(None, None)
         self._space = self._query_space
         return root

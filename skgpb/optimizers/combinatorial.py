@@ -193,7 +193,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """
         return super().fit(X, y)
 
-    def _start(self, X: np.ndarray | None) -> None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray:
+        """Make the campaigns, which may take their arms from X, and return the box of all."""
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
         rng = check_random_state(self.random_state) if self.random_state is not None else None
@@ -207,10 +208,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         self.optimizers_ = optimizers
         names = [name for name, _ in named]
         self.named_optimizers_: dict[str, Any] = dict(zip(names, optimizers, strict=True))
-        super()._start(X)
-
-    def _domain(self) -> np.ndarray:
-        return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])
+        return np.concatenate([optimizer.bounds_ for optimizer in optimizers])
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
@@ -505,30 +503,6 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """
         return self._tell(query, reward, alpha)
 
-    def _take(self, query: Any, value: Any, noise: Any) -> None:
-        asked = query in self._record.pending
-        if value is not None:
-            self._tell_campaigns(query, value, noise)
-        super()._take(query, value, noise)
-        cost = self.domain_.cost_of(query)
-        if not asked and cost > self._table().limit:
-            warn(
-                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
-                "answers are used, but it will not be asked or recommended",
-                AllocationWarning,
-            )
-
-    def _tell_campaigns(self, query: Any, rewards: list[Any], alphas: list) -> None:
-        """Tell every campaign its reward, and note which of them failed to learn."""
-        parts = self.domain_.parts_of(query)
-        for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
-            if rewards[i] is None:
-                continue
-            optimizer.tell(part, rewards[i], None if isnan(alphas[i]) else alphas[i])
-            kind, *when = optimizer._record.events[-1]
-            if kind == "unlearned":
-                self._record.events.append((kind, *when, i))
-
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), list[Any]()
         if reward is not None:
@@ -553,6 +527,22 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         return self._inputs.resolved(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
+        """Tell every campaign its reward, and note which of them failed to learn."""
+        parts = self.domain_.parts_of(query)
+        for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
+            if reward[i] is None:
+                continue
+            optimizer.tell(part, reward[i], None if isnan(alpha[i]) else alpha[i])
+            kind, *when = optimizer._record.events[-1]
+            if kind == "unlearned":
+                self._record.events.append((kind, *when, i))
+        cost = self.domain_.cost_of(query)
+        if query not in self._record.pending and cost > self._table().limit:
+            warn(
+                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
+                "answers are used, but it will not be asked or recommended",
+                AllocationWarning,
+            )
         told = np.array([each is not None for each in reward])
         self._record.add((query.box, self.domain_.slots_of(query), told))
         self._played.append(query.points)

@@ -357,7 +357,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     # -- state ------------------------------------------------------------------------------
 
-    def _domain(self) -> np.ndarray | None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         if (self._params.bounds is None) != (self._params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "

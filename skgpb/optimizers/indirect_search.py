@@ -33,7 +33,7 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
-from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
@@ -195,6 +195,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
     _inputs_type = IndirectInputs
+    _recommends_points = True
     _methods = ("posterior", "paper")
     _sides = "continuous"
     _keeps_settings = False
@@ -204,7 +205,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
         "operator": [StrOptions({"auto", "embedding", "window"})],
-        "query_bounds": "no_validation",
         "n_points": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
@@ -213,12 +213,15 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- names of the sides of two boxes: bounds of x, and query_bounds of queries --------------
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._query_space, own = self._checked_space("query_bounds"), self._params
-        # Both as arrays of shape (d, 2) and (q, 2), or None.
-        self._box = coordinates(own.bounds, self._space, "bounds")
-        self._query_box: Any = coordinates(own.query_bounds, self._query_space, "query_bounds")
+    @property
+    def _box(self) -> np.ndarray | None:
+        """The box of x as it was given, shape (d, 2)."""
+        return coordinates(self._params.bounds, self._space, "bounds")
+
+    @property
+    def _query_box(self) -> Any:
+        """The box of queries as it was given, shape (q, 2)."""
+        return coordinates(self._params.query_bounds, self._query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
@@ -278,11 +281,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- the kernel and the two sets --------------------------------------------------------
 
-    def _domain(self) -> np.ndarray:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray:
         """Box (d, 2) in which f is maximised; the kernel of answers says it where nobody else."""
-        X, A = self._pairs
-        self._answered = kernel = self._query_kernel(X, A)
-        box = self._box
+        box, _ = self._box, self._query_box  # both are checked first
+        self._answered = kernel = self._query_kernel(*self._pairs)
         if box is not None:
             check_resolution(box, "the domain")
             if X is not None and X.shape[1] == len(box):
@@ -379,14 +381,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _set_costs(self, queries: Any) -> None:
         self._cost_model: Any = QueryPrices(queries, self._params.alpha)
 
-    @property
-    @locked
-    def alpha_(self) -> float:
-        """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        if callable(self._params.alpha):
-            raise AttributeError("there is no single noise variance, because alpha is a function")
-        return super().alpha_
-
     # -- asking -----------------------------------------------------------------------------
 
     @property
@@ -453,17 +447,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         best = super()._best(context)
         return best if best.has_names else best.points[0]
 
-    def _value_of(self, query: Any) -> float:
-        return float(self.predict(in_coordinates(np.atleast_2d(query))).mean())
-
     def _compared(self, best: Any) -> Rivals:
         """Points of the largest upper bounds, and the one that is recommended."""
-        gp, n = self._gp, len(self.targets_)
+        gp, n = self._gp.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[: defaults.N_RIVALS]
-        return Rivals(
-            gp.copy(), self.targets_.rows[some], self._functionals_at(np.atleast_2d(best))
-        )
+        rows = self._functionals_at(np.atleast_2d(best))
+        return Rivals(self.targets_.rows[some], gp, rows, self._widths)
 
     @property
     @reading_log

@@ -259,7 +259,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         """Return how the domain is cut into cells."""
         return Cutting.of(self._params, self._space)
 
-    def _domain(self) -> np.ndarray | None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         return self._cutting().box(self._params.bounds)
 
     def _begin_checks(self, d: int) -> None:
