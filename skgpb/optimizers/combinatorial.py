@@ -36,7 +36,6 @@ from skgpb.feedback import successes_in
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
 from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import is_free
@@ -63,7 +62,7 @@ Reported: TypeAlias = SupportsFloat | str | None
 
 
 @dataclass(eq=False, repr=False)
-class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
+class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
 
     >>> import numpy as np
@@ -151,6 +150,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
 
     _query_type = Allocation
     _inputs_type = AllocationInputs
+    _reward_ndim = 1  # each campaign answers
 
     if TYPE_CHECKING:
 
@@ -171,6 +171,52 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         "weights": [StrOptions({"allocation", "campaign"})],
         "random_state": ["random_state"],
     }
+
+    # -- parameters, also of the campaigns by their names -------------------------------------
+
+    def _members(self) -> list[tuple[str, Any]]:
+        """Pairs of names and optimizers as given, unchecked."""
+        return [
+            each
+            if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
+            else (f"campaign_{i}", each)
+            for i, each in enumerate(self.optimizers)
+        ]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        params : dict
+        """
+        params = super().get_params(deep=False)
+        if deep and isinstance(self.optimizers, (list, tuple)):
+            for name, optimizer in self._members():
+                params[name] = optimizer
+                if hasattr(optimizer, "get_params"):
+                    nested = optimizer.get_params(deep=True)
+                    params |= {f"{name}__{key}": value for key, value in nested.items()}
+        return params
+
+    def _set_params(self, params: dict[str, Any]) -> None:
+        """Set parameters, also of campaigns as ``name__parameter``, or a whole campaign."""
+        others = dict(params)
+        if "optimizers" in others:
+            self.optimizers = others.pop("optimizers")
+        if isinstance(self.optimizers, (list, tuple)):
+            names = [name for name, _ in self._members()]
+            for i in [i for i, name in enumerate(names) if name in others]:
+                optimizers = list(self.optimizers)
+                optimizer = others.pop(names[i])
+                pair = isinstance(optimizers[i], tuple)
+                optimizers[i] = (names[i], optimizer) if pair else optimizer
+                self.optimizers = optimizers
+        super()._set_params(others)
 
     # -- starting -----------------------------------------------------------------------------
 

@@ -25,11 +25,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import tied
-from skgpb._core._tree import Tree
 from skgpb._typing import (
     Beta,
     Bounds,
@@ -50,11 +47,9 @@ from skgpb.optimizers._adaptive_tree import (
     ROUNDING,
     AdaptiveTree,
     Constants,
-    RefinementGuard,
 )
-from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
+from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
@@ -199,7 +194,6 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     _query_type = ContextCell
     _kept_fields = ("domain_", "_bars")
     _needs_contexts = True
-    _sides = "any"
     # The paper plays and does not recommend.
     _methods = ("posterior",)
 
@@ -393,11 +387,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         d = self.n_features_in_
         self._n_context = self._resolved_n_context()
         n = self._n_context
-        self._horizon, self._guard, self._refined = (
-            Horizon(int(self.horizon)),
-            RefinementGuard(),
-            False,
-        )
+        self._begin_horizon()
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         # Parent of every node.
         self._parent_of: list[int] = [-1]
@@ -417,7 +407,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             self._space,
         )
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
-        self._tree: Tree = joint.tree
+        self._tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._renew()
 
@@ -457,19 +447,6 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         """Corners of some cells of a depth."""
         sample = self.domain_.joint.deviation_cells(depth, everywhere)
         return [(lower, upper) for _, lower, upper in sample]
-
-    @property
-    @locked
-    def max_depth_(self) -> int:
-        """h_max rounded down."""
-        return self.domain_.max_depth
-
-    @property
-    @locked
-    def tree_(self) -> Bunch:
-        """The partition so far, as arrays with one entry per node, as for GPTreeOptimizer."""
-        check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._sign.of)
 
     def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""

@@ -28,14 +28,13 @@ from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants, RefinementGuard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants
 from skgpb.optimizers._cutting import (
     Cutting,
     best_divisible,
     leaves_that_always_failed,
     without_unlikely,
 )
-from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch, is_stationary
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
@@ -206,11 +205,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._horizon, self._guard, self._refined = (
-            Horizon(int(self.horizon)),
-            RefinementGuard(),
-            False,
-        )
+        self._begin_horizon()
         super()._begin()
 
     def _track(self, moments: Moments | None = None) -> None:

@@ -135,10 +135,12 @@ class AnswerModel:
         return out
 
 
+@dataclass(eq=False, repr=False)
 class IndirectBaseline(IndirectSearch):
     """Base class of rules that score queries by the posterior of g given the answers alone."""
 
-    answer_kernel: Kernel | None
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
     _kept_fields = ("_answers",)
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
@@ -269,9 +271,6 @@ class IndirectEIOptimizer(IndirectBaseline):
     True
     """
 
-    _: KW_ONLY
-    answer_kernel: Kernel | None = None
-
     _is_log_acquisition = True
 
     @locked
@@ -306,9 +305,6 @@ class IndirectPIOptimizer(IndirectBaseline):
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
     """
-
-    _: KW_ONLY
-    answer_kernel: Kernel | None = None
 
     _is_log_acquisition = True
 
@@ -352,7 +348,6 @@ class IndirectUCBOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
-    answer_kernel: Kernel | None = None
     beta: Literal["rkhs"] | PerRound = 4.0
 
     _parameter_constraints = {
@@ -406,7 +401,6 @@ class IndirectMESOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
-    answer_kernel: Kernel | None = None
     n_max_values: int = 100
 
     _parameter_constraints = {

@@ -37,6 +37,7 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
+from skgpb.optimizers._cost_model import QueryPrices
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gap import Rivals
@@ -45,7 +46,6 @@ from skgpb.optimizers._inputs import IndirectInputs, points_of
 from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
-from skgpb.optimizers._query_prices import QueryPrices
 from skgpb.optimizers._record import history_table
 from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._result import RunResult
