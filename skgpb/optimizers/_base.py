@@ -30,12 +30,7 @@ from skgpb.feedback import RowAverage
 from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
-from skgpb.optimizers._gap import (
-    Comparison,
-    check_failures,
-    is_by_intervals,
-    stream_of_gap,
-)
+from skgpb.optimizers._gap import Comparison, check_failures, is_by_intervals, stream_of_gap
 from skgpb.optimizers._inputs import Inputs, Numbers, points_of
 from skgpb.optimizers._limits import Measured
 from skgpb.optimizers._parameters import (
@@ -47,7 +42,7 @@ from skgpb.optimizers._parameters import (
 )
 from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
-from skgpb.optimizers._result import RunResult, RunSummary
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import EvaluationLoop, check_run
 from skgpb.optimizers._sides import Sign, checked_space, coordinates, joint_space
 from skgpb.optimizers._snapshots import restore, snapshot_of
@@ -114,8 +109,6 @@ class BaseBanditOptimizer(
     bounds: Any
     #: Of an optimizer that has no contexts.
     context_bounds: Any = None
-    #: Of an optimizer whose queries lie where the points are.
-    query_bounds: Any = None
 
     #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
@@ -145,7 +138,6 @@ class BaseBanditOptimizer(
         "direction": [StrOptions({"maximize", "minimize"})],
         "bounds": "no_validation",
         "context_bounds": "no_validation",
-        "query_bounds": "no_validation",
     }
 
     #: Fields that files keep, beside those that other classes declare.
@@ -204,8 +196,8 @@ class BaseBanditOptimizer(
         """
         return coordinates(self._params.bounds, self._space, "bounds")
 
-    def _begin_checks(self, d: int) -> None:
-        """Check parameters that depend on the dimension, before any state changes."""
+    def _begin_checks(self) -> None:
+        """Check parameters that depend on the domain, before anything is made of them."""
 
     def _params_changed(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
@@ -300,7 +292,7 @@ class BaseBanditOptimizer(
 
     def _checked_space(self, name: str) -> ParameterSpace | None:
         """Return the settings of a box, refusing sides that the algorithm cannot search."""
-        optimizer, bounds = type(self).__name__, getattr(self._params, name)
+        optimizer, bounds = type(self).__name__, getattr(self._params, name, None)
         return checked_space(bounds, name, optimizer, self._sides, self._keeps_settings)
 
     def _start(self, X: np.ndarray | None) -> None:
@@ -322,9 +314,9 @@ class BaseBanditOptimizer(
                     f"{len(bounds)} dimensions"
                 )
             check_inside(X, bounds)
-        self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
+        self._begin_checks()
         self._sign = Sign(self._params.direction == "minimize")
         self._dirty = None
         self._record = Record({name: getattr(self._params, name) for name in self._seen})
@@ -414,7 +406,7 @@ class BaseBanditOptimizer(
             taking_part = {name: changed[name] for name in changed if name not in waiting}
             if taking_part:
                 self._given = SimpleNamespace(**(vars(self._given) | taking_part))
-                self._begin_checks(self.n_features_in_)
+                self._begin_checks()
                 self._params_changed()
             unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._params, n))]
             self._record = self._record.with_parameters(changed, unlike)
@@ -561,12 +553,8 @@ class BaseBanditOptimizer(
             return self._inputs.told(query, reward, alpha, self._reward_ndim, self._checked)
 
         observations = self._ensure_started(checked)
-        self._commit(self._take_all, observations)
+        self._commit(lambda: [self._take(*each) for each in observations])
         return self
-
-    def _take_all(self, observations: list[tuple[Any, ...]]) -> None:
-        for observation in observations:
-            self._take(*observation)
 
     def _take(self, query: Any, value: Any, noise: Any) -> None:
         """Take one validated answer or failure."""
@@ -684,20 +672,21 @@ class BaseBanditOptimizer(
         self._ensure_started()
         take_up(self, BaseBanditOptimizer, checkpoint, resume)
 
-    def _summary(self, last: Any, stop: Any) -> RunSummary:
+    def _summary(self, last: Any, stop: Any) -> RunResult[Any]:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = None
         if self._informed:
             context = in_coordinates(last.context) if self._contexts else None
             best = self.recommend(context=context)
         delta = getattr(stop, "delta", defaults.GAP_DELTA)
-        return RunSummary(
-            best,
-            nan if best is None else self._value_of(best),
-            self.history_,
-            {} if self._model is None else self._model.in_words(),
-            self._gap_later(best, delta, is_by_intervals(stop)),
+        result: RunResult[Any] = RunResult(
+            x=best,
+            fun=nan if best is None else self._value_of(best),
+            history=self.history_,
+            success=best is not None,
+            model={} if self._model is None else self._model.in_words(),
         )
+        return result.with_gap(self._gap_later(best, delta, is_by_intervals(stop)))
 
     @locked
     def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Any:

@@ -66,8 +66,8 @@ class CellSearch(Partitioned[Cell]):
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         return self._cutting.box(self._params.bounds)
 
-    def _begin_checks(self, d: int) -> None:
-        self._cutting.check(d)
+    def _begin_checks(self) -> None:
+        self._cutting.check(self.n_features_in_)
         check_variation(self._params.variation)
 
     @abstractmethod

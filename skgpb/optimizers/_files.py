@@ -20,15 +20,7 @@ from skgpb.locks import StateLock
 from skgpb.optimizers._record import ANSWERED, Event
 from skgpb.optimizers._replay import Optimizer, Replay, Replayable, is_derived, rebuilt
 from skgpb.optimizers.strategy import Strategy
-from skgpb.persistence import (
-    FORMAT,
-    VERSION,
-    Reader,
-    Writer,
-    encode_parameters,
-    opened,
-    write,
-)
+from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.surrogate.likelihood import Prior
 
 

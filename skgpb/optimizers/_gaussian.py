@@ -196,12 +196,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
+        model_noise = getattr(self, "model_noise", 0.0)
         return ModelOptions(
             self._known_noise,
             self.optimizer,
             self.n_restarts_optimizer,
             self.relearn,
             self.normalize_y,
+            None if model_noise == "auto" else float(model_noise),
         )
 
     def _take_model(self, model: Model) -> None:
@@ -233,8 +235,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         usual_noise : tuple of two floats, default=None
             Median of the noise variance as a share of that of the answers, and its spread.
         """
-        if self._norm.is_consistent:
-            self._check_consistent(kernel)
         self._seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
         options, bounds, given = self._options(), self.bounds_, self._params.kernel
         if self._space is not None and isinstance(kernel, CellKernel):
@@ -258,9 +258,15 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
             alpha=alpha, random_state=self._seed
         )
-        self._share_lock(self.surrogate_)
         self.surrogate_._begin(model.process)
+        self._begin_with(model)
+
+    def _begin_with(self, model: Model) -> None:
+        """Let this be the first model, and ``surrogate_`` show it."""
+        self._share_lock(self.surrogate_)
         self._take_model(model)
+        if self._norm.is_consistent:
+            self._check_consistent(self._gp.kernel)
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
@@ -540,6 +546,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
         self._norm.check_consistent(kernel, self._params.kernel is not None, self.normalize_y)
+        if self._model.model_noise > 0.0:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
+                "query: pass conditional instead of pairs"
+            )
 
     # -- cells of any size ------------------------------------------------------------------
 

@@ -100,10 +100,6 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     def _slots_of(self, front: list[Any]) -> np.ndarray:
         """Return the numbers under which regions of the front are tracked, -1 if they are not."""
 
-    def _box_of(self, d: int) -> np.ndarray:
-        """The box of the domain, or a unit cube (d, 2) before it is known."""
-        return self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
-
     @overload
     def recommend(
         self,

@@ -18,7 +18,7 @@ from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
 from skgpb.optimizers._replay import Replayable
-from skgpb.optimizers._result import RunResult, RunSummary
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
@@ -93,7 +93,7 @@ class Player(Replayable, Protocol):
     def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]: ...
     def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any: ...
     def _stops(self, stop: Any) -> bool: ...
-    def _summary(self, last: Any, stop: Any) -> RunSummary: ...
+    def _summary(self, last: Any, stop: Any) -> RunResult[Any]: ...
 
 
 class EvaluationLoop:
@@ -338,26 +338,17 @@ class EvaluationLoop:
     @locked
     def _concluded(self) -> RunResult[Any]:
         """Return what the run has come to."""
-        found = self._optimizer._summary(self._last, self._stop)
-        if found.query is None:
+        result = self._optimizer._summary(self._last, self._stop)
+        if result.x is None:
             message = f"nothing is known: all {self._done} evaluations failed"
         elif self._contexts is not None and self._done == self._most:
             message = "all contexts were played"
         else:
             message = self._ended or "the budget is spent"
-        result: RunResult[Any] = RunResult(
-            x=found.query,
-            fun=found.value,
-            nfev=self._done,
-            nfail=self._failed,
-            history=found.history,
-            success=found.query is not None,
-            message=message,
-            model=found.model,
-        )
+        result.update(nfev=self._done, nfail=self._failed, message=message)
         if self._has_costs:
             result.cost = self._cost()
-        return result.with_gap(found.gap)
+        return result
 
     # -- what is being evaluated, and has been ------------------------------------------------
 

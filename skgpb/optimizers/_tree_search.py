@@ -24,11 +24,7 @@ from skgpb.kernels._white import contains_white_noise
 from skgpb.optimizers._cells import CellSearch
 from skgpb.optimizers._cutting import CUTTING, Cutting, given_variation
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._region_search import (
-    RegionSearch,
-    kernel_of_points,
-    kernel_of_regions,
-)
+from skgpb.optimizers._region_search import RegionSearch, kernel_of_points, kernel_of_regions
 from skgpb.optimizers._variation import answer_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.utils import Integral, StrOptions
@@ -189,7 +185,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting
+        kernel, cutting = self._query_kernel(), self._cutting
         self.domain_: BoxPartition | PoolPartition = cutting.partition(
             self.bounds_, self._resolved_depth(cutting, kernel)
         )
@@ -221,11 +217,11 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         """Deepest level at which cells are split, for a kernel between answers."""
         return cutting.depth(self.n_features_in_)
 
-    def _query_kernel(self, d: int) -> Kernel:
+    def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        box, space = self._box_of(d), self._space
+        box, space = self.bounds_, self._space
         if self._params.pool is None or isinstance(self._params.feedback, Kernel):
-            counts = self._cutting.counts(d)
+            counts = self._cutting.counts(len(box))
             return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, space)
         base = kernel_of_points(self._params.kernel, box, space, smooth=False)
         # By features if cells average too many rows for a sum over pairs.

@@ -42,25 +42,14 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import (
-    ADAPTIVE,
-    ROUNDING,
-    AdaptiveTree,
-    Constants,
-)
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, AdaptiveTree, Constants
 from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._parameters import AT_START, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
-from skgpb.utils import (
-    MOST_CHILDREN,
-    Integral,
-    Interval,
-    StrOptions,
-    check_bounds,
-)
+from skgpb.utils import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
 
 __all__ = ["ContextualGPTreeOptimizer"]
 
@@ -373,7 +362,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             else len(self._params.context_bounds)
         )
 
-    def _begin_checks(self, d: int) -> None:
+    def _begin_checks(self) -> None:
+        d = self.n_features_in_
         if self._resolved_n_context() >= d:
             raise ValueError(
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
@@ -381,17 +371,15 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             )
         checked_depth(self._params.max_depth, self._params.n_children)
         check_variation(self._params.variation)
-        self._query_kernel(d)
+        self._query_kernel()
 
     def _begin(self) -> None:
-        d = self.n_features_in_
-        self._n_context = self._resolved_n_context()
-        n = self._n_context
+        n = self._n_context = self._resolved_n_context()
         self._begin_horizon()
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         # Parent of every node.
         self._parent_of: list[int] = [-1]
-        prior, counts = self._query_kernel(d), self._counts(d)
+        prior, counts = self._query_kernel(), self._counts()
         given = checked_depth(self._params.max_depth, self._params.n_children)
         of_points = PriorOfPoints(prior, self._space)
         self._constants = Constants.of_prior(
@@ -429,16 +417,14 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         blocks = [tracked[i] for i in range(len(tracked))]
         self._gp.track(blocks, moments=(mean, var, upto))
 
-    def _query_kernel(self, d: int) -> Kernel:
+    def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
-        return kernel_of_regions(
-            self._params.feedback, self._params.kernel, self._counts(d), box, self._space
-        )
+        own, counts = self._params, self._counts()
+        return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, self._space)
 
-    def _counts(self, d: int) -> tuple[int, ...]:
+    def _counts(self) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""
-        n = self._resolved_n_context()
+        n, d = self._resolved_n_context(), self.n_features_in_
         if self._params.feedback == "center":
             return (1,) * d
         return (1,) * n + points_per_axis(self._params.n_representatives, d - n, self._actions)

@@ -81,9 +81,7 @@ class GPOOOptimizer(PartitionSearch):
 
     expansion: Literal["posterior", "before", "after"] = "posterior"
 
-    _parameter_constraints = {
-        "expansion": [StrOptions({"before", "after", "posterior"})],
-    }
+    _parameter_constraints = {"expansion": [StrOptions({"before", "after", "posterior"})]}
 
     # -- answers about counted rows -----------------------------------------------------------
 

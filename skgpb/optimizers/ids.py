@@ -60,7 +60,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._best import best_known
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import Interval, Real, StrOptions, check_callable_value
+from skgpb.utils import Interval, Real, StrOptions
 
 __all__ = ["IDSOptimizer"]
 
@@ -168,9 +168,7 @@ class IDSOptimizer(Search):
 
     def _width(self, posterior: Round) -> float:
         """Standard deviations in the bound on a gap."""
-        if callable(self.beta):
-            return sqrt(check_callable_value(self.beta, posterior.t, "beta"))
-        return sqrt(self.beta)
+        return sqrt(self._norm.given_beta(posterior.t, self._model))
 
     def _variances_to(self, posterior: Round, incumbent: int) -> np.ndarray:
         """Posterior variances (n_targets,) of all targets minus the incumbent."""

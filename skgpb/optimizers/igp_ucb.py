@@ -60,9 +60,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
     information_gain: Literal["greedy", "order"] | PerRound = "greedy"
     beta: Beta = "theory"
 
-    _parameter_constraints = {
-        "beta": BETA_CONSTRAINTS,
-    }
+    _parameter_constraints = {"beta": BETA_CONSTRAINTS}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

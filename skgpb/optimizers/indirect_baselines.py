@@ -38,15 +38,7 @@ from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
 from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
-from skgpb.utils import (
-    MOST_POINTS,
-    Integral,
-    Interval,
-    Real,
-    StrOptions,
-    box_around,
-    check_callable_value,
-)
+from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions, box_around
 
 __all__ = [
     "IndirectEIOptimizer",
@@ -135,12 +127,10 @@ class AnswerModel:
         return out
 
 
-@dataclass(eq=False, repr=False)
 class IndirectBaseline(IndirectSearch):
     """Base class of rules that score queries by the posterior of g given the answers alone."""
 
-    _: KW_ONLY
-    answer_kernel: Kernel | None = None
+    answer_kernel: Kernel | None
 
     _kept_fields = ("_answers",)
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
@@ -271,6 +261,9 @@ class IndirectEIOptimizer(IndirectBaseline):
     True
     """
 
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
+
     _is_log_acquisition = True
 
     @locked
@@ -305,6 +298,9 @@ class IndirectPIOptimizer(IndirectBaseline):
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
     """
+
+    _: KW_ONLY
+    answer_kernel: Kernel | None = None
 
     _is_log_acquisition = True
 
@@ -348,6 +344,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
+    answer_kernel: Kernel | None = None
     beta: Literal["rkhs"] | PerRound = 4.0
 
     _parameter_constraints = {
@@ -361,11 +358,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bounds."""
-        beta: Any = self.beta
-        if self._norm.chooses:
-            beta = self._widths().beta()
-        elif callable(beta):
-            beta = check_callable_value(beta, posterior.t, "beta")
+        beta = self._norm.given_beta(posterior.t, self._model)
         return posterior.mean + sqrt(beta) * posterior.std
 
     def _scores(self, round: Round) -> np.ndarray:
@@ -401,11 +394,10 @@ class IndirectMESOptimizer(IndirectBaseline):
     """
 
     _: KW_ONLY
+    answer_kernel: Kernel | None = None
     n_max_values: int = 100
 
-    _parameter_constraints = {
-        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
-    }
+    _parameter_constraints = {"n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")]}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -43,7 +43,6 @@ from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import IndirectInputs, points_of
-from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._record import history_table
@@ -57,7 +56,7 @@ from skgpb.surrogate.criticism import leave_one_out
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
-from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model, ModelOptions
+from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -202,6 +201,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     _targets_are_queries = False
     _at_start = AT_START | {"cost"}
     _parameter_constraints = {
+        "query_bounds": "no_validation",
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
         "operator": [StrOptions({"auto", "embedding", "window"})],
@@ -264,13 +264,12 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
         check_unmasked(y, "y")
-        if y is None:
-            return validate_data(self, X, dtype=np.float64), None
-        if not paired:
+        if y is None or paired:
+            X = validate_data(self, X, dtype=np.float64)
+        else:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-            check_squares(y, "y")
-            return X, np.asarray(y, dtype=np.float64)
-        X = validate_data(self, X, dtype=np.float64)
+        if y is None:
+            return X, None
         y = np.asarray(y, dtype=np.float64)
         if y.shape != (len(X),) or np.isinf(y).any():
             raise ValueError(
@@ -353,28 +352,11 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
             conditional=kernel, alpha=None, model_noise=self.model_noise, random_state=self._seed
         )
-        self._share_lock(self.surrogate_)
-        self._take_model(model)
+        self._begin_with(model)
         self._track(
             PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
         )
         self._n_usual = self._usual_n_initial(kernel)
-        if self._norm.is_consistent:
-            self._check_consistent(kernel)
-        if self._norm.chooses:
-            self._widths().warn_if_unfounded()
-
-    def _options(self) -> ModelOptions:
-        own = None if self.model_noise == "auto" else float(self.model_noise)
-        return replace(super()._options(), model_noise=own)
-
-    def _check_consistent(self, kernel: Kernel) -> None:
-        super()._check_consistent(kernel)
-        if self._model.model_noise > 0.0:
-            raise ValueError(
-                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
-                "query: pass conditional instead of pairs"
-            )
 
     # -- costs and noise --------------------------------------------------------------------
 

@@ -59,12 +59,7 @@ from skgpb.optimizers._best import (
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility
-from skgpb.optimizers._feedback import (
-    Feedback,
-    box_of_arms,
-    box_of_sets,
-    given_sets,
-)
+from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
@@ -855,7 +850,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         self._n_context = len(contexts)
         return np.concatenate([contexts, actions])
 
-    def _begin_checks(self, d: int) -> None:
+    def _begin_checks(self) -> None:
         checked_limits(self._params.limits)
         if self._actions is not None and not self._targets_are_queries:
             check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)

@@ -240,8 +240,8 @@ class StoOOOptimizer(CellSearch):
 
     # -- state ------------------------------------------------------------------------------
 
-    def _begin_checks(self, d: int) -> None:
-        super()._begin_checks(d)
+    def _begin_checks(self) -> None:
+        super()._begin_checks()
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
         ends = self._params.reward_range
