@@ -46,6 +46,7 @@ from skgpb.utils import (
 __all__ = ["CMETSOptimizer"]
 
 
+@dataclass(eq=False)
 class CellWindow:
     """Centres and half-widths of the images of cells, for rows [centre, K^-depth].
 
@@ -55,9 +56,6 @@ class CellWindow:
 
     side: np.ndarray
     map: Callable[..., Any] | None
-
-    def __init__(self, side: np.ndarray, location: Callable | None) -> None:
-        self.side, self.map = side, location
 
     def _corners(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         half = 0.5 * self.side * A[:, -1:]

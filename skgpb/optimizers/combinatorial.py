@@ -261,7 +261,6 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         costs = costs_of_arms(self._params.costs, [each.rows for each in arms])
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._params.costs is None)
         self._table()
-        self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
@@ -281,7 +280,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             self.optimizers_, self.domain_.columns(X), y.T, strict=True
         ):
             optimizer.fit(x, rewards)
-        self._record.n_fitted, self._played = len(y), [X]
+        self._record.n_fitted = len(y)
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
@@ -293,10 +292,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         for optimizer, (log, own) in zip(self.optimizers_, snapshot["campaigns"], strict=True):
             optimizer._record.events = log
             optimizer._restore(own)
+
+    @property
+    def _fitted(self) -> np.ndarray:
+        """Allocations that were given to ``fit`` with their rewards."""
         record = self._record
-        if record.n_fitted:
-            self._played = [record.events[0][1]]  # the rows that were given to fit
-        self._played += [query.points for query in record.told_queries()]
+        return record.events[0][1] if record.n_fitted else np.empty((0, self.n_features_in_))
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
         named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
@@ -372,8 +373,9 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         n_initial = max(optimizer._n_initial for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
-        evaluated = [query.points for query in self._record.awaited]
-        known = np.concatenate([*self._played, *evaluated])
+        evaluated = self._record.awaited
+        asked = [query.points for query in (*self._record.told_queries(), *evaluated)]
+        known = np.concatenate([self._fitted, *asked])
         failures = [query.points for _, query, _ in self._record.failures]
         failed = np.concatenate([known[:0], *failures])
         best = self._table().best
@@ -490,7 +492,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             columns = zip(self.domain_.columns(played), self.optimizers_, strict=True)
             return [Chances(rows, succeeded, each.domain_.rows) for rows, each in columns]
 
-        found = self._record.outcomes(self._played[0], lambda query: query.points[0], learn)
+        found = self._record.outcomes(self._fitted, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
@@ -591,7 +593,6 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             )
         told = np.array([each is not None for each in reward])
         self._record.add((query.box, self.domain_.slots_of(query), told))
-        self._played.append(query.points)
 
     @property
     @reading_log
@@ -605,25 +606,17 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         """
         check_is_fitted(self, "bounds_")
         n, d = len(self.optimizers_), self.n_features_in_
-        dtype = [
-            ("round", np.intp),
-            ("descriptor", np.float64, (2 * d,)),
-            ("choice", np.intp, (n,)),
-            ("reward", np.float64, (n,)),
-            ("mean", np.float64, (n,)),
-            ("std", np.float64, (n,)),
-        ]
-        nothing, record = np.full(n, np.nan), self._record.until(self._dirty)
-        rows = [
-            (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(record.history)
-        ]
-        out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in record.history], dtype=bool).reshape(-1, n)
+        names, nothing = ("reward", "mean", "std"), 3 * [np.full(n, np.nan)]
+        numbers = [(name, np.float64, (n,)) for name in names]
+        boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
+        dtype = [("round", np.intp), boxes, choices, *numbers]
+        rows = self._record.until(self._dirty).history
+        out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
+        told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
-            for name in ("reward", "mean", "std"):
-                out[name][told[:, i], i] = history[name][: told[:, i].sum()][: told[:, i].sum()]
+            for name in names:
+                out[name][told[:, i], i] = history[name][: told[:, i].sum()]
         return out
 
     # -- a regressor for the campaigns ----------------------------------------------------------

@@ -19,7 +19,6 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple, overload
 
@@ -429,19 +428,18 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             return (1,) * d
         return (1,) * n + points_per_axis(self._params.n_representatives, d - n, self._actions)
 
-    def _cells_at(self, depth: int, everywhere: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Corners of some cells of a depth."""
-        sample = self.domain_.joint.deviation_cells(depth, everywhere)
-        return [(lower, upper) for _, lower, upper in sample]
-
     def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
-        self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
+        prior, everywhere = PriorOfPoints(kernel, self._space), not kernel.base.is_stationary()
+
+        def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+            sample = self.domain_.joint.deviation_cells(depth, everywhere)
+            return [(lower, upper) for _, lower, upper in sample]
+
+        self._g = cell_deviations(prior, cells, n)
         if self._params.variation == "kernel":
-            cells = self._constants.log_cells
-            self._variation = self._norm.deviations_within(cells) * self._g
+            self._variation = self._norm.deviations_within(self._constants.log_cells) * self._g
         elif self._params.variation == "theory":
             self._variation = self._constants.variation(
                 self._g, self._norm.guarantee.failure_probability

@@ -402,13 +402,9 @@ class IndirectMESOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the information about the largest value of g."""
-        maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
+        mean, std, n = posterior.target_mean, np.sqrt(posterior.target_var), self.n_max_values
+        maxima = posterior.once("maxima", lambda: gumbel_max_values(mean, std, n, posterior.rng))
         return max_value_entropy(posterior.mean, posterior.std, maxima)
-
-    def _sample_maxima(self, posterior: Round) -> np.ndarray:
-        """Return samples of the largest value of g, shape (n_max_values,)."""
-        mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
-        return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
     def _scores(self, round: Round) -> np.ndarray:
         return self.acquisition(round) / round.cost
