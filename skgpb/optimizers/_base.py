@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import cache, partial
@@ -283,17 +283,13 @@ class BaseBanditOptimizer(
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
         self._given = own = SimpleNamespace(**given)
-        self._actions = self._checked_space("bounds")
-        self._context_space = self._checked_space("context_bounds")
-        self._query_space = self._checked_space("query_bounds")
+        space_of = partial(checked_space, optimizer=type(self).__name__, sides=self._sides)
+        self._actions = space_of(own.bounds, "bounds", keeps_settings=self._keeps_settings)
+        self._context_space = space_of(own.context_bounds, "context_bounds")
+        self._query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
         self._space = joint_space(
             self._context_space, self._actions, own.context_bounds, own.bounds
         )
-
-    def _checked_space(self, name: str) -> ParameterSpace | None:
-        """Return the settings of a box, refusing sides that the algorithm cannot search."""
-        optimizer, bounds = type(self).__name__, getattr(self._params, name, None)
-        return checked_space(bounds, name, optimizer, self._sides, self._keeps_settings)
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -402,7 +398,12 @@ class BaseBanditOptimizer(
             }
             if not changed:
                 return
-            waiting = self._waiting(changed)
+            waiting, sets = self._at_start, ("arms", "queries", "targets")
+            if self._of_sets and any(
+                not are_equal(getattr(self, each), getattr(self._params, each)) for each in sets
+            ):
+                waiting |= self._of_sets
+            waiting = waiting.intersection(changed)
             taking_part = {name: changed[name] for name in changed if name not in waiting}
             if taking_part:
                 self._given = SimpleNamespace(**(vars(self._given) | taking_part))
@@ -410,15 +411,6 @@ class BaseBanditOptimizer(
                 self._params_changed()
             unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._params, n))]
             self._record = self._record.with_parameters(changed, unlike)
-
-    def _waiting(self, names: Collection[str]) -> Set[str]:
-        """Return those of the parameters that were set which wait for the next start."""
-        waiting, sets = self._at_start, ("arms", "queries", "targets")
-        if self._of_sets and any(
-            not are_equal(getattr(self, each), getattr(self._params, each)) for each in sets
-        ):
-            waiting |= self._of_sets
-        return waiting.intersection(names)
 
     def _notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
@@ -660,17 +652,13 @@ class BaseBanditOptimizer(
         play = EvaluationLoop(player, workers, callback, checkpoint, stop, timeout)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
-            self._take_up(checkpoint, resume)
+            with self._lock:
+                self.start()
+                take_up(self, BaseBanditOptimizer, checkpoint, resume)
         if resume:
             play.resume()
         play.show(progress, verbose)
         return play.result()
-
-    @locked
-    def _take_up(self, checkpoint: str | os.PathLike[str], resume: bool) -> None:
-        """Continue the run in a file, or refuse to replace it."""
-        self._ensure_started()
-        take_up(self, BaseBanditOptimizer, checkpoint, resume)
 
     def _summary(self, last: Any, stop: Any) -> RunResult[Any]:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
@@ -711,6 +699,7 @@ class BaseBanditOptimizer(
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
     _has_costs: ClassVar[bool] = False
+    _cost_model: Any
 
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

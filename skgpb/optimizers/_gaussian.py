@@ -183,11 +183,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- the model --------------------------------------------------------------------------
 
     @property
-    def _known_noise(self) -> float | None:
-        """Noise variance of an answer where it is given, a typical one if they differ."""
-        return None if self._params.alpha is None else float(self._params.alpha)
-
-    @property
     def _norm(self) -> NormBound:
         """What is assumed of f and the noise, as given, or the usual assumptions."""
         own = self._params
@@ -196,9 +191,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
-        model_noise = getattr(self, "model_noise", 0.0)
+        model_noise, alpha = getattr(self, "model_noise", 0.0), self._params.alpha
+        # The noise of a typical query, where they differ in it.
+        typical = self._cost_model.typical_noise if self._has_costs else None
+        noise = typical if typical is not None or alpha is None else float(alpha)
         return ModelOptions(
-            self._known_noise,
+            noise,
             self.optimizer,
             self.n_restarts_optimizer,
             self.relearn,

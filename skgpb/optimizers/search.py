@@ -612,11 +612,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     # -- noise and prices ---------------------------------------------------------------------
 
     @property
-    def _known_noise(self) -> float | None:
-        typical = self._cost_model.typical_noise
-        return super()._known_noise if typical is None else typical
-
-    @property
     @locked
     def spent_(self) -> float:
         """Cost of all answers told since the start."""
