@@ -97,8 +97,8 @@ class RefinementGuard:
 
     _kept_fields = ("warned",)
 
-    def __init__(self, warned: bool = False) -> None:
-        self.warned = warned
+    #: Whether the user was told.
+    warned: bool = False
 
     def admits(self, tree: Tree, leaves_before: int, max_active: int, n_told: int) -> bool:
         """Return whether one more leaf may be split, given the leaves before this round."""

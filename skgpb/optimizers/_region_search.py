@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -173,7 +172,11 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         domain, outcomes = self.domain_.copy(), self._record.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
-            among = partial(possible_regions, outcomes, domain)
+
+            def among(regions: list[Any], known: Chances = outcomes) -> np.ndarray:
+                """Return which regions are likely to have an answer."""
+                return known.possible(np.array([domain.query(each).box for each in regions]))
+
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
@@ -204,11 +207,6 @@ def in_question(
     value[tracked] = known[slots[tracked]]
     level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
     return [front[i] for i in np.flatnonzero(value >= level).tolist()]
-
-
-def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.ndarray:
-    """Return which regions may be recommended, because they are likely to have an answer."""
-    return outcomes.possible(np.array([domain.query(each).box for each in regions]))
 
 
 def best_by_posterior(

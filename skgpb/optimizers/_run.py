@@ -298,7 +298,8 @@ class EvaluationLoop:
             self._progress.told(reward, error)
             if len(answers) == 1:
                 self._save()
-            self._ended = self._why_ended()
+            stopped = self._callback is not None and self._callback(self._optimizer) is True
+            self._ended = "stopped by the callback" if stopped else self._why_stopped()
             if self._ended or (refused is None and self._is_enough()):
                 self._save()
                 break
@@ -319,12 +320,6 @@ class EvaluationLoop:
         """Save the run, if it is to be saved."""
         if self._checkpoint is not None:
             self._optimizer.save(self._checkpoint)
-
-    def _why_ended(self) -> str:
-        """Return the reason to end the run after an answer, or nothing."""
-        if self._callback is not None and self._callback(self._optimizer) is True:
-            return "stopped by the callback"
-        return self._why_stopped()
 
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""

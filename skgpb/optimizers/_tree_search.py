@@ -41,13 +41,6 @@ def log_of_cells(n_children: int, max_depth: int) -> float:
     return log((n_children ** (max_depth + 1) - 1) // (n_children - 1))
 
 
-@cache
-def constant_of_beta(n_children: int, max_depth: int, failure_probability: float) -> float:
-    """Half of what Lemma 1 has in round 1: a round asks for it twice."""
-    cells = log_of_cells(n_children, max_depth)
-    return cells + log(pi**2 / (6.0 * failure_probability))
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     """Base class of searches of the cells of a partition, which share what is observed of f.
@@ -152,9 +145,8 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
-        failure_probability = self._norm.guarantee.failure_probability
-        n_children, depth = self._tree.n_children, self.domain_.max_depth
-        constant = constant_of_beta(n_children, depth, failure_probability)
+        theta = self._norm.guarantee.failure_probability
+        constant = self._log_regions + log(pi**2 / (6.0 * theta))
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
 
     # -- recommending -----------------------------------------------------------------------

@@ -355,11 +355,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _resolved_n_context(self) -> int:
         if self._context_space is not None:
             return self._context_space.n_axes
-        return (
-            self._params.n_context
-            if self._params.context_bounds is None
-            else len(self._params.context_bounds)
-        )
+        given = self._params.context_bounds
+        return self._params.n_context if given is None else len(given)
 
     def _begin_checks(self) -> None:
         d = self.n_features_in_

@@ -214,11 +214,10 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        of = Constants.of_prior(
+        self._constants = Constants.of_prior(
             self._horizon.n, self._params.n_children, self.bounds_, prior, given
         )
-        self._constants = of
-        return of.max_depth
+        return self._constants.max_depth
 
     @property
     def _log_regions(self) -> float:

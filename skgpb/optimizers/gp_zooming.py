@@ -191,10 +191,12 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._horizon = Horizon(int(self.horizon))
+        own, self._horizon = self._params, Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self._following = nan  # beta of the round that comes next, from the first answer on
-        self.domain_: Balls = self._make_balls()
+        d, counts = self.n_features_in_, None if own.feedback == "center" else self._counts()
+        covering = EuclideanCovering(d) if own.metric == "euclidean" else ChebyshevCovering(d)
+        self.domain_: Balls = Balls(self.bounds_, covering, counts, self._space)
         self._settled = self.domain_.depth
         prior = self._query_kernel()
         self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
@@ -518,9 +520,3 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Follow every ball, by its number."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
         self._gp.track([self.domain_.block_of(ball) for ball in balls])
-
-    def _make_balls(self) -> Balls:
-        counts, at_center = self._counts(), self._params.feedback == "center"
-        d, euclidean = self.n_features_in_, self._params.metric == "euclidean"
-        covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
-        return Balls(self.bounds_, covering, None if at_center else counts, self._space)

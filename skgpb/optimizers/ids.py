@@ -166,10 +166,6 @@ class IDSOptimizer(Search):
         variance = self._variances_to(posterior, incumbent)[rival]
         return posterior.information(covariance, float(variance), ROUNDING)
 
-    def _width(self, posterior: Round) -> float:
-        """Standard deviations in the bound on a gap."""
-        return sqrt(self._norm.given_beta(posterior.t, self._model))
-
     def _variances_to(self, posterior: Round, incumbent: int) -> np.ndarray:
         """Posterior variances (n_targets,) of all targets minus the incumbent."""
         var = posterior.target_var
@@ -184,6 +180,6 @@ class IDSOptimizer(Search):
         std = np.sqrt(self._variances_to(posterior, incumbent))
         # There is nothing to ask about a target whose difference is known.
         lead = np.where(std > 0.0, mean - mean[incumbent], -np.inf)
-        bound = lead + self._width(posterior) * std
+        bound = lead + sqrt(self._norm.given_beta(posterior.t, self._model)) * std
         rival = argmax_first(bound)
         return incumbent, rival, max(float(bound[rival]), 0.0)

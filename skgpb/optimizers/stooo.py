@@ -314,9 +314,7 @@ class StoOOOptimizer(CellSearch):
         X = self._inputs.points(X)
         boxes, means = self._observed()
         if not boxes:
-            return np.full(
-                len(X), 0.5 * (self._params.reward_range[0] + self._params.reward_range[1])
-            )
+            return np.full(len(X), 0.5 * sum(self._params.reward_range))
         return self._sign.of(nearest_means(X, boxes, means, self.bounds_, self._space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:
