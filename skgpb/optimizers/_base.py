@@ -233,8 +233,10 @@ class BaseBanditOptimizer(
             value = None if reward is None else check_reward(reward)
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
-        if not (known and query in self._record.pending):
-            inputs = self._inputs
+        inputs = self._inputs
+        if known and query in self._record.pending:
+            inputs.check_sides(query)
+        else:
             query = inputs.resolved(query if known else inputs.query(query))
         return query, value, noise
 
@@ -333,6 +335,7 @@ class BaseBanditOptimizer(
             partial(validate_data, self, dtype=np.float64, reset=False),
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
+            self._query_type,
         )
 
     @locked

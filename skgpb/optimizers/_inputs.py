@@ -39,6 +39,8 @@ class Inputs:
         Names of the columns that were given to ``fit``.
     others : container
         What may be predicted although it cannot be asked.
+    kind : type
+        Class of the queries that the search makes.
     """
 
     domain: Any
@@ -48,6 +50,16 @@ class Inputs:
     validate: Callable[[Any], np.ndarray]
     names: Any
     others: Any
+    kind: type[Query]
+
+    def check_sides(self, query: Query) -> None:
+        """Raise ValueError for a query of another search whose sides mean something else."""
+        check_sides(query, self._sides)
+
+    @property
+    def _sides(self) -> ParameterSpace | None:
+        """Names of the sides of a query."""
+        return self.space
 
     def points(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
@@ -67,6 +79,8 @@ class Inputs:
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
         told = None
+        if isinstance(points, Query):
+            self.check_sides(points)
         if isinstance(points, PointsQuery):
             arguments = (getattr(points, name) for name in points.arguments)
             told = self.named(type(points)(*arguments))
@@ -81,6 +95,7 @@ class Inputs:
 
     def resolved(self, query: Any) -> Any:
         """Return a query, or raise ValueError if it is not one of the domain."""
+        self.check_sides(query)
         if query not in self.pending and not isinstance(query, PointsQuery):
             self.domain.resolve(query)
         return query
@@ -97,8 +112,13 @@ class Inputs:
         """Check the argument of ``predict_query``, one query or several, or points."""
         checked: list[Any] = []
         for each in self.each(queries):
-            query = each if isinstance(each, Query) else self.query(each)
-            checked.append(query if query in self.others else self.resolved(query))
+            known = isinstance(each, (self.kind, PointsQuery))
+            query = each if known or issubclass(self.kind, type(each)) else self.query(each)
+            if query in self.others:
+                check_sides(query, self.space)
+                checked.append(query)
+            else:
+                checked.append(self.resolved(query))
         return checked
 
     def told(
@@ -167,12 +187,18 @@ class IndirectInputs(Inputs):
         """Rows of queries that settings stand for."""
         return X if self.domain.space is None else self.domain.space.rows(X)
 
+    @property
+    def _sides(self) -> ParameterSpace | None:
+        return self.domain.space
+
     def named(self, query: Any) -> Any:
         """Let a query know the names of its sides."""
         return query.named(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query with these numbers or settings."""
+        if isinstance(points, Query):
+            self.check_sides(points)
         space = self.domain.space
         if space is None:
             check_unnamed(points)
@@ -181,6 +207,13 @@ class IndirectInputs(Inputs):
             if isinstance(points, IndirectQuery):
                 return points
         return self.domain.find(points, self.pending)
+
+    def numbers(self, query: Any) -> Any:
+        """Return the numbers of a query, or of a point that may be asked about as well."""
+        if not isinstance(query, Query):
+            return query
+        self.check_sides(query)
+        return query.a if isinstance(query, IndirectQuery) else np.ravel(query.points)
 
 
 class AllocationInputs(Inputs):
@@ -192,6 +225,15 @@ class AllocationInputs(Inputs):
         if len(query.points) != 1:
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
+
+
+def check_sides(query: Query, space: ParameterSpace | None) -> None:
+    """Raise ValueError for a query whose points are other settings on the sides of a space."""
+    if not query.means_the_same(space):
+        raise ValueError(
+            f"{query!r} was made for other sides: pass its params, or its points where sides "
+            "have no names, in the units of this search"
+        )
 
 
 def points_of(X: Any, space: ParameterSpace | None) -> Any:

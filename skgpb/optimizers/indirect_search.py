@@ -405,8 +405,9 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
-        each = self._inputs.each(queries)
-        rows = [query.a if isinstance(query, IndirectQuery) else query for query in each]
+        inputs: Any = self._inputs
+        each = inputs.each(queries)
+        rows = [inputs.numbers(query) for query in each]
         return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
 
     # -- results ----------------------------------------------------------------------------
