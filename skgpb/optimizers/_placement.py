@@ -58,7 +58,8 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
         )
     if not ((sides > 0.0) & (sides <= extent))[values == 0].all():
         raise ValueError(
-            f"side must be above 0 and no longer than the box, {extent.tolist()}, got {side!r}"
+            "side must be above 0 and no longer than the box, or than 1, the whole of a log scale: "
+            f"{[float(each) for each in extent[values == 0]]}, got {side!r}"
         )
     return sides
 

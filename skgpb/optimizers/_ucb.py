@@ -10,7 +10,7 @@ from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.surrogate.information_gain import information_gain_function
+from skgpb.surrogate.information_gain import GainOfRound
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
 __all__ = ["BaseUCBOptimizer"]
@@ -102,4 +102,4 @@ class GainUCBOptimizer(BaseUCBOptimizer):
 
     def _renew(self) -> None:
         super()._renew()
-        self._gain = information_gain_function(self)
+        self._gain = GainOfRound(self)

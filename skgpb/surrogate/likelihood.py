@@ -165,6 +165,7 @@ def smooth_prior(theta: np.ndarray) -> Prior:
     return Prior(theta, np.array(spread))
 
 
+@dataclass(frozen=True, eq=False)
 class ModelNoise:
     """Variance of the kernel's own error in each of n samples, at any hyperparameters.
 
@@ -181,9 +182,6 @@ class ModelNoise:
     kernel: Any
     asked: np.ndarray
     fixed: float | None
-
-    def __init__(self, kernel: Any, asked: np.ndarray, fixed: float | None) -> None:
-        self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
 
     def at(self, theta: np.ndarray) -> ModelNoise:
         """Return the same, held at these hyperparameters."""

@@ -9,6 +9,9 @@ from math import log, pi
 
 import numpy as np
 
+from skgpb import defaults
+from skgpb.kernels.evaluator import Functionals
+
 
 @dataclass
 class Merged:
@@ -113,6 +116,15 @@ class ScaledSamples:
         extra = noisy.sum() - (~has_exact).sum()
         log_terms = float(log_terms + extra * log(2.0 * pi))
         return Merged(y, merged, counts, square, log_terms)
+
+
+def share_of(functionals: Functionals, samples: ScaledSamples) -> tuple[Functionals, ScaledSamples]:
+    """Return functionals, as many as are tried at most, evenly spread, and the samples of these."""
+    n, most = len(functionals), defaults.N_TRIED
+    if n <= most:
+        return functionals, samples
+    chosen = np.arange(most) * n // most
+    return functionals.chosen(chosen), samples.about(chosen)
 
 
 class Samples:
