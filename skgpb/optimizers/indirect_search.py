@@ -270,13 +270,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         if y is None:
             return X, None
-        y = np.asarray(y, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64 if np.asarray(y).dtype.kind == "O" else None)
+        check_squares(y[y == y], "y")  # NaN marks points without a value
         if y.shape != (len(X),) or np.isinf(y).any():
             raise ValueError(
                 f"y must hold one number or NaN for each of {len(X)} rows of X, got shape {y.shape}"
             )
-        check_squares(y[~np.isnan(y)], "y")
-        return X, y
+        return X, y.astype(np.float64)
 
     # -- the kernel and the two sets --------------------------------------------------------
 
