@@ -46,7 +46,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
-from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.samples import ScaledSamples, share_of
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
 # Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
@@ -112,11 +112,10 @@ class Models:
         if epsilon > 0.0:
             prior = _varying(prior, epsilon / gp.scale)
         samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
-        functionals, some, n = gp.observed, samples, len(gp.observed)
-        if n > defaults.N_TRIED:
-            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
-            functionals, some = functionals.chosen(chosen), samples.about(chosen)
-        levels = np.zeros(1) if of_noise is None else NOISES
+        functionals, some = share_of(gp.observed, samples)
+        # Repeated queries may show more noise than all means differ.
+        highest = max(0.0, log(max(some.variance_of_repeats(), LEAST_NOISE)))
+        levels = np.zeros(1) if of_noise is None else NOISES + highest
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
@@ -147,8 +146,7 @@ class Models:
                 if isinstance(kernel, RandomEffect):
                     theta[-1] += amplitudes[amplitude]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
-                model = kernel.clone_with_theta(theta)
-                processes.append(_conditioned(gp, samples, model, variance))
+                processes.append(gp.under(kernel.clone_with_theta(theta), samples.merged(variance)))
                 weights.append(weight)
                 noises.append(variance * gp.scale**2)
         learned = None if of_noise is None else np.array(noises)
@@ -325,13 +323,3 @@ def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
     return [
         (count / n * total, *pair) for count, pair in zip(counts.tolist(), numbers, strict=True)
     ]
-
-
-def _conditioned(
-    gp: GaussianProcess, samples: ScaledSamples, kernel: Kernel, noise: float
-) -> GaussianProcess:
-    """Return a process with the same observations under another model, tracking nothing."""
-    out = type(gp)(kernel, gp.n_columns, gp.origin, gp.sizes)
-    out.offset, out.scale = gp.offset, gp.scale
-    out.restore(gp.observed, samples.merged(noise))
-    return out
