@@ -33,6 +33,8 @@ YES_OR_NO = {"yes": 1.0, "no": 0.0}
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 # Rounding: coordinates that differ by less than this share of a side are one.
 SAME = 1e-9
+# Accuracy: halvings of an interval in which a number is looked for.
+BISECTIONS = 60
 # Limit: squares of MOST_ROUNDS numbers of this size add up to a number.
 LARGEST_REWARD = 1e150
 
@@ -274,7 +276,7 @@ def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
     value = function(argument)
     try:
-        number = float(value)
+        number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):
         number = np.nan
     if not 0.0 <= number < np.inf:
@@ -294,6 +296,17 @@ def box_around(X: np.ndarray) -> np.ndarray:
     lower, upper = X.min(axis=0), X.max(axis=0)
     pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
     return np.column_stack([lower - pad, upper + pad])
+
+
+def bisection(low: float, high: float, is_low: Callable[[float], Any]) -> tuple[float, float]:
+    """Return neighbours between which a function of a number is true for the last time."""
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if is_low(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high
 
 
 def check_inside(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
@@ -333,7 +346,12 @@ def check_reward(reward: Any) -> float:
 
 
 def check_squares(values: Any, name: str) -> None:
-    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up."""
+    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up.
+
+    TypeError is raised for what is no number.
+    """
+    if np.asarray(values).dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got {shortened(values)}")
     if np.abs(values).max(initial=0.0) > LARGEST_REWARD:
         largest = float(np.ravel(values)[np.abs(values).argmax()])
         raise ValueError(
@@ -358,9 +376,8 @@ def check_real(reward: Any, name: str) -> float:
     check_unmasked(reward, name)
     if isinstance(reward, np.ndarray) and reward.size == 1 and reward.dtype.kind in "fiu":
         reward = reward.item()
-    if isinstance(reward, (bool, np.bool_)) or not isinstance(reward, (Real, np.number)):
-        raise TypeError(f"{name} must be a real number, got {reward!r}")
-    if isinstance(reward, np.complexfloating):
+    not_real = isinstance(reward, (bool, np.bool_, np.complexfloating))
+    if not_real or not isinstance(reward, (Real, np.number)):
         raise TypeError(f"{name} must be a real number, got {reward!r}")
     try:
         value = float(reward)

@@ -16,6 +16,7 @@ from skgpb import defaults
 from skgpb._core._arms import maximum_cdf
 from skgpb._core._entropy import information
 from skgpb._core._ties import first_of_rows
+from skgpb.utils import bisection
 
 # Rounding: standard deviations of an answer up to this one carry no information (decision D-C3).
 STD_TOL = 1e-9
@@ -144,10 +145,4 @@ def gumbel_max_values(
 def _quantile(mean: np.ndarray, std: np.ndarray, probability: float) -> float:
     """Bisect the distribution of the maximum."""
     low, high = float((mean - 9 * std).max()), float((mean + 9 * std).max())
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if maximum_cdf(mean, std, np.array([middle]))[0] < probability:
-            low = middle
-        else:
-            high = middle
-    return high
+    return bisection(low, high, lambda y: maximum_cdf(mean, std, np.array([y]))[0] < probability)[1]

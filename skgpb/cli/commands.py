@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports errors like every other one: a line, not the usage."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **kwargs | {"allow_abbrev": False})
         # An answer of -1e-5 is no option, which some versions of Python take it for.
         self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
         self._is_mixing = False
@@ -132,7 +132,6 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
         prog="skgpb",
         description="Say what to measure next, and what is best, when every answer is an average "
         "or is noisy.",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"skgpb {skgpb.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")

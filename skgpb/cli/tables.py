@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError, whole
+from skgpb.cli.arguments import UsageError, given_for, whole
 from skgpb.cli.where import Condition, written
-from skgpb.cli.words import quoted
+from skgpb.cli.words import count, quoted
 from skgpb.datasets.columns import TOTAL, CellError, Column
 from skgpb.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.datasets.sources import STDIN
@@ -82,8 +82,7 @@ class SearchTable:
     @property
     def said(self) -> str:
         """Name the table and how much of it is searched, for people."""
-        n = len(self.rows)
-        rows = f"{n:,} row{'' if n == 1 else 's'}"
+        rows = count(len(self.rows), "row")
         return f"{self.file.name}, {rows}" + (f" ({'; '.join(self.notes)})" if self.notes else "")
 
     def copy_members(self, members: Collection[int], to: str) -> None:
@@ -213,16 +212,7 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
 
 
 def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
-    how = TableFormat(
-        arguments.separator,
-        arguments.decimal,
-        arguments.encoding,
-        arguments.dates,
-        arguments.sheet,
-        arguments.skip_lines,
-        arguments.header,
-    )
-    file = TableFile(arguments.data, how)
+    file = TableFile(arguments.data, TableFormat(**given_for(TableFormat, arguments)))
     asked = [] if condition is None else condition.columns
     if arguments.epsilon is not None and arguments.target in asked:
         raise ValueError(

@@ -19,7 +19,6 @@ from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery, Query, readable, with_fields
 from skgpb.domains.space import ParameterSpace, SeparateAxis
-from skgpb.domains.value_ranges import representatives_within
 from skgpb.utils import check_inside
 
 __all__ = ["Arm"]
@@ -88,10 +87,7 @@ class Arm(Query):
             return np.hstack([context, self._members])
         lower, upper = self._corners()
         counts = self.layout.counts_of_all
-        space = self._space
-        if counts is not None and space is not None and space.discrete:
-            return representatives_within(space, lower, upper, counts)
-        return self.layout.points(lower, upper)
+        return lower[np.newaxis] if counts is None else self.spread(lower, upper, counts)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self.layout.corners(self.descriptor[np.newaxis])
@@ -119,8 +115,6 @@ class Arm(Query):
     @property
     def box(self) -> np.ndarray:
         """Box [lower, upper], shape (2 d,)."""
-        if self._members is None:
-            return np.concatenate(self._corners())
         return np.concatenate([self.lower, self.upper])
 
     # -- what it is -------------------------------------------------------------------------
@@ -443,6 +437,11 @@ class ArmSet:
     def _has(self, index: int, plain: np.ndarray) -> bool:
         """Return whether the query of this number has this row, without contexts."""
         return 0 <= index < len(self) and np.array_equal(self.plain[index], plain)
+
+    def _is_inside(self, plain: np.ndarray) -> bool:
+        """Return True; raise ValueError where a row without a context is not within the box."""
+        check_inside(np.concatenate(self.layout.of_actions.corners(plain[np.newaxis])), self.bounds)
+        return True
 
     # -- rows -------------------------------------------------------------------------------
 

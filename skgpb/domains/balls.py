@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,7 @@ class Ball(Query):
         return f"Ball(index={self.index}, depth={self.depth}, {where})"
 
 
+@dataclass(eq=False, repr=False)
 class Balls:
     """Balls that cover a box: it makes queries and finds their balls.
 
@@ -108,20 +110,12 @@ class Balls:
     bounds: np.ndarray
     covering: Covering
     spec: tuple[int, ...] | None
-    space: ParameterSpace | None
-    parent: list[int]
-    n_evaluations: list[int]
+    space: ParameterSpace | None = None
 
-    def __init__(
-        self,
-        bounds: np.ndarray,
-        covering: Covering,
-        spec: tuple[int, ...] | None,
-        space: ParameterSpace | None = None,
-    ) -> None:
-        self.bounds, self.covering, self.spec, self.space = bounds, covering, spec, space
-        self.depth: np.ndarray = covering.depth
-        self.parent, self.n_evaluations = [-1], [0]
+    def __post_init__(self) -> None:
+        self.depth: np.ndarray = self.covering.depth
+        self.parent: list[int] = [-1]
+        self.n_evaluations: list[int] = [0]
         self.shrunk: list[int] = []
 
     def __len__(self) -> int:

@@ -28,7 +28,6 @@ from skgpb.domains.first_design import first_points, level_out
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
-from skgpb.utils import check_inside
 
 # Accuracy: step by which the slope of Assumption 1 with a = 1 is probed, in sides.
 PROBE_STEP = 1e-4
@@ -135,11 +134,7 @@ class BoxCandidates(ArmSet):
         return self.placed_arm(self._rows_at(places[number : number + 1])[0])
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        if index != -1:
-            return False
-        corners = self.layout.of_actions.corners(plain[np.newaxis])
-        check_inside(np.concatenate(corners), self.bounds)
-        return True
+        return index == -1 and self._is_inside(plain)
 
     def rivals(self) -> np.ndarray:
         """Return the candidates, and where they move points that fill the box."""

@@ -125,7 +125,7 @@ class Cells:
         return f"Cells({self.sizes!r})"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Cells and repr(other) == repr(self)
+        return type(other) is type(self) and repr(other) == repr(self)
 
     def __hash__(self) -> int:
         return hash(repr(self))

@@ -94,6 +94,8 @@ class FeasibleSet:
         self._axes: list[Any] = [space.axes[i][1] for i in self.sides]
         self._column = {space.axes[i][0]: j for j, i in enumerate(self.sides)}
         self.limits: np.ndarray = np.array([axis.limits for axis in self._axes]).reshape(-1, 2)
+        low, high = self.limits.T
+        self._lengths = np.where(high > low, high - low, 1.0)
         self._A, self._b = self._rows(equal=False)
         self._E, self._e = self._rows(equal=True)
         largest = np.abs(self.limits).max(axis=1, initial=0.0)
@@ -105,11 +107,15 @@ class FeasibleSet:
     def _rows(self, equal: bool) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (k, m) and bounds (k,) of the equations, or of the inequalities."""
         chosen = [each for each in self.linear if each.equal == equal]
-        A = np.zeros((len(chosen), len(self.sides)))
-        for row, each in zip(A, chosen, strict=True):
-            for name, c in each.coefficients:
-                row[self._column[name]] += c
+        A = np.array([self._row(each) for each in chosen]).reshape(len(chosen), len(self.sides))
         return A, np.array([each.bound for each in chosen])
+
+    def _row(self, each: Linear) -> np.ndarray:
+        """Coefficients of a constraint, one for each side in any of them."""
+        row = np.zeros(len(self.sides))
+        for name, c in each.coefficients:
+            row[self._column[name]] += c
+        return row
 
     # -- whether there are any --------------------------------------------------------------
 
@@ -132,9 +138,7 @@ class FeasibleSet:
 
     def _check_alone(self, each: Linear) -> None:
         """Raise ValueError if a constraint holds nowhere in the box."""
-        c = np.zeros(len(self.sides))
-        for name, factor in each.coefficients:
-            c[self._column[name]] += factor
+        c = self._row(each)
         ends = np.sort(c[:, np.newaxis] * self.limits, axis=1).sum(axis=0)
         slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0) + 1e-300)
         if ends[0] > each.bound + slack or (each.equal and ends[1] < each.bound - slack):
@@ -168,9 +172,7 @@ class FeasibleSet:
         n = 2 * m + sum(n_more)  # numbers, distances to the goal, and the whole numbers of steps
         rows: list[tuple[dict[int, float], float, float]] = []
         for each in linear:
-            columns = {self._column[name]: 0.0 for name, _ in each.coefficients}
-            for name, c in each.coefficients:
-                columns[self._column[name]] += c
+            columns = dict(enumerate(self._row(each)))
             slack = 0.1 * TOLERANCE * (abs(each.bound) + np.abs(self.limits).max(initial=0.0))
             least = each.bound - slack if each.equal else -np.inf
             rows.append((columns, least, each.bound + slack))
@@ -191,7 +193,7 @@ class FeasibleSet:
             place += len(factors)
         cost = np.zeros(n)
         if goal is not None:
-            cost[m : 2 * m] = 1.0 / np.where(high > low, high - low, 1.0)
+            cost[m : 2 * m] = 1.0 / self._lengths
             for j in range(m):
                 rows.append(({j: 1.0, m + j: -1.0}, -np.inf, goal[j]))
                 rows.append(({j: -1.0, m + j: -1.0}, -np.inf, -goal[j]))
@@ -250,11 +252,17 @@ class FeasibleSet:
 
     def keeps(self, points: np.ndarray) -> np.ndarray:
         """Return whether points (n, d) satisfy everything, shape (n,)."""
-        out = self.holds(self.numbers(points))
+        return self._allowed(points, self.holds(self.numbers(points)))
+
+    def _allowed(self, points: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Which of some points (n,) the function allows too."""
         if self.function is not None:
-            for i in np.flatnonzero(out):
-                out[i] = bool(self.function(self.space.setting(points[i])))
-        return out
+            for i in np.flatnonzero(among):
+                possible = self.function(self.space.setting(points[i]))
+                if np.ndim(possible) or np.asarray(possible).dtype.kind != "b":
+                    raise TypeError(f"feasible must return True or False, got {possible!r}")
+                among[i] = possible
+        return among
 
     def violated(self, point: np.ndarray) -> list[str]:
         """Return the linear constraints, as they were written, that a point (d,) violates."""
@@ -291,15 +299,14 @@ class FeasibleSet:
 
         ``shift`` (d,), in [0, 1), makes them random.
         """
+        rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
         if self.every_point is not None:
-            rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
             order = rng.permutation(len(self.every_point))
             return self.every_point[np.resize(order, n)]
         if not len(self._E):
             found = self._sieved(n, shift)
             if found is not None:
                 return found
-        rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
         found = np.empty((0, self.space.n_axes))
         looked = 0
         for search in range(N_SEARCHES):
@@ -351,17 +358,17 @@ class FeasibleSet:
         """Rows (k, m) and bounds (k,) of a polytope, a point inside, directions (m, r) within."""
         from scipy.optimize import linprog
 
-        low, high = self.limits.T
-        side = np.where(high > low, high - low, 1.0)
+        low, side = self.limits[:, 0], self._lengths
         m = len(side)
         R = np.vstack([self._A * side, np.eye(m), -np.eye(m)])
         # A little less than is allowed, so that rounding does not lead outside.
         b = np.concatenate([self._b - self._A @ low - self._slack_A, np.ones(m), np.zeros(m)])
         E, e = self._E * side, self._e - self._E @ low
         size = np.abs(R).sum(axis=1)
+        equations = (E, e) if len(E) else ()
         flat, limits, corners = [], [], []
         for row, bound, unit in zip(R, b, size, strict=True):
-            found = linprog(row, R, b + 2.0 * TOLERANCE * size, E if len(E) else None, _or_none(e))
+            found = linprog(row, R, b + 2.0 * TOLERANCE * size, *equations)
             if found.x is None:
                 continue
             corners.append(found.x)
@@ -496,11 +503,7 @@ class FeasibleSet:
             for j in pivots:
                 axis, numbers = self._axes[j], np.clip(X[:, j], low[j], high[j])
                 points[:, self.sides[j]] = axis.between(numbers)
-        possible = self.holds(X)
-        if self.function is not None:
-            for i in np.flatnonzero(possible):
-                possible[i] = bool(self.function(self.space.setting(points[i])))
-        return points, possible
+        return points, self._allowed(points, self.holds(X))
 
     def _settled(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Numbers (n, m) moved to what can be set and is possible, and where that was found.
@@ -554,15 +557,11 @@ class FeasibleSet:
         """
         out = self.space.rounded_to_grid(points)
         if self.sides:
-            low, high = self.limits.T
-            side = np.where(high > low, high - low, 1.0)
+            low, side = self.limits[:, 0], self._lengths
             R, b, _, free = self._polytope
             at = (self.numbers(centers) - low) / side
-            raw = np.column_stack(
-                [axis.numbers(points[:, i]) for i, axis in zip(self.sides, self._axes, strict=True)]
-            )
             onto = free @ free.T
-            goal = at + ((raw - low) / side - at) @ onto
+            goal = at + ((self.numbers(points) - low) / side - at) @ onto
             normals = R @ onto
             lengths = (normals**2).sum(axis=1)
             for _ in range(N_PROJECTIONS):
@@ -628,10 +627,6 @@ class FeasibleSet:
                 break
             chosen = np.append(chosen, other)
         return pool[chosen]
-
-
-def _or_none(e: np.ndarray) -> np.ndarray | None:
-    return e if len(e) else None
 
 
 def _short(values: np.ndarray, units: np.ndarray) -> np.ndarray:

@@ -49,9 +49,9 @@ class Covering(ABC):
     #: Norm that defines a ball.
     metric: str
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, diameter: float) -> None:
         self.n_features = n_features
-        self.diameter: float = self._diameter(n_features)
+        self.diameter = diameter
         self._n = 0
         self._centers = np.empty((16, n_features))
         self._depth = np.zeros(16, dtype=np.intp)
@@ -119,11 +119,6 @@ class Covering(ABC):
         self._n += 1
         return self._n - 1
 
-    @staticmethod
-    @abstractmethod
-    def _diameter(n_features: int) -> float:
-        """Diameter of the cube."""
-
     @abstractmethod
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
         """Return a point that halving ``ball`` uncovered, None if there is none."""
@@ -157,14 +152,10 @@ class ChebyshevCovering(Covering):
         # Balls as boxes within the cube, and how many of them have a face at a coordinate.
         self._boxes = np.empty((16, 2 * n_features))
         self._faces = [Faces() for _ in range(n_features)]
-        super().__init__(n_features)
+        super().__init__(n_features, 1.0)
         # Disjoint boxes [lower, upper] that all balls but the newest leave uncovered, (n, 2 d).
         self._region = np.repeat([0.0, 1.0], n_features)[None]
         self._newest = 0
-
-    @staticmethod
-    def _diameter(n_features: int) -> float:
-        return 1.0
 
     @property
     def effort(self) -> int:
@@ -268,11 +259,7 @@ class EuclideanCovering(Covering):
         if not 0.0 < tolerance <= 1.0:
             raise ValueError(f"tolerance must be in (0, 1], got {tolerance!r}")
         self.tolerance = tolerance
-        super().__init__(n_features)
-
-    @staticmethod
-    def _diameter(n_features: int) -> float:
-        return sqrt(n_features)
+        super().__init__(n_features, sqrt(n_features))
 
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
         d, centers, radii = self.n_features, self._centers[: self._n], self.radii

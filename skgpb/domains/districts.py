@@ -60,14 +60,8 @@ class Districts:
     #: Names of the constructor's arguments, for files.
     arguments: ClassVar[tuple[str, ...]] = ("points", "names", "weights")
 
-    points: np.ndarray
-    names: list
-    labels: list
-    #: For each district which points are its own, and their shares.
-    members: list[tuple[np.ndarray, np.ndarray]]
-
     def __init__(self, points: Any, names: Any, weights: Any = None) -> None:
-        self.points = np.array(check_numbers(points, "points"), dtype=np.float64)
+        self.points: np.ndarray = np.array(check_numbers(points, "points"), dtype=np.float64)
         n = len(self.points)
         given = as_labels(names)
         if given.shape != (n,) or given.dtype.kind not in "iuU":
@@ -85,7 +79,8 @@ class Districts:
                     f"{weights!r}"
                 )
         self.labels: list[Any] = list(dict.fromkeys(self.names))
-        self.members = []
+        #: For each district which points are its own, and their shares.
+        self.members: list[tuple[np.ndarray, np.ndarray]] = []
         for label in self.labels:
             own = np.flatnonzero(given == label)
             share = np.ones(len(own)) if self.weights is None else self.weights[own]

@@ -69,9 +69,3 @@ class Fidelities(Cells):
     def __repr__(self) -> str:
         sizes = "" if self.sizes == 0.0 else f", {self.sizes!r}"
         return f"Fidelities({self.n}{sizes})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Fidelities and repr(other) == repr(self)
-
-    def __hash__(self) -> int:
-        return super().__hash__()

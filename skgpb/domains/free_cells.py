@@ -75,7 +75,7 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
-        self._center_bounds = [self._bounds_of_centers(side) for side in sizes]
+        self.center_bounds: list[np.ndarray] = [self._bounds_of_centers(side) for side in sizes]
         each = max(n // len(sizes), 2 * defaults.N_CENTERS)
         fills = len(bounds) <= defaults.GRID_DIMENSIONS
         self._n_local = each // (defaults.LOCAL_SHARE if fills else 2)
@@ -92,7 +92,7 @@ class FreeCells(ArmSet):
             for number in range(len(sizes)):
                 shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
                 parts.append(
-                    self.placed(spread_points(self.center_bounds(number), each, shift), number)
+                    self.placed(spread_points(self.center_bounds[number], each, shift), number)
                 )
         self._lie_at(np.concatenate(parts))
         # The one that moves next of each size, once all of them have moved.
@@ -130,17 +130,13 @@ class FreeCells(ArmSet):
 
     # -- where they lie ---------------------------------------------------------------------
 
-    def center_bounds(self, number: int) -> np.ndarray:
-        """Box (d, 2) of the centres of cells of a size."""
-        return self._center_bounds[number]
-
     def placements_of(self, slot: int) -> Placements | None:
         """Return where a cell of the same size could lie, on sides that are continuous.
 
         Along sides of separate values it keeps the values that it has.
         """
         number = int(self.size_of[slot])
-        limits, places = self.center_bounds(number), self.every_place()
+        limits, places = self.center_bounds[number], self.every_place()
         free = np.flatnonzero((limits[:, 1] > limits[:, 0]) & self.free)
         if not len(free):
             return None
@@ -184,7 +180,7 @@ class FreeCells(ArmSet):
 
     def _where_it_lies(self, centers: np.ndarray, number: int) -> np.ndarray:
         """Centres (n, d) of the cells of a size that are placed at these centres."""
-        centers = np.clip(centers, *self.center_bounds(number).T)
+        centers = np.clip(centers, *self.center_bounds[number].T)
         if not self._separate:
             return centers
         return self.layout.of_actions.places(self.placed(centers, number))
@@ -211,7 +207,7 @@ class FreeCells(ArmSet):
         self._next = (max(self._next, 0) + each) % self._n_local
         places = self.every_place()
         for number, local in enumerate(np.split(self.moving, len(self.sizes))):
-            slots, limits = local[turn], self.center_bounds(number)
+            slots, limits = local[turn], self.center_bounds[number]
             stays = self.size_of == number
             stays[slots] = False
             at = self._where_it_lies(centers, number)
@@ -264,7 +260,7 @@ class FreeCells(ArmSet):
         numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
         lower, side = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
         for number in self.first_sizes:
-            chosen, limits = numbers == number, self.center_bounds(int(number))
+            chosen, limits = numbers == number, self.center_bounds[number]
             share = (limits[:, 1] - limits[:, 0]) / np.where(side > 0.0, side, 1.0)
             at = limits[:, 0] + share * (places[chosen] - lower)
             places[chosen] = self._where_it_lies(at, int(number))
@@ -290,13 +286,8 @@ class FreeCells(ArmSet):
         return self.query_of(-1, row)
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        if index != -1:
-            return False
-        if self.layout.task_column is not None and not 0 <= plain[-1] < self.n_tasks:
-            return False
-        corners = self.layout.of_actions.corners(plain[np.newaxis])
-        check_inside(np.concatenate(corners), self.bounds)
-        return True
+        has_task = self.layout.task_column is None or 0 <= plain[-1] < self.n_tasks
+        return index == -1 and has_task and self._is_inside(plain)
 
     # -- sizes ------------------------------------------------------------------------------
 

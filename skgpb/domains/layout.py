@@ -7,8 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from skgpb.kernels._boxes import representatives
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -111,9 +109,3 @@ class Layout:
         """Points (n, n_sides), or centres of boxes, that rows describe."""
         lower, upper = self.corners(rows)
         return 0.5 * lower + 0.5 * upper
-
-    def points(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Points (S, n_sides) that stand for a box with these corners (n_sides,)."""
-        if self.counts_of_all is None:
-            return lower[np.newaxis]
-        return representatives(lower, upper, self.counts_of_all)

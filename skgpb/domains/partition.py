@@ -149,6 +149,7 @@ class Partition(ABC):
         self, lower: np.ndarray, upper: np.ndarray, n_children: int, max_depth: int | None
     ) -> None:
         self.tree: Tree = Tree(n_children, lower, upper)
+        self.bounds: np.ndarray = np.column_stack([lower, upper])
         self.max_depth: int = deepest_level(n_children) if max_depth is None else max_depth
         # A cell that is asked again and again is one object: histories grow by references.
         self._cells: dict[int, Cell] = {}
@@ -292,9 +293,8 @@ class Partition(ABC):
 
     def refusal(self, query: Cell) -> ValueError:
         """Return the error for a query that is not a cell of this partition."""
-        bounds = np.stack(np.split(self.tree.box(0, 1)[0], 2), axis=1)
         return ValueError(
-            f"{query} is not a cell of this optimizer's partition (bounds {bounds.tolist()}, "
+            f"{query} is not a cell of this optimizer's partition (bounds {self.bounds.tolist()}, "
             f"n_children={self.tree.n_children}, representatives {self.n_representatives})"
         )
 
@@ -399,7 +399,7 @@ class BoxPartition(Partition):
         """Sides (n_sizes, d) of the boxes that descriptors are, where these are few."""
         if self.at_center or (self.space is not None and self.space.discrete):
             return None
-        d, (low, high) = self.tree.n_features, np.split(self.tree.box(0, 1)[0], 2)
+        d, (low, high) = self.tree.n_features, self.bounds.T
         depth = np.arange(self.max_depth + 2)[:, None]
         cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
         return (high - low) / float(self.tree.n_children) ** cuts
@@ -422,7 +422,7 @@ class BoxPartition(Partition):
         if node >= 0:
             return self.cell(node)
         K = self.tree.n_children
-        shadow = Tree(K, *np.split(self.tree.box(0, 1)[0], 2))
+        shadow = Tree(K, *self.bounds.T.copy())
         node = 0
         for level in range(depth - 1, -1, -1):
             node = shadow.split(node) + index // K**level % K
@@ -450,7 +450,7 @@ class BoxPartition(Partition):
     def query_of_box(self, box: np.ndarray) -> Cell | Region:
         """Return the query about the average over a box (2 d,): a cell where there is one."""
         (lower, upper), K = np.split(box, 2), self.tree.n_children
-        unit = np.ptp(np.stack(np.split(self.tree.box(0, 1)[0], 2)), axis=0)
+        unit = np.diff(self.bounds)[:, 0]
         rounding = SAME * np.where(unit > 0.0, unit, 1.0)
         children = [self.cell_at(0, 0)]
         for depth in range(1, self.max_depth + 3):
@@ -478,9 +478,8 @@ class BoxPartition(Partition):
         self, depth: int, everywhere: bool
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Sample of cells at a depth: (block, lower corner, upper corner), see ``sample_cells``."""
-        bounds = np.stack(np.split(self.tree.box(0, 1)[0], 2), axis=1)
         sample = []
-        for lower, upper in sample_cells(bounds, self.tree.n_children, depth, everywhere):
+        for lower, upper in sample_cells(self.bounds, self.tree.n_children, depth, everywhere):
             if self.at_center:
                 block = boxes_from_points(0.5 * (lower + upper)[None])
             else:

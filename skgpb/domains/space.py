@@ -65,9 +65,9 @@ class Axis(ABC):
     def value(self, u: float) -> Any:
         """Value of the parameter at a coordinate."""
 
-    @abstractmethod
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
+        return u[:, None]
 
     @abstractmethod
     def coordinate(self, value: Any) -> float:
@@ -162,10 +162,6 @@ class Span(Axis):
         """Value of the parameter at a coordinate: the same number."""
         return float(u)
 
-    def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, 1) of coordinates (n,)."""
-        return u[:, None]
-
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers (n,) at coordinates (n,): the same."""
         return np.asarray(u, dtype=np.float64)
@@ -242,17 +238,14 @@ class Choice(SeparateAxis):
 
     @cached_property
     def _sorted(self) -> np.ndarray:
-        return np.asarray(self.values[:MOST_TABLED], dtype=np.float64)
+        return np.asarray(self.values, dtype=np.float64)
 
     def placed(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of the values that are nearest to numbers (n,)."""
         if isinstance(self.values, range):
             steps = (values - self.values.start) / self.values.step
             return self.middles_of(np.clip(np.rint(steps), 0, self.n - 1))
-        right = np.clip(np.searchsorted(self._sorted, values), 1, max(1, self.n - 1))
-        left = self._sorted[right - 1]
-        nearer = values - left <= self._sorted[np.minimum(right, self.n - 1)] - values
-        return self.middles_of(np.where(nearer, right - 1, np.minimum(right, self.n - 1)))
+        return self.middles_of(nearest(self._sorted, values))
 
     def middles(self) -> np.ndarray:
         """Coordinates of all values, shape (n,)."""
@@ -316,10 +309,6 @@ class Quantile(Axis):
         A number of up to twelve digits that was told is read back as it was.
         """
         return as_told(float(self._values(np.asarray(u))), u, self.distribution.cdf)
-
-    def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, n_columns) of coordinates (n,)."""
-        return u[:, None]
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers (n,) at coordinates (n,)."""
@@ -486,6 +475,12 @@ def as_told(value: float, u: float, coordinate: Callable[[float], Any]) -> float
     return short if float(coordinate(short)) == u else value
 
 
+def nearest(grid: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Places in a grid, ascending, of what is nearest to values (n,), the lower one of two."""
+    right = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
+    return np.where(values - grid[right - 1] <= grid[right] - values, right - 1, right)
+
+
 def checked_number(value: Any) -> float:
     """Return a number as a float, raising ValueError for anything else."""
     if not is_number(value):
@@ -539,7 +534,8 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
     """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
     if isinstance(values, Axis):
         return values
-    if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
+    has_methods = all(hasattr(values, method) for method in ("ppf", "cdf", "support"))
+    if has_methods and not getattr(values, "numargs", 0):  # such as the class loguniform has
         return (IntegerQuantile if hasattr(values, "pmf") else Quantile)(name, values)
     if spans and isinstance(values, tuple):
         if len(values) != 2 or not all(isinstance(each, (Real, np.number)) for each in values):
@@ -874,6 +870,8 @@ class ParameterSpace:
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
         """Return rows, in whatever form, as settings."""
         if hasattr(X, "columns") and hasattr(X, "__array__"):
+            if len(set(X.columns)) < len(X.columns):
+                raise ValueError(f"columns must have different names, got {list(X.columns)}")
             rows = zip(*(list(X[name]) for name in X.columns), strict=True)
             return [dict(zip(X.columns, row, strict=True)) for row in rows]
         if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
@@ -895,7 +893,7 @@ class ParameterSpace:
     def _is_numeric(self) -> bool:
         """Whether the values of all sides are numbers."""
         constants = self._constants[0].values()
-        return all(axis.ordered for _, axis in self.axes) and all(map(is_number, constants))
+        return self.ordered and all(map(is_number, constants))
 
     def _give_names(self, X: Any) -> str:
         """Message that asks for the names of sides."""
@@ -918,7 +916,8 @@ class ParameterSpace:
     def _by_axis(self, change: str, points: np.ndarray) -> np.ndarray:
         """Return points (n, d) with the coordinates that a method of each axis makes of them."""
         pairs = zip(self.axes, points.T, strict=True)
-        return self._with_unused(np.column_stack([getattr(a, change)(u) for (_, a), u in pairs]))
+        out = np.column_stack([getattr(axis, change)(u) for (_, axis), u in pairs])
+        return out if len(self._active) == 1 else np.where(self._in_use(out), out, NEUTRAL)
 
     def _in_use(self, points: np.ndarray) -> np.ndarray:
         """Return which axes the settings of points (n, d) have, shape (n, d)."""
@@ -928,10 +927,6 @@ class ParameterSpace:
         for number, active in enumerate(self._active):
             used[number, [0, *active.values()]] = True
         return used[self._which(points)]
-
-    def _with_unused(self, points: np.ndarray) -> np.ndarray:
-        """Return points (n, d) whose coordinates are neutral where their setting has none."""
-        return points if len(self._active) == 1 else np.where(self._in_use(points), points, NEUTRAL)
 
     @property
     def has_settings(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb import defaults
-from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, within_rounding
+from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, nearest, within_rounding
 from skgpb.utils import check_bounds
 
 __all__ = ["Steps"]
@@ -111,7 +111,7 @@ class Steps(ListedAxis):
         if not self.log:
             return np.asarray(u, dtype=np.float64)
         values = self.low * (self.high / self.low) ** np.asarray(u, dtype=np.float64)
-        near = self.grid[self._nearest(values)]
+        near = self.grid[nearest(self.grid, values)]
         return np.where(np.abs(values - near) <= SAME * near, near, values)
 
     def value(self, u: float) -> float:
@@ -120,10 +120,6 @@ class Steps(ListedAxis):
         if not self.log:
             return value
         return as_told(value, u, lambda x: self._coordinates(np.array([x]))[0])
-
-    def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, 1) of coordinates (n,)."""
-        return u[:, None]
 
     def coordinate(self, value: Any) -> float:
         """Coordinate of a number, which may lie between two steps."""
@@ -135,15 +131,9 @@ class Steps(ListedAxis):
             return values
         return np.clip(np.log(values / self.low) / math.log(self.high / self.low), 0.0, 1.0)
 
-    def _nearest(self, values: np.ndarray) -> np.ndarray:
-        """Number of the step that is nearest to each value."""
-        right = np.clip(np.searchsorted(self.grid, values), 1, len(self.grid) - 1)
-        nearer = values - self.grid[right - 1] <= self.grid[right] - values
-        return np.where(nearer, right - 1, right)
-
     def placed(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of the steps that are nearest to numbers (n,)."""
-        return self._coordinates(self.grid[self._nearest(values)])
+        return self._coordinates(self.grid[nearest(self.grid, values)])
 
     def between(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of numbers (n,), which may lie between two steps."""
@@ -154,8 +144,7 @@ class Steps(ListedAxis):
         if not self.log:
             return self.placed(u)
         at = self._coordinates(self.grid)
-        right = np.clip(np.searchsorted(at, u), 1, len(at) - 1)
-        return at[np.where(u - at[right - 1] <= at[right] - u, right - 1, right)]
+        return at[nearest(at, u)]
 
     def middles(self) -> np.ndarray:
         """Coordinates of all steps, shape (n_settings,)."""

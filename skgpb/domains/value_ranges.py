@@ -7,6 +7,7 @@ the run begins and ends.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -98,6 +99,7 @@ class EncodedSide(NamedTuple):
     length: float
 
 
+@dataclass(eq=False, repr=False)
 class ValueRanges:
     """Cells of a box with separate values: how they are cut, and what a kernel sees of them.
 
@@ -118,16 +120,13 @@ class ValueRanges:
     counts: tuple[int, ...]
     continuous: bool
 
-    def __init__(
-        self, space: ParameterSpace, n_parts: int, counts: tuple[int, ...], continuous: bool
-    ) -> None:
-        self.space, self.n_parts, self.counts, self.continuous = space, n_parts, counts, continuous
-        self._axes: list[Axis] = [axis for _, axis in space.axes]
+    def __post_init__(self) -> None:
+        self._axes: list[Axis] = [axis for _, axis in self.space.axes]
         # Cells have many sides in common.
         self._sides: dict[tuple[int, float, float], EncodedSide] = {}
         self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
         self._root = np.ones(len(self._axes))
-        root = self.lengths(space.bounds.T.ravel())
+        root = self.lengths(self.space.bounds.T.ravel())
         self._root = np.where(root > 0.0, root, 1.0)
 
     def lengths(self, box: np.ndarray) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import nan, sqrt
 from pathlib import Path
 from types import EllipsisType
@@ -16,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
+from skgpb.experiments import judgement
 from skgpb.experiments.answers import (
     EnteredAnswer,
     read_answer,
@@ -27,18 +29,6 @@ from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_b
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.costs import read_costs
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
-from skgpb.experiments.judgement import (
-    expected,
-    finest_measured,
-    missing,
-    most_probable,
-    outcomes_at,
-    predicted,
-    questionable,
-    replicates,
-    surprise,
-    surprise_by_others,
-)
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.reasons import reason, without_answers
@@ -58,6 +48,8 @@ __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# What may have become of a query.
+ENDED = ("answered", "given", "failed", "skipped")
 # What an experiment over regions does not have, and why.
 NOT_OF_REGIONS = {
     "score": "is for single settings, not for regions",
@@ -237,47 +229,51 @@ class Experiment(KeptRun):
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
             optimizer = _search_within(limited, {**settings, "cost": cost}).start()
-        left_out: list[str] = []
-        records: dict[int, LabRecord] = {}
-        numbers: list[Any] = []
-        lost: dict[int, Region] = {}
-        if data is not None:
-            past = read_answers(
-                data,
-                every,
-                None if scored else answer or None,
-                limited=list(limited),
-                scored=_measured_in(scored, every),
-                block=block,
-                space=optimizer._space,
-                regions=regions,
-                skip_outside=skip_outside,
-            )
-            left_out = past.left_out
-            optimizer, rows, regions_lost = _with_past(optimizer, past.rows)
-            numbers = [row.number for row in rows]
-            if None in numbers or len(set(numbers)) < len(numbers):
-                numbers = list(range(1, len(rows) + 1))
-            records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
-            n_events = len(rows) - len(regions_lost)
-            lost = dict(zip(numbers[n_events:], regions_lost, strict=True))
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
-        self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._block, self._range, self._score = block, ends, scored
-        self._last, self._lost = max(numbers, default=0), lost
-        self._numbers = [number for number in numbers if number not in lost]
-        self._records, self._changes = records, []
-        self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
-        self._count()
-        outcomes = [outcomes_of(record, limited, number) for number, record in records.items()]
-        if block or scored or any(outcomes):
-            self._repeat(self._optimizer._events, len(self._optimizer._events))
+        notes = {"title": title, "answer": answer, "unit": unit, "block": block}
+        self._take_notes({**notes, "answer_range": ends, "score": scored.text if scored else ""})
+        if data is not None:
+            self._begin_with_past(self._table_reader(None)(data, skip_outside=skip_outside))
         with FileLock(self.path):
             if self.path.exists():
                 raise ValueError(f"{self.path} exists already: choose another name")
             self._write()
         return self
+
+    def _begin_with_past(self, past: PastAnswers) -> None:
+        """Begin with the rows of a table, and with their numbers if each has one of its own."""
+        self._optimizer, rows, lost = _with_past(self._optimizer, past.rows)
+        numbers: list[Any] = [row.number for row in rows]
+        if None in numbers or len(set(numbers)) < len(numbers):
+            numbers = list(range(1, len(rows) + 1))
+        n_events = len(rows) - len(lost)
+        self._last, self._numbers = max(numbers, default=0), numbers[:n_events]
+        self._lost = dict(zip(numbers[n_events:], lost, strict=True))
+        self._records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
+        self._leave_out(past)
+        self._count()
+        limits, records = outcome_limits(self._optimizer), self._records.items()
+        outcomes = [outcomes_of(record, limits, number) for number, record in records]
+        if self._block or self._score is not None or any(outcomes):
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
+
+    def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
+        """Return :func:`read_answers` for tables of the experiment as it is now."""
+        return partial(
+            read_answers,
+            sides=self._sides,
+            answer=None if self._score is not None else answer or self._labels["answer"] or None,
+            limited=list(outcome_limits(self._optimizer)),
+            scored=_measured_in(self._score, self._sides),
+            block=self._block,
+            space=self._optimizer._space,
+            regions=self._has_regions,
+        )
+
+    def _leave_out(self, past: PastAnswers) -> None:
+        """Keep what was wrong with rows of a table that are left out."""
+        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
 
     # -- asking and telling -----------------------------------------------------------------
 
@@ -763,22 +759,8 @@ class Experiment(KeptRun):
         while True:
             # Nobody waits while a table is read.
             with self._reading():
-                sides, space, known = self._sides, self._optimizer._space, self._described()
-                name = answer or self._labels["answer"] or None
-                regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
-                block, scored = self._block, _measured_in(self._score, sides)
-                name = None if self._score is not None else name
-            past = read_answers(
-                path,
-                sides,
-                name,
-                limited=limited,
-                scored=scored,
-                block=block,
-                space=space,
-                regions=regions,
-                skip_outside=skip_outside,
-            )
+                read, known = self._table_reader(answer), self._described()
+            past = read(path, skip_outside=skip_outside)
             with self._changing():
                 if self._described() == known:
                     return self._take_rows(past)
@@ -796,7 +778,7 @@ class Experiment(KeptRun):
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer._events)
         self._optimizer.tell(*_told(self._optimizer, rows))
-        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
+        self._leave_out(past)
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
         told = sorted(ended, key=lambda entry: entry.ended)
@@ -1079,8 +1061,8 @@ class Experiment(KeptRun):
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
-            outcomes = outcomes_at(self._optimizer, limits, setting)
-            return expected(self._optimizer, setting, self._range) | outcomes
+            outcomes = judgement.outcomes_at(self._optimizer, limits, setting)
+            return judgement.expected(self._optimizer, setting, self._range) | outcomes
 
     def why(self) -> list[dict[str, Any]]:
         """Return why each pending query is asked, by what is known now.
@@ -1137,10 +1119,10 @@ class Experiment(KeptRun):
                 return None
             optimizer = self._optimizer
             asked = self._entry_of(query).query if at is None else self._setting(at)
-            mean, std = most_probable(optimizer, asked)
+            mean, std = judgement.most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
-            return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+            return judgement.surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
 
     def surprises(
         self, measured: Mapping[str, Any], query: int | None = None
@@ -1164,12 +1146,13 @@ class Experiment(KeptRun):
         with self._reading():
             asked = self._counting()
             known = [each.measured for number, each in self._records.items() if number != query]
-            found = {}
+            found: dict[str, dict[str, Any]] = {}
             for name in asked:
                 others = [x for each in known if isinstance(x := each.get(name), float)]
                 value = number_or_text(str(measured.get(name, "")))
-                if isinstance(value, float) and (said := surprise_by_others(others, value)):
-                    found[name] = said
+                if isinstance(value, float):
+                    said = judgement.surprise_by_others(others, value)
+                    found |= {} if said is None else {name: said}
             return found
 
     def questionable(self) -> list[dict[str, Any]]:
@@ -1185,7 +1168,7 @@ class Experiment(KeptRun):
             others; and ``meant``, the number that was probably meant, or None.
         """
         with self._reading():
-            return questionable(self._optimizer, self._entries)
+            return judgement.questionable(self._optimizer, self._entries)
 
     def _entry_of(self, query: int | None) -> Entry:
         """Return an entry; without a number, the pending one."""
@@ -1203,7 +1186,7 @@ class Experiment(KeptRun):
         with self._reading():
             shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
             of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
-            return replicates(
+            return judgement.replicates(
                 self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
             )
 
@@ -1282,10 +1265,7 @@ class Experiment(KeptRun):
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,
-                "n_answered": states.count("answered"),
-                "n_given": states.count("given"),
-                "n_failed": states.count("failed"),
-                "n_skipped": states.count("skipped"),
+                **{f"n_{each}": states.count(each) for each in ENDED},
                 "pending": self.pending(),
                 "best": self._best(),
             }
@@ -1313,7 +1293,7 @@ class Experiment(KeptRun):
         answered = [e for e in self._entries if e.answer is not None]
         try:
             if side is None and isinstance(optimizer, GPOOOptimizer):
-                finest = finest_measured(optimizer, [entry.query for entry in answered])
+                finest = judgement.finest_measured(optimizer, [entry.query for entry in answered])
                 query = optimizer.recommend(depth=finest)
             else:
                 query = optimizer.recommend(side=None if side is None else dict(side))
@@ -1328,12 +1308,12 @@ class Experiment(KeptRun):
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            **predicted(optimizer, mean, std, self._range),
-            "beware": missing(answers, optimizer.alpha is not None),
+            **judgement.predicted(optimizer, mean, std, self._range),
+            "beware": judgement.missing(answers, optimizer.alpha is not None),
             "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
-            **outcomes_at(optimizer, limits, query.params),
+            **judgement.outcomes_at(optimizer, limits, query.params),
         }
 
     # -- entries ----------------------------------------------------------------------------

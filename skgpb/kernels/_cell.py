@@ -31,18 +31,18 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._cells import GaussianCells
 from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import BoxPoints, Rule, box_points, check_boxes, points_per_box
-from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
-from skgpb.kernels._radial_products import RadialProducts
+from skgpb.kernels._products import GaussianProducts, RadialProducts, compile_gaussian_products
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points
-from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import (
     Evaluator,
     FeatureEvaluator,
     PlainEvaluator,
+    block_means,
     check_covariances,
 )
-from skgpb.kernels.low_rank import FeatureMap, LowRank
+from skgpb.kernels.low_rank import FeatureMap, LowRank, feature_covariances
 
 #: Limit: largest number of base evaluations that one covariance between two boxes may take.
 MAX_EVALUATIONS = 10**8
@@ -111,32 +111,44 @@ class CellKernel(WrapperKernel):
             ``eval_gradient``.
         """
         boxes, others = check_boxes(X), None if Y is None else check_boxes(Y, "Y")
-        if others is not None and others.shape[1] != boxes.shape[1]:
-            raise ValueError(
-                "X and Y must have the same number of columns; got"
-                f" {boxes.shape[1]} and {others.shape[1]}."
-            )
-        if others is not None and eval_gradient:
-            raise ValueError("eval_gradient=True is accepted only with Y=None.")
-        features = self.feature_map(boxes.shape[1])
+        check_pair(boxes, others, eval_gradient)
+        d = boxes.shape[1] // 2
+        features = self.feature_map(2 * d)
         if features is not None:
-            every = np.arange(len(boxes))
-            if eval_gradient:
-                return features.gram_gradient(boxes, every)
-            phi = features.means(boxes, every)
-            if others is None:
-                return phi @ phi.T
-            return phi @ features.means(others, np.arange(len(others))).T
-        return self._covariances(boxes, others, eval_gradient)
+            return feature_covariances(features, boxes, others, eval_gradient)
+        products = self._products(d)
+        if products is None and self._in_groups():
+            return Groups(self, d).covariances(boxes, others, eval_gradient)
+        if products is None:
+            return self.generic(boxes, others, eval_gradient)
+        cells = self._make_cells(products)
+        if others is not None:
+            return cells.cross(boxes, others)
+        share, diagonal = self._noise_share(boxes), np.diag_indices(len(boxes))
+        if not eval_gradient:
+            K = cells.gram(boxes)
+            K[diagonal] += products.nugget * share
+            return K
+        K, gradient = cells.gram_gradient(boxes, *products.jacobians)
+        K[diagonal] += products.nugget * share
+        gradient[diagonal] += share[:, None] * products.nugget_jacobian
+        return K, gradient
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the variances of the means over boxes (n, 2 * d): the diagonal of ``self(X)``."""
         boxes = check_boxes(X)
-        features = self.feature_map(boxes.shape[1])
+        d = boxes.shape[1] // 2
+        features = self.feature_map(2 * d)
         if features is not None:
             phi = features.means(boxes, np.arange(len(boxes)))
             return np.einsum("ij,ij->i", phi, phi)
-        return self._variances(boxes)
+        products = self._products(d)
+        if products is None and self._in_groups():
+            return Groups(self, d).diag(boxes)
+        if products is None:
+            return self.generic_diag(boxes)
+        variances = self._make_cells(products).diag(boxes)
+        return variances + products.nugget * self._noise_share(boxes)
 
     def noise_diag(self, X: ArrayLike) -> np.ndarray:
         """Return the part of ``diag(X)`` that is white noise of the base kernel.
@@ -154,7 +166,10 @@ class CellKernel(WrapperKernel):
         boxes = check_boxes(X)
         if isinstance(self.base, LowRank):
             return np.zeros(len(boxes))  # it refuses white noise
-        return self._noise(boxes)
+        products = self._products(boxes.shape[1] // 2)
+        if products is not None:
+            return products.nugget * self._noise_share(boxes)
+        return np.zeros(len(boxes)) if self._in_groups() else self._generic_noise_diag(boxes)
 
     def evaluator(self, n_columns: int) -> Evaluator | None:
         """Return the fast evaluation for the current hyperparameters, or None.
@@ -167,7 +182,12 @@ class CellKernel(WrapperKernel):
         features = self.feature_map(n_columns)
         if features is not None:
             return FeatureEvaluator(features)
-        return self._compiled(n_columns // 2)
+        products = self._products(n_columns // 2)
+        if products is None:
+            return None
+        cells = self._make_cells(products)
+        kind = CellsEvaluator if isinstance(cells, GaussianCells) else CompiledEvaluator
+        return kind(self, cells)
 
     def feature_map(self, n_columns: int) -> BoxFeatures | None:
         """Return the features of means over boxes, None if the base has infinitely many.
@@ -209,50 +229,6 @@ class CellKernel(WrapperKernel):
         """Return whether the base has parts over some coordinates each, and no white noise."""
         base = self._checked_base()
         return has_groups(base) and not contains_white_noise(base)
-
-    def _compiled(self, d: int) -> Evaluator | None:
-        products = self._products(d)
-        if products is None:
-            return None
-        cells = self._make_cells(products)
-        kind = CellsEvaluator if isinstance(cells, GaussianCells) else CompiledEvaluator
-        return kind(self, cells)
-
-    def _covariances(
-        self, boxes: np.ndarray, others: np.ndarray | None, eval_gradient: bool
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        products = self._products(boxes.shape[1] // 2)
-        if products is None and self._in_groups():
-            return Groups(self, boxes.shape[1] // 2).covariances(boxes, others, eval_gradient)
-        if products is None:
-            return self.generic(boxes, others, eval_gradient)
-        cells = self._make_cells(products)
-        if others is not None:
-            return cells.cross(boxes, others)
-        share, diagonal = self._noise_share(boxes), np.diag_indices(len(boxes))
-        if not eval_gradient:
-            K = cells.gram(boxes)
-            K[diagonal] += products.nugget * share
-            return K
-        K, gradient = cells.gram_gradient(boxes, *products.jacobians)
-        K[diagonal] += products.nugget * share
-        gradient[diagonal] += share[:, None] * products.nugget_jacobian
-        return K, gradient
-
-    def _variances(self, boxes: np.ndarray) -> np.ndarray:
-        products = self._products(boxes.shape[1] // 2)
-        if products is None and self._in_groups():
-            return Groups(self, boxes.shape[1] // 2).diag(boxes)
-        if products is None:
-            return self.generic_diag(boxes)
-        variances = self._make_cells(products).diag(boxes)
-        return variances + products.nugget * self._noise_share(boxes)
-
-    def _noise(self, boxes: np.ndarray) -> np.ndarray:
-        products = self._products(boxes.shape[1] // 2)
-        if products is not None:
-            return products.nugget * self._noise_share(boxes)
-        return np.zeros(len(boxes)) if self._in_groups() else self._generic_noise_diag(boxes)
 
     # --- the generic path: blocks of base evaluations ---
 
@@ -416,10 +392,7 @@ class BoxFeatures:
         for rows in self._kernel.runs(boxes, FEATURE_POINTS):
             points, weights, first = self._kernel.point_set(boxes[rows])
             phi[rows] = self._points.means(points, first, weights)
-        if len(starts) == len(boxes):
-            return phi
-        sizes = np.diff(np.append(starts, len(boxes)))
-        return np.add.reduceat(phi, starts, axis=0) / sizes[:, None]
+        return block_means(phi, np.append(starts, len(boxes)), 0)
 
     def gram_gradient(self, boxes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the covariances (m, m) of these means and their gradient (m, m, p) by theta."""

@@ -8,34 +8,12 @@ s^(2 d), whatever kernels the parts are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
 
 from skgpb.kernels.columns import Columns
-
-
-class KernelOverBoxes(Protocol):
-    """Protocol of a kernel over boxes, see ``skgpb.kernels._cell``."""
-
-    base: Kernel
-
-    def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
-        """Return this kernel of another base over some of the d coordinates of a point."""
-
-    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Return the covariances of means over boxes."""
-
-    def diag(self, X: Any) -> np.ndarray:
-        """Return their variances."""
-
-    def generic(self, boxes: Any, others: Any = None, eval_gradient: bool = False) -> Any:
-        """Return the covariances by evaluations of the base, without shortcuts."""
-
-    def generic_diag(self, boxes: Any) -> np.ndarray:
-        """Return the variances likewise."""
 
 
 def has_groups(base: Kernel) -> bool:
@@ -61,13 +39,13 @@ class Groups:
 
     Parameters
     ----------
-    kernel : KernelOverBoxes
+    kernel : CellKernel
         Kernel whose base has groups.
     d : int
         Number of coordinates.
     """
 
-    def __init__(self, kernel: KernelOverBoxes, d: int) -> None:
+    def __init__(self, kernel: Any, d: int) -> None:
         self._kernel = kernel
         self._d = d
 
@@ -86,7 +64,7 @@ class Groups:
         left, right = (coordinates_of(k, self._d) for k in (base.k1, base.k2))
         return not left & right
 
-    def _part(self, base: Kernel) -> tuple[KernelOverBoxes, np.ndarray]:
+    def _part(self, base: Kernel) -> tuple[Any, np.ndarray]:
         """Return the kernel of a part and the columns of descriptors that it looks at."""
         if type(base) is not Columns:
             return self._kernel.over(base, range(self._d), self._d), np.arange(2 * self._d)

@@ -7,7 +7,7 @@ Bessel functions ([Abramowitz1964]_ 9.6.34): with :math:`z = 1 / l^2`
           = e^{-z} I_0(z) + 2 \sum_{n > 0} e^{-z} I_n(z) \cos \frac{2 \pi n u}{p}.
 
 Its powers have other z, a product of two such series has the sums and differences of their
-frequencies, and with what else is a Gaussian product (``_gaussian_products``)
+frequencies, and with what else is a Gaussian product (``_products``)
 
 .. math:: k(x, x') = \sum_k w_k \exp(-q_k u^2 / 2) \cos(\omega_k u), \qquad u = x - x'.
 
@@ -22,9 +22,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ive
-from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel, Sum, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    ConstantKernel,
+    ExpSineSquared,
+    Kernel,
+    Sum,
+    WhiteKernel,
+)
 
-from skgpb.kernels._gaussian_products import GAUSSIAN_LEAVES, expand, log_leaf
+from skgpb.kernels._products import GAUSSIAN_LEAVES, constant_of, expand, precisions_of
 
 #: Accuracy: coefficients below this share of the whole are left out.
 LEAST_COEFFICIENT = 1e-18
@@ -93,12 +99,14 @@ def _harmonics_of(kernel: Kernel) -> Harmonics | None:
             if not power:
                 continue
             white |= type(leaf) is WhiteKernel
+            if type(leaf) in (ConstantKernel, WhiteKernel):
+                weights = weights * constant_of(leaf) ** power
+                continue
             if type(leaf) is not ExpSineSquared:
-                log = log_leaf(leaf, 1)
-                if log is None:
+                found = precisions_of(leaf, 1)
+                if found is None:
                     return None
-                weights = weights * log.scale**power
-                precision += power * float(log.precision[0])
+                precision += power * float(found[0][0])
                 continue
             series = fourier_series(leaf, power)
             if series is None or 2 * len(weights) * len(series[0]) > MAX_HARMONICS:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import Evaluator
 
 #: Accuracy: step of the five-point differences in the logarithm of a hyperparameter: truncation and
@@ -127,19 +127,11 @@ class IndirectKernel(WrapperKernel):
             Derivatives by the p free hyperparameters on their log scale; only with
             ``eval_gradient``.
         """
-        X = self._rows(X, "X")
-        if Y is not None:
-            if eval_gradient:
-                raise ValueError("eval_gradient=True is accepted only with Y=None.")
-            Y = self._rows(Y, "Y")
-            if X.shape[1] != Y.shape[1]:
-                raise ValueError(
-                    "X and Y must have the same number of columns; got"
-                    f" {X.shape[1]} and {Y.shape[1]}."
-                )
-            evaluator = self.evaluator(X.shape[1])
-            return evaluator.cross(evaluator.embed(X), evaluator.embed(Y))
+        X, Y = self._rows(X, "X"), None if Y is None else self._rows(Y, "Y")
+        check_pair(X, Y, eval_gradient)
         evaluator = self.evaluator(X.shape[1])
+        if Y is not None:
+            return evaluator.cross(evaluator.embed(X), evaluator.embed(Y))
         K = self._gram(X, evaluator)
         return (K, self._gradient(X, evaluator)) if eval_gradient else K
 

@@ -38,7 +38,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb import defaults
-from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels._products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels.evaluator import near, origin_of, relative
 from skgpb.roots import pivoted_cholesky
 from skgpb.utils import box_around

@@ -136,9 +136,12 @@ class SupportEvaluator:
         out = np.empty(len(E))
         if len(E.points):
             out[~E.asked] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
-        answers = np.einsum("ij,ij->i", E.coefficients @ self.gram, E.coefficients)
-        out[E.asked] = self._nonnegative(answers)
+        out[E.asked] = self._variances_of_answers(E)
         return out
+
+    def _variances_of_answers(self, E: SupportRows) -> np.ndarray:
+        C = E.coefficients
+        return self._nonnegative(np.einsum("ij,ij->i", C @ self.gram, C))
 
     def _nonnegative(self, variances: np.ndarray) -> np.ndarray:
         return nonnegative(variances, self.base, lambda: float(self.gram.diagonal().max()))

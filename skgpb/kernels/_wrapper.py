@@ -92,6 +92,18 @@ class WrapperKernel(Kernel):
         return False
 
 
+def check_pair(X: np.ndarray, Y: np.ndarray | None, eval_gradient: bool) -> None:
+    """Raise ValueError where covariances between rows of X and Y, or a gradient, make no sense."""
+    if Y is None:
+        return
+    if eval_gradient:
+        raise ValueError("eval_gradient=True is accepted only with Y=None.")
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"X and Y must have the same number of columns; got {X.shape[1]} and {Y.shape[1]}."
+        )
+
+
 def same(a: Any, b: Any) -> bool:
     """Return whether two parameters are equal; a tuple and a list of the same numbers are."""
     if a is b:

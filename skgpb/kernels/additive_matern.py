@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb._core._additive import additive_covariances
-from skgpb.kernels._radial_products import MATERN
+from skgpb.kernels._products import MATERN
 
 __all__ = ["AdditiveMatern"]
 

@@ -18,7 +18,7 @@ from skgpb._core._cells import GaussianCells
 from skgpb._core._radial import MOST_POINTS, RadialCells
 from skgpb.kernels._boxes import Rule, axis_counts, midpoint_rule, points_per_box
 from skgpb.kernels._cell import MAX_EVALUATIONS, CellKernel, Products
-from skgpb.kernels._radial_products import RadialProducts, compile_radial_products
+from skgpb.kernels._products import RadialProducts, compile_radial_products
 
 __all__ = ["CellAverage"]
 

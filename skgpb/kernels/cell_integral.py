@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import Rule, axis_counts, corners, gauss_legendre_rule
 from skgpb.kernels._cell import CellKernel, is_point
-from skgpb.kernels._gaussian_products import GaussianProducts
+from skgpb.kernels._products import GaussianProducts
 from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 
 __all__ = ["CellIntegral"]

@@ -108,23 +108,16 @@ class _PairsEvaluator(SupportEvaluator):
             return super().cross(E, F)
         return E.coefficients @ self._times(E.coefficients)
 
-    def diag(self, E: SupportRows) -> np.ndarray:
-        """Return the variances (n,), by a factor of G of its numerical rank for many queries."""
+    def _variances_of_answers(self, E: SupportRows) -> np.ndarray:
         C = E.coefficients
         if len(C) < MANY_QUERIES or len(self.gram) < MANY_QUERIES:
             if len(E.points):
-                return super().diag(E)
+                return super()._variances_of_answers(E)
             return self._nonnegative(np.einsum("ij,ji->i", C, self._times(C)))
-        out = np.empty(len(E))
-        nothing = np.zeros((0, C.shape[1]))
-        if len(E.points):
-            points = SupportRows(np.zeros(len(E.points), bool), E.points, E.features, nothing)
-            out[~E.asked] = super().diag(points)
         if self._factor is None:
             self._factor = low_rank_factor(self.gram)
         half = C @ self._factor
-        out[E.asked] = np.einsum("ij,ij->i", half, half)
-        return out
+        return np.einsum("ij,ij->i", half, half)
 
     def gradient(self, E: SupportRows) -> np.ndarray | None:
         """Return d K / d theta (n, n, p), noiseless.
@@ -311,10 +304,10 @@ class ConditionalMean(IndirectKernel):
             cached = self._operator = ConditionalMeanOperator(
                 X,
                 A,
-                _copy_of(self.query_kernel),
+                clone(self.query_kernel, safe=False),
                 self.regularization,
                 self.n_landmarks,
-                _copy_of(self.embedding_kernel),
+                clone(self.embedding_kernel, safe=False),
             )
         return cached
 
@@ -394,7 +387,3 @@ class ConditionalMean(IndirectKernel):
             )
         if not np.isin(rows[:, -1], (0.0, 1.0)).all():
             raise ValueError(f"the last column of {name} must be 0 (point) or 1 (query).")
-
-
-def _copy_of(kernel: Kernel | None) -> Kernel | None:
-    return None if kernel is None else clone(kernel)

@@ -95,7 +95,7 @@ class RidgeScatter:
             Y, A, query_kernel, None, None, linear
         )
         self._targets = Y
-        self.tau: np.ndarray = self._left_out(Y).std(axis=0) * self.spread
+        self.tau: np.ndarray = self.operator.left_out(Y).std(axis=0) * self.spread
         if piled.any():
             self._impute(X, A)
         if self.operator.exact:
@@ -103,10 +103,6 @@ class RidgeScatter:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
-
-    def _left_out(self, Y: np.ndarray) -> np.ndarray:
-        """Leave-one-out residuals (N, d) of targets Y."""
-        return self.operator.left_out(Y)
 
     def _impute(self, X: np.ndarray, A: np.ndarray) -> None:
         """Replace clipped points by their expectation beyond the face, given h and tau."""
@@ -123,7 +119,7 @@ class RidgeScatter:
                 Y = np.where(clipped[side], h + sign * tau * ratio, Y)
                 left = tau**2 * np.clip(1.0 + z * ratio - ratio**2, 0.0, 1.0)
                 variance = np.where(clipped[side], left, variance)
-            residuals = self._left_out((Y - self.center) / self.spread) * self.spread
+            residuals = self.operator.left_out((Y - self.center) / self.spread) * self.spread
             self.tau = np.sqrt((residuals**2 + variance).mean(axis=0))
         self._targets = (Y - self.center) / self.spread
 
@@ -177,7 +173,7 @@ class RidgeScatter:
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (N, d) of every point of the pairs, as learned from the others."""
-        h = (self._targets - self._left_out(self._targets)) * self.spread + self.center
+        h = (self._targets - self.operator.left_out(self._targets)) * self.spread + self.center
         return self._moments(h, self._given)
 
 

@@ -26,7 +26,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._warnings import warn
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._white import contains_white_noise
-from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import FeatureEvaluator, origin_of, relative
 from skgpb.roots import nonnegative, pivoted_cholesky
 from skgpb.utils import Integral, Real, box_around, check_numbers
@@ -67,7 +67,14 @@ class FeatureMap:
         # Stricter where some are left out, so that the check seldom finds worse ones among them.
         goal = target if step == 1 else STRICTER * target
         while True:
-            pivots, self.factor = _incomplete_cholesky(base, near[chosen], goal, max_rank)
+            some = near[chosen]
+            factor, pivots, _ = pivoted_cholesky(
+                lambda i, some=some: base(some, some[i : i + 1])[:, 0],  # type: ignore[misc]
+                np.array(base.diag(some), dtype=np.float64),
+                max_rank,
+                lambda rest: rest.max() <= goal,
+            )
+            self.factor = factor[pivots]
             self.landmarks: np.ndarray = candidates[chosen[pivots]]
             self._near_landmarks = near[chosen[pivots]]
             rest = self.residual(candidates)
@@ -158,22 +165,20 @@ class FeatureMap:
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def feature_covariances(
+    features: Any, X: np.ndarray, Y: np.ndarray | None, eval_gradient: bool
+) -> Any:
+    """Covariances of rows by their features, and the gradient if it is asked for."""
+    every = np.arange(len(X))
+    if eval_gradient:
+        return features.gram_gradient(X, every)
+    phi = features.means(X, every)
+    return phi @ (phi if Y is None else features.means(Y, np.arange(len(Y)))).T
+
+
 def _mean_weights(n: int, starts: np.ndarray) -> np.ndarray:
     sizes = np.diff(np.append(starts, n))
     return np.repeat(1.0 / sizes, sizes)
-
-
-def _incomplete_cholesky(
-    base: Kernel, X: np.ndarray, target: float, max_rank: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pivots and their lower Cholesky factor, until no variance left exceeds ``target``."""
-    factor, pivots, _ = pivoted_cholesky(
-        lambda i: base(X, X[i : i + 1])[:, 0],
-        np.array(base.diag(X), dtype=np.float64),
-        max_rank,
-        lambda rest: rest.max() <= target,
-    )
-    return pivots, factor[pivots]
 
 
 @dataclass(eq=False, repr=False)
@@ -252,15 +257,9 @@ class LowRank(WrapperKernel):
         K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
         """
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        features = self.feature_map(X.shape[1])
-        if eval_gradient:
-            if Y is not None:
-                raise ValueError("eval_gradient=True is accepted only with Y=None.")
-            return features.gram_gradient(X, np.arange(len(X)))
-        phi = features.points(X)
-        if Y is None:
-            return phi @ phi.T
-        return phi @ features.points(np.atleast_2d(np.asarray(Y, dtype=np.float64))).T
+        Y = None if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64))
+        check_pair(X, Y, eval_gradient)
+        return feature_covariances(self.feature_map(X.shape[1]), X, Y, eval_gradient)
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""

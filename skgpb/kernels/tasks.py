@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from skgpb import defaults
-from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, evaluator_of
+from skgpb.kernels._wrapper import WrapperKernel, check_pair
+from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, block_means, evaluator_of
 from skgpb.utils import check_size
 
 __all__ = ["Tasks"]
@@ -232,9 +232,8 @@ class Tasks(WrapperKernel):
         base, B = self._checked_base(), self.B
         x, t = self.split(X)
         if Y is not None:
-            if eval_gradient:
-                raise ValueError("eval_gradient=True is accepted only with Y=None.")
             y, u = self.split(Y, "Y")
+            check_pair(x, y, eval_gradient)
             return B[np.ix_(t, u)] * base(x, y)
         across = B[np.ix_(t, t)]
         if not eval_gradient:
@@ -321,10 +320,7 @@ class _TaskFeatures:
         x, t = self.kernel.split(rows)
         phi = self.base.means(x, np.arange(len(x)))
         wide = (phi[:, :, None] * self.roots[t][:, None, :]).reshape(len(x), -1)
-        if len(starts) == len(x):
-            return wide
-        sizes = np.diff(np.append(starts, len(x)))
-        return np.add.reduceat(wide, starts, axis=0) / sizes[:, None]
+        return block_means(wide, np.append(starts, len(x)), 0)
 
 
 def _first_weights(n: int, rank: int) -> np.ndarray:

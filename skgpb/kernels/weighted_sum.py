@@ -253,14 +253,9 @@ class SetEvaluator(SupportEvaluator):
         K[np.ix_(E.asked, F.asked)] = self.gram[np.ix_(mine, theirs)]
         return K
 
-    def diag(self, E: SupportRows) -> np.ndarray:
-        """Return the variances (n,)."""
-        out = np.empty(len(E))
-        if len(E.points):
-            out[~E.asked] = self.base.diag(E.points) - self.noise(E)[~E.asked]
+    def _variances_of_answers(self, E: SupportRows) -> np.ndarray:
         numbers = E.coefficients[:, 0].astype(np.intp)
-        out[E.asked] = self._nonnegative(self.gram[numbers, numbers])
-        return out
+        return self._nonnegative(self.gram[numbers, numbers])
 
 
 def _some(labels: np.ndarray) -> str:

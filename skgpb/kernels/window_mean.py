@@ -38,9 +38,9 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb._warnings import warn
-from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
-from skgpb.kernels._harmonics import Harmonics, harmonic_pairs, split_harmonics
+from skgpb.kernels._harmonics import harmonic_pairs, split_harmonics
 from skgpb.kernels._indirect import IndirectKernel, as_points
+from skgpb.kernels._products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._quadrature import (
     clipped_rules,
     hermite,
@@ -250,6 +250,7 @@ class RuledRows(WindowRows):
     weights: np.ndarray  # (n, d, s)
 
 
+@dataclass(eq=False, repr=False)
 class WindowEvaluator:
     """The two-step evaluation for windows.
 
@@ -257,8 +258,8 @@ class WindowEvaluator:
     ----------
     base : Kernel
         Kernel over points.
-    n_features : int
-        Number d of coordinates.
+    d : int
+        Number of coordinates.
     window : {"gaussian", "uniform"}
         Shape along each axis.
     domain : ndarray of shape (d, 2) or None
@@ -268,24 +269,17 @@ class WindowEvaluator:
     """
 
     memory = "whole"
-    cells: GaussianCells
-    harmonics: Harmonics
 
-    def __init__(
-        self,
-        base: Kernel,
-        n_features: int,
-        window: str,
-        domain: np.ndarray | None,
-        tolerance: float,
-    ) -> None:
-        self.base: Kernel = base
-        self.d: int = n_features
-        self.window: str = window
-        self.tolerance: float = tolerance
-        self.domain: np.ndarray | None = domain
+    base: Kernel
+    d: int
+    window: str
+    domain: np.ndarray | None
+    tolerance: float
+
+    def __post_init__(self) -> None:
+        base, domain = self.base, self.domain
         self.origin: np.ndarray | None = None
-        self.half_sides: np.ndarray = np.full(n_features, np.inf)
+        self.half_sides: np.ndarray = np.full(self.d, np.inf)
         if domain is not None:
             self.half_sides = 0.5 * (domain[:, 1] - domain[:, 0])
             # Clipped windows are relative to where the domain lies, if that is far from zero.
@@ -294,12 +288,12 @@ class WindowEvaluator:
         self.counts: dict[tuple[float, ...], int] = {}
         # The part of the kernel that needs quadrature.
         self.rest: Kernel | None = base
-        products = compile_gaussian_products(base, n_features)
+        products = compile_gaussian_products(base, self.d)
         if products is None:
             stationary = base.is_stationary()
             self.way = "difference" if stationary and domain is None else "tensor"
-            line = self.way == "difference" and n_features == 1
-            series = split_harmonics(base, window == "gaussian") if line else None
+            line = self.way == "difference" and self.d == 1
+            series = split_harmonics(base, self.window == "gaussian") if line else None
             if series is not None:
                 self.way = "series"
                 self.harmonics, self.rest = series

@@ -126,8 +126,7 @@ class Widths:
         """
         self.warn_if_unfounded()
         bound = self._bound()
-        ends = [norm_ends(gp, blocks, *bound) for gp in self.possible()]
-        lower, upper = ([each[i] for each in ends] for i in (0, 1))
+        lower, upper = zip(*(norm_ends(gp, blocks, *bound) for gp in self.possible()), strict=True)
         return np.min(lower, axis=0), np.max(upper, axis=0)
 
     def possible(self) -> list[GaussianProcess]:

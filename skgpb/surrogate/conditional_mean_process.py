@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from math import inf, isnan
 from typing import Any, Literal, Self, overload
 
@@ -49,6 +50,7 @@ from skgpb.utils import (
 __all__ = ["ConditionalMeanProcess"]
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     r"""Posterior of f and of g(a) = E[f(X) | A = a]: indirect answers without a search.
 
@@ -119,7 +121,18 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     array([0.1, 0.9])
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    kernel: Kernel | None = None
+    conditional: IndirectKernel | None = None
+    _: KW_ONLY
+    alpha: float | None = 1e-2
+    model_noise: str | float = "auto"
+    mean: Callable | float | None = None
+    optimizer: str | Callable | None = None
+    n_restarts_optimizer: int = 0
+    normalize_y: bool = False
+    random_state: Any = None
+
+    _parameter_constraints = {
         "kernel": [None, Kernel],
         "conditional": [IndirectKernel],
         "alpha": [Interval(Real, 0, None, closed="left"), None],
@@ -130,33 +143,6 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    kernel_: Kernel
-    process_: GaussianProcess
-    _model: Model  # with this process and kernel
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        conditional: IndirectKernel | None = None,
-        *,
-        alpha: float | None = 1e-2,
-        model_noise: str | float = "auto",
-        mean: Callable | float | None = None,
-        optimizer: str | Callable | None = None,
-        n_restarts_optimizer: int = 0,
-        normalize_y: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.conditional = conditional
-        self.alpha = alpha
-        self.model_noise = model_noise
-        self.mean = mean
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
 
     # -- observing --------------------------------------------------------------------------
 
@@ -367,7 +353,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
                 kernel.base = clone(self.kernel)
             elif kernel.base is None:
                 kernel.base = ConstantKernel(1.0) * RBF(1.0)
-            self.kernel_ = kernel
+            self.kernel_: Kernel = kernel
         return self.kernel_
 
     @property
@@ -421,12 +407,14 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             del self._model  # it was made for rows that were only predicted
         self._ready(rows)
         if self._model.options != self._options():
-            self._model = self._model.with_options(self._options())
+            self._show(self._model.with_options(self._options()))
         return self._model
 
     def _show(self, model: Model) -> None:
         """Let this be the model."""
-        self._model, self.process_, self.kernel_ = model, model.process, model.process.kernel
+        self._model: Model = model
+        self.process_: GaussianProcess = model.process
+        self.kernel_ = model.process.kernel
 
     @locked
     def showing(self, model: Model) -> Self:

@@ -177,10 +177,6 @@ class Criticism:
         """True if the model does not explain some answers."""
         return not self.repeats_fit or bool((self.sizes > self.most).any())
 
-    def size_of(self, number: int) -> float:
-        """Return what decides whether the answers to a distinct query contradict the model."""
-        return float(self.sizes[number - self.first])
-
     @classmethod
     def of(cls, gp: GaussianProcess, risk: float | None = None, learned: bool = False) -> Criticism:
         """Compare a process with all its observations.
@@ -262,7 +258,7 @@ def about_contradiction(
         some = "one answer differs" if len(outliers) == 1 else f"{len(outliers)} answers differ"
         said = (
             f"{some} from the prediction that all others give, {worst} "
-            f"by {found.size_of(int(outliers[0])):.3g} standard deviations, under kernel "
+            f"by {found.sizes.max():.3g} standard deviations, under kernel "
             f"{kernel} and {known}"
         )
     return f"the answers contradict the model: {said}; " + (

@@ -8,7 +8,7 @@ noise. The most probable model without noise is then used, with the smoothness t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -25,25 +25,6 @@ from skgpb.surrogate.samples import ScaledSamples
 # Rounding: answers to one query agree if they differ by no more than this share of the range of all
 # answers.
 AGREE = 1e-9
-
-
-@dataclass(frozen=True)
-class ExactModel:
-    """A model of exact answers.
-
-    Attributes
-    ----------
-    smoothness : float
-        Smoothness of the Matérn kernel.
-    theta : ndarray of shape (n_theta,)
-        Its hyperparameters.
-    noise : float
-        Noise variance that counts as none, in units of the variance of the answers.
-    """
-
-    smoothness: float
-    theta: np.ndarray
-    noise: float
 
 
 def exact_noise() -> float:
@@ -90,8 +71,10 @@ def exact_model(
     samples: ScaledSamples,
     optimizer: Callable | str | None,
     start: np.ndarray,
-) -> ExactModel:
-    """Return the most probable model of exact answers.
+) -> dict[str, Any]:
+    """Return the most probable model of exact answers: smoothness, theta and noise.
+
+    The noise variance counts as none, in units of the variance of the answers.
 
     Parameters
     ----------
@@ -108,15 +91,15 @@ def exact_model(
     """
     noise = defaults.NOISE_LIMITS[0]
     without = replace(samples, alpha=np.full(len(samples.y), noise), share=1.0)
-    found, best = ExactModel(defaults.SMOOTHNESS[-1], start, noise), -inf
+    smoothness, found, best = defaults.SMOOTHNESS[-1], start, -inf
     for nu in defaults.SMOOTHNESS:
         each = of_smoothness(kernel, nu)
         density = objective(each, without)
         theta, _ = density.maximum([(start, 0.0)], each.bounds, None, optimizer, False)
         value = density(theta)[0]
         if value > best:
-            best, found = value, ExactModel(nu, theta, noise)
-    return found
+            smoothness, found, best = nu, theta, value
+    return {"smoothness": smoothness, "theta": found, "noise": noise}
 
 
 def repeats_agree(samples: ScaledSamples) -> bool:

@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log, pi
 from typing import Any, Self
@@ -46,6 +47,7 @@ JITTERS = tuple(10.0**e for e in range(-10, -3))
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcess:
     r"""Posterior of a Gaussian process f, given noisy values of linear functionals of it.
 
@@ -105,34 +107,27 @@ class GaussianProcess:
     array([1.98, 0.99])
     """
 
-    offset: float
-    scale: float
-    # Whether tracked functionals may follow an observation of one of them when they are needed.
-    lazy: bool = False
+    kernel: Kernel
+    n_columns: int
+    origin: np.ndarray | None = None
+    sizes: np.ndarray | None = None
 
     _kept_fields = ("offset", "scale", "lazy", "_answers")
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        n_columns: int,
-        origin: np.ndarray | None = None,
-        sizes: np.ndarray | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_columns = n_columns
-        self.origin = origin
-        self.sizes = sizes
-        self.offset, self.scale = 0.0, 1.0
-        self.observed: Functionals = Functionals(n_columns, one_by_one=True)
-        self.tracked: Functionals = Functionals(n_columns)
+    def __post_init__(self) -> None:
+        self.offset: float = 0.0
+        self.scale: float = 1.0
+        # Whether tracked functionals may follow an observation of one of them when it is needed.
+        self.lazy: bool = False
+        self.observed: Functionals = Functionals(self.n_columns, one_by_one=True)
+        self.tracked: Functionals = Functionals(self.n_columns)
         self.posterior: Posterior = Posterior()
         self._position: dict[bytes, int] = {}
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
-        self.white: bool = contains_white_noise(kernel)
+        self.white: bool = contains_white_noise(self.kernel)
         #: Variance of the random effect of each block of observations.
-        self.effect: float = variance_of_effect(kernel)
+        self.effect: float = variance_of_effect(self.kernel)
 
     @cached_property
     def _evaluator(self) -> Evaluator:
@@ -272,6 +267,12 @@ class GaussianProcess:
 
     # -- what is known ----------------------------------------------------------------------
 
+    def functionals(self, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
+        """Functionals of single rows (n, n_columns), or means over blocks of rows."""
+        if isinstance(blocks, np.ndarray):
+            return Functionals.of_rows(blocks)
+        return Functionals.of(blocks, self.n_columns)
+
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
     ) -> Any:
@@ -290,7 +291,7 @@ class GaussianProcess:
         std : ndarray of shape (n,), only if ``std``
         cov : ndarray of shape (n, n), only if ``cov``
         """
-        several, evaluator = self._functionals(blocks), self._evaluator
+        several, evaluator = self.functionals(blocks), self._evaluator
         K = several.covariance(self.observed, evaluator)
         mean = K @ self.posterior.weights() * self.scale + self.offset
         if not (std or cov):
@@ -344,7 +345,7 @@ class GaussianProcess:
             self.tracked = Functionals(self.n_columns)
             self.posterior.untrack_all()
             slots = range(len(blocks))
-        new = self._functionals(blocks)
+        new = self.functionals(blocks)
         numbers = np.asarray(slots, dtype=np.intp)
         if moments is None:
             self.posterior.track(self.covariance(new, self.observed), self.variance(new), numbers)
@@ -392,14 +393,10 @@ class GaussianProcess:
         """
         out = self.copy()
         for block, noise in zip(blocks, noises, strict=True):
-            out.observe_expected(block, noise)
+            single = Functionals.of([block], out.n_columns)
+            mean = out.covariance(single, out.observed) @ out.posterior.weights()
+            out._observe(block, float(mean[0]), noise / out.scale**2)
         return out
-
-    def observe_expected(self, block: np.ndarray, noise: float) -> int:
-        """Observe a functional's own posterior mean; otherwise as :meth:`observe`."""
-        single = Functionals.of([block], self.n_columns)
-        mean = self.covariance(single, self.observed) @ self.posterior.weights()
-        return self._observe(block, float(mean[0]), noise / self.scale**2)
 
     # -- units and hyperparameters ------------------------------------------------------------
 
@@ -452,6 +449,13 @@ class GaussianProcess:
         strata = functionals.strata.tolist()
         for i in range(len(functionals)):
             self._position.setdefault(key_of(functionals[i], strata[i]), i)
+
+    def under(self, kernel: Kernel, samples: Merged) -> Self:
+        """Return a process with the same observations under another kernel, tracking nothing."""
+        out = self.without_answers(kernel)
+        out.offset, out.scale = self.offset, self.scale
+        out.restore(self.observed, samples)
+        return out
 
     def without_answers(self, kernel: Kernel) -> Self:
         """Return a process with another kernel over the same rows, which tracks nothing."""
@@ -511,11 +515,6 @@ class GaussianProcess:
         return noise - self.white_noise(self.observed) if self.white else noise
 
     # -- inside, in units of the process ------------------------------------------------------
-
-    def _functionals(self, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
-        if isinstance(blocks, np.ndarray):
-            return Functionals.of_rows(blocks)
-        return Functionals.of(blocks, self.n_columns)
 
     def _observe(self, block: np.ndarray, y: float, noise: float, stratum: int = 0) -> int:
         key = key_of(block, stratum)
@@ -580,7 +579,8 @@ class GaussianProcess:
             raise np.linalg.LinAlgError(
                 f"the Gram matrix of kernel {self.kernel} is not positive definite even with "
                 f"jitter {JITTERS[-1] * scale:.1e}, the largest prior variance being {scale:.1e}; "
-                "increase alpha"
+                "increase alpha, or take another kernel: ExpSineSquared, for example, is a "
+                "covariance in one dimension only"
             )
 
     def _jitter_all(self, jitter: float) -> int:

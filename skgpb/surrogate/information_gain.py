@@ -206,11 +206,6 @@ def _stationary_parts(kernel: Kernel) -> list[Kernel]:
     )
 
 
-def information_gain_function(optimizer: Any) -> GainOfRound:
-    """Resolve ``information_gain`` of an optimizer over arms: gamma_t as a function of t."""
-    return GainOfRound(optimizer)
-
-
 def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> float:
     r"""Square of the width within which f stays, Theorem 2 of [Chowdhury2017]_.
 
@@ -240,7 +235,9 @@ def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> flo
 
 
 class GainOfRound:
-    """gamma_t, computed from the arms only once it is asked for.
+    """``information_gain`` of an optimizer over arms: gamma_t as a function of t.
+
+    It is computed from the arms only once it is asked for.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb._core._additive import RadialKernel
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels._radial_products import GAUSSIAN, GENERAL_MATERN, MATERN, RATIONAL_QUADRATIC
+from skgpb.kernels._products import GAUSSIAN, GENERAL_MATERN, MATERN, RATIONAL_QUADRATIC
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings, starts_of
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.additive_matern import AdditiveMatern
@@ -80,8 +80,9 @@ class Part(Protocol):
 def part_of(kernel: Kernel, X: np.ndarray) -> Part:
     """Return the parts of a kernel at points, or descriptors, X (n, c)."""
     kind = type(kernel)
-    if kind in PAIRS:
-        return PAIRS[kind](part_of(kernel.k1, X), part_of(kernel.k2, X))
+    if kind in (Sum, Product):
+        pair = _Sum if kind is Sum else _Product
+        return pair(part_of(kernel.k1, X), part_of(kernel.k2, X))
     if kind is Exponentiation:
         return _Power(part_of(kernel.kernel, X), kernel.exponent)
     if kind is ConstantKernel:
@@ -333,6 +334,3 @@ class _Own:
             return total
 
         return K, pull
-
-
-PAIRS: dict[type, type] = {Sum: _Sum, Product: _Product}

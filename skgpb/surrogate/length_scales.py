@@ -84,10 +84,7 @@ def consistent(
         In the order of ``thetas``, without what ``gp`` tracks; the last of all where all
         contradict the answers.
     """
-    merged, processes = gp.merged(), []
-    for theta in thetas:
-        process = GaussianProcess(gp.kernel.clone_with_theta(theta), gp.n_columns, gp.origin)
-        process.restore(gp.observed, merged)
-        processes.append(process)
+    merged = gp.merged()
+    processes = [gp.under(gp.kernel.clone_with_theta(theta), merged) for theta in thetas]
     left = [each for each in processes if fits(each, B, share, failure_probability)]
     return left or processes[-1:]

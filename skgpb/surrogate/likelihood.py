@@ -165,6 +165,7 @@ def smooth_prior(theta: np.ndarray) -> Prior:
     return Prior(theta, np.array(spread))
 
 
+@dataclass(frozen=True, eq=False)
 class ModelNoise:
     """Variance of the kernel's own error in each of n samples, at any hyperparameters.
 
@@ -181,9 +182,6 @@ class ModelNoise:
     kernel: Any
     asked: np.ndarray
     fixed: float | None
-
-    def __init__(self, kernel: Any, asked: np.ndarray, fixed: float | None) -> None:
-        self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
 
     def at(self, theta: np.ndarray) -> ModelNoise:
         """Return the same, held at these hyperparameters."""
@@ -485,11 +483,16 @@ def minimum(
     return result.x, float(result.fun)
 
 
-def noise_prior(unit: float, usual: tuple[float, float] | None = None) -> tuple[Prior, np.ndarray]:
+def noise_prior(
+    unit: float, usual: tuple[float, float] | None = None, repeated: float = 0.0
+) -> tuple[Prior, np.ndarray]:
     """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance.
 
-    ``usual`` has the median in this unit, and the spread; None for those of most searches.
+    ``usual`` has the median in this unit, and the spread; None for those of most searches. Means of
+    many answers may differ much less than answers to one query, whose variance is ``repeated``: of
+    three arms that are equally good, for example. The noise may be as large as either allows.
     """
     median, spread = usual or (defaults.NOISE, defaults.NOISE_SPREAD)
     prior = Prior(np.array([log(median * unit)]), np.array([spread]))
-    return prior, np.log(unit * np.array([defaults.NOISE_LIMITS]))
+    lower, upper = defaults.NOISE_LIMITS
+    return prior, np.log([[lower * unit, upper * max(unit, repeated)]])

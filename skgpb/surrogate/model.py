@@ -30,11 +30,11 @@ from skgpb.surrogate.exactness import (
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.learning import Learning
+from skgpb.surrogate.learning import learned_from
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, check_restarts, noise_prior
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.outliers import find_outliers
-from skgpb.surrogate.samples import Samples, ScaledSamples
+from skgpb.surrogate.samples import Samples, ScaledSamples, share_of
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.shrinkage import shrinkage_means
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
@@ -158,9 +158,9 @@ class Model:
     prior : Prior, default=None
         On the logarithms of the hyperparameters, for answers of variance one. None if the kernel
         is the user's.
-    usual_noise : tuple of float, default=(0.05, 1.5)
+    usual_noise : tuple of float, default=None
         Median of the noise variance before it is learned, as a share of the variance of the
-        answers, and the standard deviation of its logarithm.
+        answers, and the standard deviation of its logarithm; None for those of most searches.
     origin : ndarray of shape (n_columns,) or None, default=None
         As :class:`~skgpb.surrogate.GaussianProcess` takes it.
     seed : int, RandomState instance or None, default=None
@@ -219,8 +219,7 @@ class Model:
     ) -> None:
         self.options: ModelOptions = options
         self.prior: Prior | None = prior
-        usual = defaults.NOISE, defaults.NOISE_SPREAD
-        self.usual_noise: tuple[float, float] = usual_noise or usual
+        self.usual_noise: tuple[float, float] | None = usual_noise
         self.seed: Any = seed
         self.typical: float | None = typical
         self.learning_policy: LearningPolicy = learning_policy
@@ -599,34 +598,30 @@ class Model:
             center, scale = self._units_by(samples)
         theta, scaled = kernel.theta, samples.scaled(center, scale)
         found = Hyperparameters(center, scale, theta, self.noise)
-        learning = self._learning(kernel, scaled, prior)
-        if self.schedule.learned_at < defaults.FIRST_LEARNING or not learning.learns:
+        free, usual = self._is_free and kernel.n_dims > 0, self._usual_level(scaled)
+        if self.schedule.learned_at < defaults.FIRST_LEARNING or not (free or usual is not None):
             return found
-        starts = [(theta, 0.0 if learning.noise_prior is None else log(self.noise))]
+        starts = [(theta, 0.0 if usual is None else log(self.noise))]
         if self.learning_policy.starts_afresh:
-            first = self.first_theta if prior is None else prior.center
-            starts = [(first, learning.usual_noise)]
+            starts = [(self.first_theta if prior is None else prior.center, usual or 0.0)]
         elif prior is not None:
-            starts.append((prior.center, learning.usual_noise))
-        elif learning.learns_kernel and not np.array_equal(theta, self.first_theta):
+            starts.append((prior.center, usual or 0.0))
+        elif free and not np.array_equal(theta, self.first_theta):
             # The likelihood of the next search may be flat where a search with few answers ended.
-            starts.append((self.first_theta, learning.usual_noise))
-        found = self._found_by(learning, samples, scaled, starts, found)
+            starts.append((self.first_theta, usual or 0.0))
+        found = self._found_by(kernel, prior, samples, scaled, starts, found)
         if not (ours and scaled.unknown.all()):
             return found
         if not repeats_agree(scaled):
             return replace(found, smoothness=defaults.SMOOTHNESS[-1])
-        some, few, n = gp.observed, scaled, len(gp.observed)
-        if n > defaults.N_TRIED:
-            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
-            some, few = gp.observed.chosen(chosen), scaled.about(chosen)
+        some, few = share_of(gp.observed, scaled)
 
         def density(kernel: Kernel, samples: ScaledSamples) -> Likelihood:
             covariance = covariance_of_functionals(kernel, some, True, gp.origin)
             return Likelihood(covariance, samples, prior, None)
 
         exact = exact_model(density, kernel, few, self.options.optimizer, found.theta)
-        return replace(found, **vars(exact))
+        return replace(found, **exact)
 
     def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Hyperparameters:
         """Return what is most probable in given units, from however few answers.
@@ -642,42 +637,48 @@ class Model:
         kernel, samples = self.process.kernel, self.samples
         scaled = samples.scaled(center, scale)
         found = Hyperparameters(center, scale, kernel.theta, self.noise, outliers=samples.factors)
-        learning = self._learning(kernel, scaled, prior)
-        if not learning.learns:
+        free, usual = self._is_free and kernel.n_dims > 0, self._usual_level(scaled)
+        if not (free or usual is not None):
             return found
-        starts = [(kernel.theta if prior is None else prior.center, learning.usual_noise)]
-        return self._found_by(learning, samples, scaled, starts, found)
-
-    def _learning(self, kernel: Kernel, scaled: ScaledSamples, prior: Prior | None) -> Learning:
-        """Return how a kernel is learned from some answers."""
-        return Learning(
-            kernel,
-            self._is_free and kernel.n_dims > 0,
-            self.options.optimizer,
-            self.options.n_restarts,
-            self.seed,
-            prior,
-            self._noise_prior() if scaled.unknown.any() else None,
-        )
+        starts = [(kernel.theta if prior is None else prior.center, usual or 0.0)]
+        return self._found_by(kernel, prior, samples, scaled, starts, found)
 
     def _found_by(
         self,
-        learning: Learning,
+        kernel: Kernel,
+        prior: Prior | None,
         samples: Samples,
         scaled: ScaledSamples,
         starts: list[tuple[np.ndarray, float]],
         before: Hyperparameters,
     ) -> Hyperparameters:
         """Return ``before`` with what searches from some starts find."""
-        gp, own = self.process, self._model_noise_of(samples, before.scale)
-        theta, noise = learning.most_probable(
-            gp.observed, scaled, starts, origin=gp.origin, model_noise=own
+        gp, options, prior_of_noise = self.process, self.options, None
+        if scaled.unknown.any():
+            prior_of_noise = self._noise_prior(scaled.variance_of_repeats())
+        theta, noise = learned_from(
+            kernel,
+            gp.observed,
+            scaled,
+            starts,
+            free=self._is_free and kernel.n_dims > 0,
+            optimizer=options.optimizer,
+            n_restarts=options.n_restarts,
+            random_state=self.seed,
+            prior=prior,
+            noise_prior=prior_of_noise,
+            origin=gp.origin,
+            model_noise=self._model_noise_of(samples, before.scale),
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 
-    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
+    def _noise_prior(self, repeated: float = 0.0) -> tuple[Prior, np.ndarray]:
         """Prior on the logarithm of the noise variance, and its limits."""
-        return noise_prior(self._unit(), self.usual_noise)
+        return noise_prior(self._unit(), self.usual_noise, repeated)
+
+    def _usual_level(self, scaled: ScaledSamples) -> float | None:
+        """Logarithm of the noise variance that is expected; None where it is known."""
+        return float(self._noise_prior()[0].center[0]) if scaled.unknown.any() else None
 
     # -- what is known ------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
-from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.samples import ScaledSamples, share_of
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
 # Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
@@ -72,11 +72,15 @@ class Models:
         They sum to one.
     noises : ndarray of shape (n_models,) or None
         Noise variances of an answer, in the user's units; None where they are known.
+    least : float
+        Variance of the noise that counts as none, if answers are known to be exact, in the user's
+        units. The processes smooth what is less, such as a kink at the maximum.
     """
 
     processes: list[GaussianProcess]
     weights: np.ndarray
     noises: np.ndarray | None
+    least: float = 0.0
 
     @classmethod
     def around(
@@ -108,11 +112,10 @@ class Models:
         if epsilon > 0.0:
             prior = _varying(prior, epsilon / gp.scale)
         samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
-        functionals, some, n = gp.observed, samples, len(gp.observed)
-        if n > defaults.N_TRIED:
-            chosen = np.arange(defaults.N_TRIED) * n // defaults.N_TRIED
-            functionals, some = functionals.chosen(chosen), samples.about(chosen)
-        levels = np.zeros(1) if of_noise is None else NOISES
+        functionals, some = share_of(gp.observed, samples)
+        # Repeated queries may show more noise than all means differ.
+        highest = max(0.0, log(max(some.variance_of_repeats(), LEAST_NOISE)))
+        levels = np.zeros(1) if of_noise is None else NOISES + highest
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
@@ -143,12 +146,13 @@ class Models:
                 if isinstance(kernel, RandomEffect):
                     theta[-1] += amplitudes[amplitude]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
-                model = kernel.clone_with_theta(theta)
-                processes.append(_conditioned(gp, samples, model, variance))
+                processes.append(gp.under(kernel.clone_with_theta(theta), samples.merged(variance)))
                 weights.append(weight)
                 noises.append(variance * gp.scale**2)
         learned = None if of_noise is None else np.array(noises)
-        return cls(processes, np.array(weights) / sum(weights), learned)
+        is_exact = of_noise is None and bool(samples.unknown.all())
+        least = noise * gp.scale**2 if is_exact else 0.0
+        return cls(processes, np.array(weights) / sum(weights), learned, least)
 
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
@@ -161,8 +165,9 @@ class Models:
         mean = self._mean(means)
         apart = means - mean
         if std:
-            return mean, np.sqrt(self._mean(second**2 + apart**2))
-        return mean, np.tensordot(self.weights, second, 1) + (apart.T * self.weights) @ apart
+            return mean, np.sqrt(self._mean(second**2 + apart**2) + self.least)
+        within = np.tensordot(self.weights, second, 1) + self.least * np.eye(len(mean))
+        return mean, within + (apart.T * self.weights) @ apart
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
         """Average values (n_models, n) over models; each rounds the same whatever n is."""
@@ -318,13 +323,3 @@ def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
     return [
         (count / n * total, *pair) for count, pair in zip(counts.tolist(), numbers, strict=True)
     ]
-
-
-def _conditioned(
-    gp: GaussianProcess, samples: ScaledSamples, kernel: Kernel, noise: float
-) -> GaussianProcess:
-    """Return a process with the same observations under another model, tracking nothing."""
-    out = type(gp)(kernel, gp.n_columns, gp.origin, gp.sizes)
-    out.offset, out.scale = gp.offset, gp.scale
-    out.restore(gp.observed, samples.merged(noise))
-    return out

@@ -13,7 +13,6 @@ An answer that a second answer to the same query confirms is no outlier: then th
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,12 +25,15 @@ from skgpb.surrogate.samples import ScaledSamples
 IGNORED_FACTOR = 1e12
 
 
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """Comparison of some answers with the prediction from all other answers.
+def compare_with_others(
+    gp: GaussianProcess, samples: ScaledSamples, noise: float, factors: dict[int, float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Compare answers of unknown noise with the prediction from all other answers.
 
-    Attributes
-    ----------
+    The arguments are those of :func:`find_outliers`.
+
+    Returns
+    -------
     numbers : ndarray of shape (k,)
         The answers, as numbers of samples.
     error : ndarray of shape (k,)
@@ -41,51 +43,40 @@ class LeaveOneOut:
     confirmed : ndarray of shape (k,)
         Whether other answers about the same query agree with it.
     """
-
-    numbers: np.ndarray
-    error: np.ndarray
-    deviation: np.ndarray
-    confirmed: np.ndarray
-
-    @classmethod
-    def of(
-        cls, gp: GaussianProcess, samples: ScaledSamples, noise: float, factors: dict[int, float]
-    ) -> LeaveOneOut:
-        """Compare the answers of unknown noise, with the arguments of :func:`find_outliers`."""
-        posterior, n = gp.posterior, len(gp.observed)
-        first, functional = max(0, n - defaults.N_CHECKED), samples.functional
-        candidates = samples.unknown & (functional >= first)
-        numbers = np.flatnonzero(candidates)
-        # Moments of functionals from answers about all others: equations 5.10 to 5.12 of [RW2006]_.
-        errors, variances = leave_one_out(gp, first)
-        mean = posterior.targets()[first:] - errors
-        variance = variances - posterior.noises()[first:]
-        by_others = 1.0 / np.maximum(variance, np.finfo(float).tiny)
-        # Further answers about the functional of each answer.
-        own = noise * np.broadcast_to(samples.share, candidates.shape)
-        factor = np.ones(len(candidates))
-        factor[list(factors)] = list(factors.values())
-        weight = 1.0 / (own * factor)
-        error, again, apart = (np.zeros(len(numbers)) for _ in range(3))
-        for k, s in enumerate(numbers):
-            i = functional[s]
-            same = np.flatnonzero(candidates & (functional == i))
-            same = same[same != s]
-            again[k] = weight[same].sum()
-            repeats = float(weight[same] @ samples.y[same])
-            at = i - first
-            expected = (by_others[at] * mean[at] + repeats) / (by_others[at] + again[k])
-            error[k] = samples.y[s] - expected
-            if len(same):
-                apart[k] = abs(samples.y[s] - repeats / again[k])
-        of_one = own[numbers]
-        deviation = np.abs(error) / np.sqrt(
-            1.0 / (by_others[functional[numbers] - first] + again) + of_one
-        )
-        with np.errstate(divide="ignore"):
-            most = defaults.OUTLIER_Z * np.sqrt(of_one + 1.0 / again)
-            confirmed = (again > 0.0) & (apart <= most)
-        return cls(numbers, error, deviation, confirmed)
+    posterior, n = gp.posterior, len(gp.observed)
+    first, functional = max(0, n - defaults.N_CHECKED), samples.functional
+    candidates = samples.unknown & (functional >= first)
+    numbers = np.flatnonzero(candidates)
+    # Moments of functionals from answers about all others: equations 5.10 to 5.12 of [RW2006]_.
+    errors, variances = leave_one_out(gp, first)
+    mean = posterior.targets()[first:] - errors
+    variance = variances - posterior.noises()[first:]
+    by_others = 1.0 / np.maximum(variance, np.finfo(float).tiny)
+    # Further answers about the functional of each answer.
+    own = noise * np.broadcast_to(samples.share, candidates.shape)
+    factor = np.ones(len(candidates))
+    factor[list(factors)] = list(factors.values())
+    weight = 1.0 / (own * factor)
+    error, again, apart = (np.zeros(len(numbers)) for _ in range(3))
+    for k, s in enumerate(numbers):
+        i = functional[s]
+        same = np.flatnonzero(candidates & (functional == i))
+        same = same[same != s]
+        again[k] = weight[same].sum()
+        repeats = float(weight[same] @ samples.y[same])
+        at = i - first
+        expected = (by_others[at] * mean[at] + repeats) / (by_others[at] + again[k])
+        error[k] = samples.y[s] - expected
+        if len(same):
+            apart[k] = abs(samples.y[s] - repeats / again[k])
+    of_one = own[numbers]
+    deviation = np.abs(error) / np.sqrt(
+        1.0 / (by_others[functional[numbers] - first] + again) + of_one
+    )
+    with np.errstate(divide="ignore"):
+        most = defaults.OUTLIER_Z * np.sqrt(of_one + 1.0 / again)
+        confirmed = (again > 0.0) & (apart <= most)
+    return numbers, error, deviation, confirmed
 
 
 def find_outliers(
@@ -119,24 +110,24 @@ def find_outliers(
     n = len(gp.observed)
     if n < defaults.FIRST_CHECK_LEARNED:
         return {}
-    found = LeaveOneOut.of(gp, samples, noise, factors)
-    now = np.isin(found.numbers, list(factors))
+    numbers, error, deviation, confirmed = compare_with_others(gp, samples, noise, factors)
+    now = np.isin(numbers, list(factors))
     most = largest_expected(n, defaults.RISK, learned=True)
     # An answer that was an outlier is judged by a model that was learned without it.
-    suspects = ~found.confirmed & (found.deviation > np.where(now, defaults.OUTLIER_Z, most))
+    suspects = ~confirmed & (deviation > np.where(now, defaults.OUTLIER_Z, most))
     targets, outliers, worst = gp.posterior.targets(), {}, -1
     for k in np.flatnonzero(suspects).tolist():
-        s = int(found.numbers[k])
+        s = int(numbers[k])
         usual = np.delete(targets, samples.functional[[s, *factors]])
-        if abs(found.error[k]) <= defaults.OUTLIER_SPREAD * float(usual.std()):
+        if abs(error[k]) <= defaults.OUTLIER_SPREAD * float(usual.std()):
             continue
         if s in factors:
             own = noise * float(np.broadcast_to(samples.share, samples.y.shape)[s])
-            outliers[s] = max(float(found.error[k]) ** 2 / own, 1.0)
-        elif s not in cleared and (worst < 0 or found.deviation[k] > found.deviation[worst]):
+            outliers[s] = max(float(error[k]) ** 2 / own, 1.0)
+        elif s not in cleared and (worst < 0 or deviation[k] > deviation[worst]):
             worst = k
     if worst >= 0:
-        outliers[int(found.numbers[worst])] = IGNORED_FACTOR
+        outliers[int(numbers[worst])] = IGNORED_FACTOR
     # Answers that are too old to be compared keep their factors.
     return outliers | {
         s: f for s, f in factors.items() if samples.functional[s] < n - defaults.N_CHECKED

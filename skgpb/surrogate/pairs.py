@@ -47,6 +47,12 @@ def pending_downdate(
     return (vectors[:, told] / np.sqrt(values[told])).T @ K
 
 
+def _scaled_noise(gp: GaussianProcess, slot: int, noise: float) -> float:
+    """Noise variance of an answer about a tracked functional, in units of the process."""
+    own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
+    return noise / gp.scale**2 + own
+
+
 class PairCovariances:
     """Covariances of pairs of tracked functionals, computed on demand.
 
@@ -75,7 +81,7 @@ class PairCovariances:
             # The functional is not in the matrix, or there may be jitter: compute the matrix again.
             self.known = None
             return
-        downdate(self.known, slot, self._noise(slot, noise))
+        downdate(self.known, slot, _scaled_noise(self.gp, slot, noise))
 
     def moved(self, slots: np.ndarray) -> None:
         """Take notice of other functionals that are tracked in these slots from now on."""
@@ -106,7 +112,7 @@ class PairCovariances:
             return self.rows(expected, np.arange(m))
         C = self.known.copy()
         for slot, noise in zip(slots, noises, strict=True):
-            downdate(C, slot, self._noise(slot, float(noise)))
+            downdate(C, slot, _scaled_noise(gp, slot, float(noise)))
         return C
 
     def rows(self, expected: Posterior, slots: np.ndarray) -> np.ndarray:
@@ -132,11 +138,6 @@ class PairCovariances:
         if self._draws is None:
             self._draws = PosteriorDraws(self.gp)
         return self._draws(n_draws, rng)
-
-    def _noise(self, slot: int, noise: float) -> float:
-        gp = self.gp
-        own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
-        return noise / gp.scale**2 + own
 
 
 class QueryTargetCovariances:
@@ -174,8 +175,7 @@ class QueryTargetCovariances:
             self.covariance()
         row = gp.covariance(gp.tracked.one(slot), gp.tracked)
         subtract_explained(gp.posterior, row, np.array([slot]))
-        own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
-        pivot = float(row[0, slot]) + noise / gp.scale**2 + own
+        pivot = float(row[0, slot]) + _scaled_noise(gp, slot, noise)
         dger(-1.0 / pivot, row[0, n:], row[0, :n], a=self.known.T, overwrite_a=True)
 
     def moved(self, slots: np.ndarray) -> None:

@@ -18,13 +18,12 @@ from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
 from skgpb.roots import pivoted_cholesky
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.utils import bisection
 
 # Speed: beyond this number a sum of probabilities replaces the joint probability.
 MOST_RIVALS = 10_000
 # Accuracy: variance, as a share of the largest, that draws may leave out.
 NEGLIGIBLE_GAP = 1e-6
-# Accuracy: steps by which a number is found that has a probability.
-BISECTIONS = 60
 # Memory: up to so many rivals, all covariances are computed at once and not column by column (8
 # MB).
 MOST_RIVALS_AT_ONCE = 1000
@@ -228,13 +227,7 @@ class SuboptimalityGap:
     def _union_quantile(self, delta: float, least: float) -> float:
         """An upper bound of the quantile, from the sum of the rivals' probabilities."""
         most = self._bound(delta / len(self.mean))
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (least + most)
-            if self.ahead(middle).sum() <= delta:
-                most = middle
-            else:
-                least = middle
-        return most
+        return bisection(least, most, lambda gap: self.ahead(gap).sum() > delta)[1]
 
 
 class MixedSuboptimalityGap(SuboptimalityGap):
@@ -273,14 +266,8 @@ class MixedSuboptimalityGap(SuboptimalityGap):
         return max(part._bound(delta) for part in self._parts)
 
     def _least(self, delta: float) -> float:
-        least, most = 0.0, max(0.0, self._bound(delta))
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (least + most)
-            if self.ahead(middle).max() > delta:
-                least = middle
-            else:
-                most = middle
-        return least
+        most = max(0.0, self._bound(delta))
+        return bisection(0.0, most, lambda gap: self.ahead(gap).max() > delta)[0]
 
     def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
         some, missing = super()._in_play(ahead, delta)

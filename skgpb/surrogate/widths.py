@@ -61,7 +61,6 @@ from scipy.optimize import brentq
 
 from skgpb._warnings import warn
 from skgpb.exceptions import GuaranteeWarning
-from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_real
 
@@ -172,7 +171,7 @@ def norm_ends(
         return ends[0] - misspecification, ends[1] + misspecification
     if not 0 < len(noise) <= MOST_DECOMPOSED or not noise.min() > 0.0:
         return ends
-    several = _functionals(gp, blocks)
+    several = gp.functionals(blocks)
     dual = dual_ends(
         gp.covariance(gp.observed, gp.observed),
         noise,
@@ -351,9 +350,3 @@ def _radii(values: np.ndarray, along: np.ndarray, norm2: float, excess: float) -
     # y^T Q^-1 y / lambda - y^T Q_lambda^-1 y, without cancellation
     surplus = along**2 * values * (1.0 - WEIGHTS) / ((values + 1.0) * (values + WEIGHTS))
     return norm2 + (excess + surplus.sum(axis=0)) / WEIGHTS
-
-
-def _functionals(gp: GaussianProcess, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
-    if isinstance(blocks, np.ndarray):
-        return Functionals.of_rows(blocks)
-    return Functionals.of(blocks, gp.n_columns)

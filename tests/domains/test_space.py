@@ -392,3 +392,12 @@ def test_what_a_setting_lacks_is_neutral():
     settings = [every.setting(point) for point in every.every_point()]
     assert len(settings) == every.n_settings == 9
     assert len({tuple(sorted(each.items())) for each in settings}) == 9
+
+
+@pytest.mark.parametrize("n", [2, 9, 12_000])
+def test_the_nearest_of_a_list_of_numbers_is_found_however_long_it_is(n):
+    space = ParameterSpace.of_bounds({"dose": [k / 4 for k in range(n)]})
+    axis = dict(space.axes)["dose"]
+    wanted = np.array([-1.0, 0.1, 0.125, 0.13, (n - 1) / 4, 1e9])
+    found = [axis.value(u) for u in axis.placed(wanted)]
+    assert found == [0.0, 0.0, 0.0, 0.25, (n - 1) / 4, (n - 1) / 4]

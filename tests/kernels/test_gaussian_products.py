@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb.kernels._gaussian_products import MAX_TERMS, compile_gaussian_products
+from skgpb.kernels._products import MAX_TERMS, compile_gaussian_products
 
 EXPRESSIONS = [
     RBF(0.7),

@@ -19,7 +19,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
-from skgpb.surrogate.learning import Learning
+from skgpb.surrogate import model
 from skgpb.surrogate.model import Model
 
 BASELINES = (IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer, IndirectUCBOptimizer)
@@ -233,13 +233,13 @@ def test_information_is_computed_in_units_of_the_prior_in_use():
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": PRIOR, "optimizer": "fmin_l_bfgs_b"}])
 def test_every_search_begins_at_the_prior(settings, monkeypatch):
-    seen, learn = [], Learning.most_probable
+    seen, learn = [], model.learned_from
 
-    def spy(learning, functionals, samples, starts, **more):
+    def spy(kernel, functionals, samples, starts, **more):
         seen.append(starts)
-        return learn(learning, functionals, samples, starts, **more)
+        return learn(kernel, functionals, samples, starts, **more)
 
-    monkeypatch.setattr(Learning, "most_probable", spy)
+    monkeypatch.setattr(model, "learned_from", spy)
     optimizer = make(**settings).start()
     first = optimizer._model.first_theta
     told(optimizer, 12, 3.0)
