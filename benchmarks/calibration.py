@@ -15,7 +15,10 @@ expected of the recommendation, in per cent of the range of f: above zero it is 
 "Gain" is by how much ten more answers are expected to improve the recommendation, as an experiment
 says it, and by how much they do, in per cent of the range.
 
-Every combination of the options is a cell. One cell of 200 runs takes minutes. The searches are
+Every combination of the options is a cell. A table by law has the means over its cells, and the
+range from the least to the largest. Cells are short if fewer truths than 92 of 100 are within, by
+more than two standard errors, and long if a length is over 1.5; they have a table of their own. One
+cell of 200 runs takes minutes. The searches are
 GP-UCB for what is earned on the way ("points") and for the best setting ("best", as an experiment
 has it), the latter with a list of six beside a number ("lists"), GPOO, whose answers are averages
 over cells ("regions"), and CMES, whose answers are blurred ("cmes").
@@ -26,10 +29,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm, qmc
+from scipy.stats import chi2, norm, qmc
 
 from benchmarks._common import (
     argument_parser,
@@ -52,14 +55,16 @@ SMOOTHNESS = {"matern-1/2": 1.0, "matern-3/2": 3.0, "matern-5/2": 5.0, "rbf": np
 LAWS = (*SMOOTHNESS, "cone", "cliff", "hills")
 SEARCHES = ("points", "best", "lists", "regions", "cmes")
 NOISES = (0.0, 5.0, 30.0)
-#: Features that a process is made of.
-N_FEATURES = 1000
+#: Features that a process is made of, and the power that fills the tail of their frequencies.
+N_FEATURES, TAIL = 3000, 3
 #: Settings that are drawn at random, and those by which the range of f is known.
 N_HELD_OUT, N_RANGE = 50, 4000
 #: Entries of the list, and how far apart they are.
 ENTRIES, APART = tuple("abcdef"), 0.4
 #: Standard deviation of the blur of CMES, and the points that stand for it.
 BLUR, N_BLUR = 0.1, 64
+#: What is asked of a cell: truths within intervals in per cent, and lengths in those of known laws.
+LEAST, LONGEST = 92.0, 1.5
 #: What is known after some answers, in this order.
 MEASURED = (
     "held_recommended",
@@ -90,10 +95,15 @@ class Problem:
             scales = np.exp(rng.uniform(np.log(0.12), np.log(0.5), n_columns)) * d**0.5
             scales[d:] = APART
             frequencies = rng.normal(size=(N_FEATURES, n_columns))
+            self._amplitudes = np.full(N_FEATURES, np.sqrt(2.0 / N_FEATURES))
             freedom = SMOOTHNESS[law]
             if np.isfinite(freedom):
-                # Student's t is the spectral density of a Matern kernel.
-                frequencies /= np.sqrt(rng.chisquare(freedom, (N_FEATURES, 1)) / freedom)
+                # Student's t is the spectral density of a Matern kernel. Its tail makes f rough.
+                # Of a few frequencies there a model that knows them learns each, and f is smooth
+                # but for them; so there are many, with small amplitudes.
+                u = (np.arange(N_FEATURES) + 0.5) / N_FEATURES
+                frequencies /= np.sqrt(chi2.ppf(u**TAIL, freedom) / freedom)[:, np.newaxis]
+                self._amplitudes *= np.sqrt(TAIL * u ** (TAIL - 1))
             self._frequencies = frequencies / scales
             self._phases = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES)
             self._weights = rng.normal(size=N_FEATURES)
@@ -124,8 +134,7 @@ class Problem:
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Features of a process at rows of columns, shape (n, N_FEATURES)."""
-        found = np.cos(X @ self._frequencies.T + self._phases)
-        return found * np.sqrt(2.0 / N_FEATURES)
+        return np.cos(X @ self._frequencies.T + self._phases) * self._amplitudes
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Value of f at rows of columns (n, n_columns)."""
@@ -170,8 +179,8 @@ class Played:
             return self.problem.columns(X, np.array([ENTRIES.index(setting["entry"])]))
         return query.points
 
-    def recommended(self, told: list[Any]) -> tuple[np.ndarray, float, float]:
-        """Columns of what is recommended, and the mean and deviation that are stated of it."""
+    def recommended(self, told: list[Any]) -> tuple[np.ndarray, Any]:
+        """Columns of what is recommended, and the query itself, or the setting of CMES."""
         optimizer = self.optimizer
         if self.search == "regions":
             # As an experiment does: nothing smaller than what was measured.
@@ -179,10 +188,8 @@ class Played:
         else:
             query = optimizer.recommend()
         if self.search == "cmes":
-            X = np.atleast_2d(query)
-            mean, std = self.optimizer.predict(X, return_std=True)
-            return X, float(mean[0]), float(std[0])
-        return self.observed(query), *self.stated(query)
+            return np.atleast_2d(query), np.atleast_2d(query)
+        return self.observed(query), query
 
     def expected_gain(self) -> float:
         """Return what is stated of the gain of further answers; NaN where nothing is."""
@@ -192,9 +199,12 @@ class Played:
         comparison = optimizer._compared(optimizer.recommend())
         return float(comparison.expected_gain(optimizer.alpha_, TRIES))
 
-    def stated(self, query: Any) -> tuple[float, float]:
-        """Mean and deviation that are stated of a query."""
-        mean, std = self.optimizer.predict_query([query], return_std=True)
+    def stated(self, asked: Any) -> tuple[float, float]:
+        """Mean and deviation that are stated of a query, or of f at a setting (1, d)."""
+        if isinstance(asked, np.ndarray):
+            mean, std = self.optimizer.predict(asked, return_std=True)
+        else:
+            mean, std = self.optimizer.predict_query([asked], return_std=True)
         return float(mean[0]), float(std[0])
 
     def at_random(self, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, float, float]]:
@@ -253,10 +263,8 @@ def measured(
     """What holds after some answers, see ``MEASURED``."""
     problem = played.problem
     best = max(told, key=lambda pair: pair[1])[0]
-    stated = [
-        played.recommended([query for query, _ in told]),
-        (played.observed(best), *played.stated(best)),
-    ]
+    X, recommended = played.recommended([query for query, _ in told])
+    stated = [(X, *played.stated(recommended)), (played.observed(best), *played.stated(best))]
     stated += played.at_random(rng)
     blocks, mean, std = zip(*stated, strict=True)
     truth = np.array([float(problem(block).mean()) for block in blocks])
@@ -278,7 +286,7 @@ def measured(
 
 def value(played: Played, told: list[tuple[Any, float]]) -> float:
     """Value of f at what is recommended, in ranges of f."""
-    X, *_ = played.recommended([query for query, _ in told])
+    X, _ = played.recommended([query for query, _ in told])
     return float(played.problem(X).mean()) / played.problem.range
 
 
@@ -314,14 +322,27 @@ def play(
     return np.array([found[n] for n in counts])
 
 
-def ratio(runs: np.ndarray, name: str) -> str:
-    """Mean length of intervals as a multiple of that of the model that knows the law."""
+class Cell(NamedTuple):
+    """What was measured (n_runs, n_measured) of a search on a law after some answers."""
+
+    law: str
+    label: str
+    runs: np.ndarray
+
+
+def ratio(runs: np.ndarray, name: str) -> float:
+    """Mean length of intervals as a multiple of that of the model that knows the law, or NaN."""
     length, other = (runs[:, MEASURED.index(f"{of}length_{name}")] for of in ("", "known_"))
     is_known = np.isfinite(other)
     # Of exact answers the length is zero.
     if not is_known.any() or other[is_known].mean() < 1e-3:
-        return "-"
-    return f"{length[is_known].mean() / other[is_known].mean():.2f}"
+        return float("nan")
+    return float(length[is_known].mean() / other[is_known].mean())
+
+
+def ratios(runs: np.ndarray) -> list[float]:
+    """Return the lengths at the recommendation and at random settings."""
+    return [ratio(runs, name) for name in ("recommended", "random")]
 
 
 def row_of(runs: np.ndarray) -> list[str]:
@@ -332,7 +353,7 @@ def row_of(runs: np.ndarray) -> list[str]:
     if len(law):
         held = 100.0 * law.mean(axis=0)
         cells.append(f"{held[5]:.0f} and {held[6]:.0f}")
-        cells.append(f"{ratio(law, 'recommended')} and {ratio(law, 'random')}")
+        cells.append(" and ".join("-" if np.isnan(x) else f"{x:.2f}" for x in ratios(law)))
     else:
         cells += ["-", "-"]
     cells.append(estimate(mean[9], error[9], 1))
@@ -340,10 +361,56 @@ def row_of(runs: np.ndarray) -> list[str]:
     return [*cells, gain]
 
 
+def span(values: np.ndarray, digits: int) -> str:
+    """Return the least and the largest of some numbers that are not NaN; "-" for none."""
+    known = values[~np.isnan(values)]
+    return f"{known.min():.{digits}f} to {known.max():.{digits}f}" if len(known) else "-"
+
+
+def summary_of(cells: list[np.ndarray], least: float) -> list[str]:
+    """Cells of a row of the table by law, from the runs of all its cells."""
+    held = 100.0 * np.array([runs[:, [0, 2]].mean(axis=0) for runs in cells])
+    shares = [f"{column.mean():.1f}, {span(column, 0)}" for column in held.T]
+    lengths = [span(column, 2) for column in np.array([ratios(runs) for runs in cells]).T]
+    n_short = sum(is_short(runs, least) for runs in cells)
+    n_long = sum(is_long(runs) for runs in cells)
+    return [str(len(cells)), *shares, str(n_short), *lengths, str(n_long)]
+
+
 def is_short(runs: np.ndarray, least: float) -> bool:
     """Whether fewer truths than ``least`` per cent are within, by more than two standard errors."""
     mean, error = mean_and_error(100.0 * runs)
     return bool((mean + 2.0 * error < least)[[0, 2]].any())
+
+
+def is_long(runs: np.ndarray) -> bool:
+    """Whether intervals are longer than they should be, next to those of known laws."""
+    return any(length > LONGEST for length in ratios(runs))
+
+
+def tables(search: str, cells: list[Cell], counted: str, least: float) -> Iterator[str]:
+    """All cells of a search, a summary by law, and the cells that fail."""
+    header = ["recommended", "best answer", "random", "law known", "length", "error", "gain"]
+    held, every = "percentage of truths within intervals of 95 %", [cell.runs for cell in cells]
+    rows = [(cell.label, row_of(cell.runs)) for cell in cells]
+    rows.append(("all of these", row_of(np.concatenate(every))))
+    yield format_table(f"{search}: {held}, mean (standard error) over {counted}", header, rows)
+    by_law = [
+        (law, summary_of([cell.runs for cell in cells if cell.law == law], least))
+        for law in dict.fromkeys(cell.law for cell in cells)
+    ]
+    yield format_table(
+        f"{search} by law: {held}, mean and range over cells of {counted}",
+        ["cells", "recommended", "random", "short", "length there", "at random", "long"],
+        [*by_law, ("all of these", summary_of(every, least))],
+    )
+    failing = [
+        (cell.label, row_of(cell.runs))
+        for cell in cells
+        if is_short(cell.runs, least) or is_long(cell.runs)
+    ]
+    if failing:
+        yield format_table(f"{search}, cells that are short or long, {counted}", header, failing)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -367,39 +434,29 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
-    cells = [
+    played = [
         (search, law, d, noise)
         for search in options.searches
         for law in options.laws
         for d in options.dimensions
         for noise in options.noises
     ]
-    short = list[str]()
-    each = replicate(play, [(*cell, counts) for cell in cells], seeds, options.n_jobs)
-    rows, tables = [], dict[str, list[tuple[str, list[str]]]]()
-    together = dict[str, list[np.ndarray]]()
-    for (search, law, d, noise), runs in zip(cells, each, strict=True):
-        together.setdefault(search, []).append(runs.reshape(-1, len(MEASURED)))
+    each = replicate(play, [(*cell, counts) for cell in played], seeds, options.n_jobs)
+    rows, cells = [], dict[str, list[Cell]]()
+    for (search, law, d, noise), runs in zip(played, each, strict=True):
         for i, n in enumerate(counts):
             label = f"{law}, d = {d}, noise {noise:g} %, {n} answers"
-            tables.setdefault(search, []).append((label, row_of(runs[:, i])))
-            if options.at_least is not None and is_short(runs[:, i], options.at_least):
-                short.append(f"{search}: {label}")
+            cells.setdefault(search, []).append(Cell(law, label, runs[:, i]))
             rows += [(search, law, d, noise, n, *run) for run in runs[:, i].tolist()]
-    header = ["recommended", "best answer", "random", "law known", "length", "error", "gain"]
-    for search, table in tables.items():
-        table.append(("all of these", row_of(np.concatenate(together[search]))))
-        title = (
-            f"{search}: percentage of truths within intervals of 95 %, mean (standard error) over "
-            f"{options.runs} runs, seed {options.seed}"
-        )
-        print(format_table(title, header, table), end="\n\n", flush=True)
+    least = LEAST if options.at_least is None else options.at_least
+    for search, some in cells.items():
+        for table in tables(search, some, f"{options.runs} runs, seed {options.seed}", least):
+            print(table, end="\n\n", flush=True)
     path = options.output / "calibration.csv"
     write_csv(path, ["search", "law", "d", "noise", "n", *MEASURED], rows)
     print(f"Written: {path}")
-    for cell in short:
-        print(f"less than {options.at_least:g} %: {cell}")
-    return int(bool(short))
+    is_any_short = any(is_short(cell.runs, least) for some in cells.values() for cell in some)
+    return int(options.at_least is not None and is_any_short)
 
 
 if __name__ == "__main__":

@@ -276,7 +276,7 @@ def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
     value = function(argument)
     try:
-        number = float(value)
+        number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):
         number = np.nan
     if not 0.0 <= number < np.inf:
@@ -346,7 +346,12 @@ def check_reward(reward: Any) -> float:
 
 
 def check_squares(values: Any, name: str) -> None:
-    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up."""
+    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up.
+
+    TypeError is raised for what is no number.
+    """
+    if np.asarray(values).dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got {shortened(values)}")
     if np.abs(values).max(initial=0.0) > LARGEST_REWARD:
         largest = float(np.ravel(values)[np.abs(values).argmax()])
         raise ValueError(

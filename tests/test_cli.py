@@ -17,7 +17,6 @@ import skgpb
 from skgpb import GPOOOptimizer
 from skgpb._install import install_command
 from skgpb.cli import asked, demo, files, main, words
-from skgpb.cli import search as searching
 from skgpb.cli.asked import above_zero
 from skgpb.cli.where import Condition
 from skgpb.datasets import PrivacyLedger
@@ -332,12 +331,16 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         def __init__(self, tty):
             self.isatty = lambda: tty
 
-    monkeypatch.setattr(searching, "find_spec", lambda name: None)
+    def ticks():  # a bar would write to the stream, which cannot be written to
+        with asked._progress(3) as tick:
+            return tick() is None
+
+    monkeypatch.setattr(asked, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "stderr", Stream(True))
-    assert searching._progress_bar(3) is None  # tqdm is not installed
-    monkeypatch.setattr(searching, "find_spec", lambda name: object())
+    assert ticks()  # tqdm is not installed
+    monkeypatch.setattr(asked, "find_spec", lambda name: object())
     monkeypatch.setattr(sys, "stderr", Stream(False))
-    assert searching._progress_bar(3) is None
+    assert ticks()
 
 
 # -- how it refuses -----------------------------------------------------------------------------

@@ -148,6 +148,7 @@ REFUSED = {
     "one row": ("x,y,value\n1,2,3\n", "has 1 row, a search needs at least 4"),
     "no header": ("\n".join(text().split("\n")[1:]), "has no column 'x'; it has '63.7'"),
     "a name in capitals": (text().replace("x", "X", 1), "did you mean 'X'?"),
+    "a name with a unit": (text().replace("x", "x (m/s)", 1), "did you mean 'x (m/s)'?"),
     "ragged": (with_line(5, "1,2"), "line 7 has 2 cells, the header has 3"),
     "a cell too many": (with_line(60, "1,2,3,4"), "line 62 has 4 cells"),
     "missing": (with_line(7, "1,,3"), "line 9, column 'y': the value is missing (--drop-"),
@@ -160,7 +161,7 @@ REFUSED = {
     "far too large": (with_line(3, "1,2,1e300"), "is larger than 1e+150"),
     "text as target": (
         text(rows=[(x, 1, "ab") for x in X]),
-        "'value': 'ab' is not a number",
+        "'value': 'ab' is not a number, nor are all cells yes or no: write 1 for what",
     ),
     "dates as target": (
         text(rows=[(x, 1, "2024-05-01") for x in X]),
@@ -176,6 +177,15 @@ REFUSED = {
     "broken xz": (lzma.compress(text().encode())[:-9], "is damaged"),
     "broken zip": (zipped("table.csv")[:-9], "is damaged"),
     "zip of two tables": (zipped("a.csv", "b.csv"), "must hold one table, it has 2 files"),
+    "OpenDocument": (zipped("mimetype", "content.xml"), "; save it as .xlsx or CSV"),
+    "JSON of rows": (
+        '[{"x": 1, "y": 2, "value": 3}]',
+        "is JSON or a page, not a table: save it as",
+    ),
+    "JSON of columns": ('\ufeff{\n  "x": [1]}', "is JSON or a page"),
+    "JSON of lists": ("[\n [1, 2, 3]]", "is JSON or a page"),
+    "a page": ("<!DOCTYPE html>\n<table>", "is JSON or a page"),
+    "packed XML": (gzip.compress(b"<?xml version='1.0'?><a/>"), "is JSON or a page"),
     "zip of nothing": (zipped(), "must hold one table, it has 0 files"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "is a picture, not a table"),
     "zeros": (bytes(999), "is neither text nor Excel: save it as"),

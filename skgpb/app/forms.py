@@ -87,7 +87,7 @@ class Form:
             if required:
                 self.errors[name] = f"Please give {what}."
             return None
-        return self.take(name, number, what)
+        return self.take(name, number, "this")  # the message stands at the field
 
 
 def sentence(error: object) -> str:
@@ -278,20 +278,16 @@ def read_new(form: Form) -> dict[str, Any]:
         form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."
     ends = form.take("answer_range", read_range)
     form.check()
+    texts = {name: form.text(name) for name in ("block", "score", "title", "answer", "unit")}
+    lists = {name: read_lines(form, name) for name in ("constraints", "limits", "costs")}
     return {
         "sides": sides,
         "direction": "minimize" if form.text("direction") == "minimize" else "maximize",
-        "constraints": read_lines(form, "constraints"),
-        "limits": read_lines(form, "limits"),
-        "costs": read_lines(form, "costs"),
-        "block": form.text("block"),
         "answer_range": ends,
-        "score": form.text("score"),
         "noise": noise,
-        "title": form.text("title"),
-        "answer": form.text("answer"),
-        "unit": form.text("unit"),
         "seed": int(seed or 0),
+        **texts,
+        **lists,
     }
 
 

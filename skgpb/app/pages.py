@@ -19,50 +19,27 @@ from markupsafe import Markup
 
 from skgpb._version import __version__
 from skgpb._warnings import Message, holds_warnings, warn
-from skgpb.app.forms import (
-    KINDS,
-    MOST_SIDES,
-    Form,
-    Mistyped,
-    check_surprises,
-    count_sides,
-    read_changed_sides,
-    read_count,
-    read_lines,
-    read_new,
-    read_other_settings,
-    read_outcome,
-    read_record,
-    read_settings,
-    sentence,
-    written,
-)
+from skgpb.app import forms, views
+from skgpb.app.forms import Form, Mistyped, sentence
 from skgpb.app.guard import REFUSALS, Guard, reason_of
-from skgpb.app.pictures import map_of, progress, replicates, slices, trade_offs
+from skgpb.app.pictures import Paint, draw_replicates
 from skgpb.app.uploads import mark_table, table_of
-from skgpb.app.views import (
-    RunView,
-    asked_with,
-    digest,
-    digest_of_pending,
-    digest_of_results,
-    is_number,
-    outcome_of,
-    row_of,
-    whole,
-)
+from skgpb.app.views import RunView
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.answers import read_range
 from skgpb.experiments.export import as_csv, as_excel
 from skgpb.experiments.judgement import limits_hold_in_words
-from skgpb.experiments.sides import rounded, shown
+from skgpb.experiments.sides import shown
 from skgpb.experiments.texts import in_one_line
+from skgpb.plotting import PosteriorDisplay, SliceDisplay
+from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
+from skgpb.plotting._trade_offs import draw_trade_offs
 
 # Message on the next page, and the number of the query, or those of the first and the last.
 Said = tuple[str, int | str]
-Change = Callable[[Experiment], Said]
+Change = Callable[[Any], Said]
 Taken = TypeVar("Taken")
 # Fields of a new experiment, and the words of errors that are about them.
 ABOUT = {
@@ -175,7 +152,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters |= {each.__name__: each for each in (is_number, rounded, shown, whole)}
+    app.jinja_env.filters |= {each.__name__: each for each in views.FILTERS}
     guard.watch(app)
     return app
 
@@ -251,14 +228,14 @@ class Pages:
         )
 
     def _show_new(self, form: Form, *, status: int = 200, **values: Any) -> Any:
-        n_sides = count_sides(form)
-        return self._page("new.html", status, form=form, kinds=KINDS, n_sides=n_sides, **values)
+        values |= {"kinds": forms.KINDS, "n_sides": forms.count_sides(form)}
+        return self._page("new.html", status, form=form, **values)
 
     def _show_row(self, number: int, form: Form, *, status: int = 200, **values: Any) -> Any:
         """Return the page that corrects a result, or the main page if there is no result."""
         experiment = self._opened()
         run = None if experiment is None else RunView(experiment)
-        row = next((row for row in run.rows if row.number == number), None) if run else None
+        row = next((row for row in run.rows if row["query"] == number), None) if run else None
         if row is not None:
             return self._page("correct.html", status, run=run, row=row, form=form, **values)
         # Should it wait for a result again, what was typed is shown there.
@@ -316,11 +293,11 @@ class Pages:
             show = partial(self._show_row, number, form)
         try:
             self._check_token()
-            if experiment is None:
+            if experiment is None and form.id != "new":
                 raise Stale(
                     f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
                 )
-            with experiment.alone() if alone else nullcontext():
+            with experiment.alone() if experiment and alone else nullcontext():
                 said, about = change(experiment)
         except Stale as error:
             if error.number is not None:
@@ -341,7 +318,7 @@ class Pages:
         if not entries:
             raise Stale(f"There is no experiment {number} any more, and nothing was saved.{typed}")
         (entry,) = entries
-        if digest(entry) == form.text("seen"):
+        if views.digest(entry) == form.text("seen"):
             return entry
         if entry["status"] == "pending":
             raise Stale(
@@ -349,9 +326,9 @@ class Pages:
                 f"this page was opened, and nothing was saved.{typed} Look at it and save it again."
             )
         raise Stale(
-            f"Since this page was opened experiment {number} was saved as {row_of(entry).text}, in "
-            f"another window or by another program; what you did here was not.{typed} Save it "
-            "as a correction, or leave it as it is.",
+            f"Since this page was opened experiment {number} was saved as "
+            f"{views.result_of(entry)}, in another window or by another program; what you did here "
+            f"was not.{typed} Save it as a correction, or leave it as it is.",
             number,
         )
 
@@ -359,27 +336,23 @@ class Pages:
         """Begin an experiment."""
         form = Form.of("new", request.form)
         if form.text("outcome") == "more":
-            form.typed["n_sides"] = str(min(count_sides(form) + 1, MOST_SIDES))
+            form.typed["n_sides"] = str(min(forms.count_sides(form) + 1, forms.MOST_SIDES))
             return self._show_new(form)
-        try:
-            self._check_token()
+
+        def change(_: Any) -> Said:
             if self._path.exists():
                 raise Stale(
                     f"{self._path.name} was begun elsewhere since this page was opened, and "
                     "nothing was changed. Open the first page again to see it."
                 )
             self._begin(form)
-        except Stale as error:
-            return self._show_new(form, status=409, error=str(error))
-        except Mistyped:
-            return self._show_new(form, status=422, error=MISTYPED)
-        except (OSError, ValueError) as error:
-            return self._show_new(form, status=422, error=_reason(error))
-        return redirect(url_for("run", said="begun"), 303)
+            return "begun", 0
+
+        return self._submitted(form, change, show=partial(self._show_new, form), alone=False)
 
     def _begin(self, form: Form) -> None:
         """Begin the experiment that a form describes, with the results from before."""
-        settings = read_new(form)
+        settings = forms.read_new(form)
         skip = form.text("skip_outside") == "yes"
         table = None
         try:
@@ -405,8 +378,8 @@ class Pages:
         form = Form.of("ask", request.form)
 
         def change(experiment: Experiment) -> Said:
-            count = read_count(form, MOST_AT_ONCE)
-            if form.text("seen") != digest_of_pending(experiment.history()):
+            count = forms.read_count(form, MOST_AT_ONCE)
+            if form.text("seen") != views.digest_of_pending(experiment.history()):
                 raise Stale(
                     "What is to be done has changed since this page was opened, and nothing more "
                     "was suggested. Look at it and press the button again if you need more."
@@ -423,17 +396,17 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, *asked_with(experiment))
+            record = forms.read_record(form, *views.asked_with(experiment))
             form.check()
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
                 return "skipped", number
             value, noise = read_result(form, experiment)
-            at = read_other_settings(form, experiment.sides, entry["params"])
+            at = forms.read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
                 experiment.fail(number, at=at, **record)
                 return "failed", number
-            check_surprises(form, surprises_in(experiment, value, record, number, at))
+            forms.check_surprises(form, surprises_in(experiment, value, record, number, at))
             experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
@@ -449,12 +422,12 @@ class Pages:
         form = Form.of("own", request.form)
 
         def change(experiment: Experiment) -> Said:
-            settings = read_settings(form, experiment.sides)
-            record = read_record(form, *asked_with(experiment))
+            settings = forms.read_settings(form, experiment.sides)
+            record = forms.read_record(form, *views.asked_with(experiment))
             value, noise = read_result(form, experiment)
             if value is None:
                 return "failed", experiment.fail(at=settings, **record)["query"]
-            check_surprises(form, surprises_in(experiment, value, record, None, settings))
+            forms.check_surprises(form, surprises_in(experiment, value, record, None, settings))
             told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
@@ -469,7 +442,7 @@ class Pages:
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = read_record(form, *asked_with(experiment))
+            record = forms.read_record(form, *views.asked_with(experiment))
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
@@ -477,7 +450,7 @@ class Pages:
             noise = None
             if form.text("value") or form.text("outcome") == "failed":
                 value, noise = read_result(form, experiment)
-            at = read_other_settings(form, experiment.sides, entry["params"])
+            at = forms.read_other_settings(form, experiment.sides, entry["params"])
             if value is not ... or at is not None:
                 experiment.correct(number, value, at=at, noise=noise, by=form.text("by"))
             experiment.annotate(number, **record, by=form.text("by"))
@@ -490,7 +463,7 @@ class Pages:
         experiment = self._existing()
         for entry in experiment.history():
             if entry["query"] == number:
-                return written(entry, *asked_with(experiment))
+                return forms.written(entry, *views.asked_with(experiment))
         return {}
 
     def repeat(self, number: int) -> Any:
@@ -518,14 +491,13 @@ class Pages:
             return show()
 
         def change(experiment: Experiment) -> Said:
-            sides = read_changed_sides(form, experiment.sides)
-            limits = read_lines(form, "limits")
+            sides = forms.read_changed_sides(form, experiment.sides)
             ends = form.take("answer_range", read_range)
             form.check()
-            rules, block = read_lines(form, "constraints"), form.text("block")
-            more = {"block": block, "answer_range": ends, "score": form.text("score")}
-            more["costs"] = read_lines(form, "costs")
-            experiment.change(sides, rules, limits=limits, **more)
+            lists = ("constraints", "limits", "costs")
+            rules: dict[str, Any] = {name: forms.read_lines(form, name) for name in lists}
+            rules |= {name: form.text(name) for name in ("block", "score")}
+            experiment.change(sides, answer_range=ends, **rules)
             return "changed", 0
 
         return self._submitted(form, change, show=show)
@@ -563,7 +535,7 @@ class Pages:
         status, values = 200, dict[str, Any]()
         if form.typed:
             try:
-                settings = read_settings(form, experiment.sides)
+                settings = forms.read_settings(form, experiment.sides)
                 form.check()
                 found = experiment.expect(settings)
             except Mistyped:
@@ -571,7 +543,8 @@ class Pages:
             except ValueError as error:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
-            form.typed = {f"side{i}": value for i, (_, value) in enumerate(run.best.settings)}
+            best = run.best["params"].values()
+            form.typed = {f"side{i}": shown(value) for i, value in enumerate(best)}
         values["of_limits"] = [] if found is None else limits_hold_in_words(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
@@ -580,7 +553,7 @@ class Pages:
         form = Form.of("undo", request.form)
 
         def change(experiment: Experiment) -> Said:
-            if form.text("seen") != digest_of_results(experiment.history()):
+            if form.text("seen") != views.digest_of_results(experiment.history()):
                 raise Stale(
                     "Results were saved or changed since this page was opened, and nothing was "
                     "taken back. Look at them and press the button again."
@@ -604,18 +577,17 @@ class Pages:
     def _draw(self, kind: str, theme: str, revision: str, *sides: int) -> list[bytes]:
         """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
-        status, optimizer = experiment.status(), experiment.optimizer
-        outcome = outcome_of(status)
-        if sides:
-            paint_map = map_of(optimizer, outcome, *sides)
-            return RunView(experiment).map(*sides).draw(paint_map, theme)
-        paint = {
-            "progress": progress(experiment.history(), status["direction"], outcome),
-            "replicates": replicates(experiment.replicates(), outcome),
-            "trade-offs": trade_offs(experiment.trade_offs()),
-            "slices": slices(optimizer, outcome),
+        run, optimizer = RunView(experiment), experiment.optimizer
+        what, direction = run.outcome, run.status["direction"]
+        of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, "value_name": what}
+        paint: dict[str, Paint] = {
+            "progress": lambda axes: draw_progress(axes[0], experiment.history(), direction, what),
+            "replicates": lambda axes: draw_replicates(axes[0], run.replicates, what),
+            "trade-offs": lambda axes: draw_trade_offs(axes[0], run.trade_offs or {}),
+            "slices": lambda axes: SliceDisplay.from_optimizer(optimizer, axes, value_name=what),
+            "map": lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **of_map),
         }
-        picture = next(each for each in RunView(experiment).pictures if each.kind == kind)
+        picture = run.map(*sides) if sides else {each.kind: each for each in run.pictures}[kind]
         return picture.draw(paint[kind], theme)
 
     def map(self) -> Any:
@@ -698,7 +670,7 @@ class Pages:
 def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
-    return read_outcome(form, outcome_of(status), bool(status["score"]))
+    return forms.read_outcome(form, views.outcome_of(status), bool(status["score"]))
 
 
 def surprises_in(
@@ -710,7 +682,7 @@ def surprises_in(
 ) -> dict[str, Any]:
     """Return what was expected of numbers that are probably slips, by their fields."""
     found = experiment.surprises(record["measured"], number)
-    names, _ = asked_with(experiment)
+    names, _ = views.asked_with(experiment)
     fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
     return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
 

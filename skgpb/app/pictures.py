@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._axes import ink_of
 from skgpb.plotting._letters import fit_labels
-from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import style_of
-from skgpb.plotting._trade_offs import draw_trade_offs
 from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
@@ -119,60 +116,30 @@ def _saved(figure: Any, box: Any = None) -> bytes:
     return out.getvalue()
 
 
-def progress(entries: Sequence[dict[str, Any]], direction: str, outcome: str) -> Paint:
-    """Return what draws each result at the number of its experiment, and the best so far."""
-    return lambda axes: draw_progress(axes[0], entries, direction, outcome)
-
-
-def slices(optimizer: Any, outcome: str) -> Paint:
-    """Return what draws the prediction along each side."""
-    return lambda axes: SliceDisplay.from_optimizer(optimizer, axes, value_name=outcome)
-
-
-def map_of(optimizer: Any, outcome: str, x: int, y: int) -> Paint:
-    """Return what draws the prediction over two sides, the others as recommended."""
-    options: dict[str, Any] = {"features": [x, y], "grid_resolution": 60, "value_name": outcome}
-    return lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **options)
-
-
-def trade_offs(found: dict[str, Any] | None) -> Paint:
-    """Return what draws two measurements of each result, and those that no other one beats."""
-
-    def paint(axes: Sequence[Any]) -> None:
-        if found is not None:
-            draw_trade_offs(axes[0], found)
-
-    return paint
-
-
-def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:
-    """Return what draws the answers to each setting that was measured several times.
+def draw_replicates(ax: Any, groups: Sequence[dict[str, Any]], outcome: str) -> None:
+    """Draw the answers to each setting that was measured several times.
 
     Parameters
     ----------
+    ax : matplotlib Axes
     groups : sequence of dicts
         Replicates, as :meth:`~skgpb.experiments.Experiment.replicates` returns them.
     outcome : str
         Name of the measured quantity.
     """
-
-    def paint(axes: Sequence[Any]) -> None:
-        ax = axes[0]
-        dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": ink_of(ax), "alpha": 0.55}
-        for i, group in enumerate(groups):
-            answers = group["answers"]
-            ax.plot([i] * len(answers), answers, **dots, label="results" if i == 0 else None)
-        x, bars = range(len(groups)), [group["spread"] for group in groups]
-        means = [group["mean"] for group in groups]
-        said = {"label": "mean ± standard deviation", "fmt": "_", "ms": 12, "capsize": 4}
-        ax.errorbar([i + 0.15 for i in x], means, bars, **said)
-        # One below the other if several groups are side by side.
-        between = ", " if len(groups) <= 2 else "\n"
-        ax.set_xticks(x, [between.join(map(str, group["queries"])) for group in groups])
-        ax.set_xlim(-0.6, len(groups) - 0.4)
-        ax.set_xlabel("experiments with the same settings")
-        ax.set_ylabel(outcome)
-        fit_labels(ax)
-        ax.figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
-
-    return paint
+    dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": ink_of(ax), "alpha": 0.55}
+    for i, group in enumerate(groups):
+        answers = group["answers"]
+        ax.plot([i] * len(answers), answers, **dots, label="results" if i == 0 else None)
+    x, bars = range(len(groups)), [group["spread"] for group in groups]
+    means = [group["mean"] for group in groups]
+    said = {"label": "mean ± standard deviation", "fmt": "_", "ms": 12, "capsize": 4}
+    ax.errorbar([i + 0.15 for i in x], means, bars, **said)
+    # One below the other if several groups are side by side.
+    between = ", " if len(groups) <= 2 else "\n"
+    ax.set_xticks(x, [between.join(map(str, group["queries"])) for group in groups])
+    ax.set_xlim(-0.6, len(groups) - 0.4)
+    ax.set_xlabel("experiments with the same settings")
+    ax.set_ylabel(outcome)
+    fit_labels(ax)
+    ax.figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")

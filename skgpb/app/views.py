@@ -15,14 +15,13 @@ from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
-from skgpb.experiments.judgement import expectation, limits_hold_in_words
+from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import Side, in_percent, rounded, shown
 from skgpb.experiments.texts import in_one_line
 
-Settings = list[tuple[str, str]]
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
 
@@ -43,60 +42,24 @@ def whole(text: str) -> Markup:
     return Markup(WITH_HYPHEN.sub(lambda found: span.format(found[0]), str(escape(text))))
 
 
-@dataclass(frozen=True)
-class Row:
-    """A query and what became of it.
-
-    Attributes
-    ----------
-    number : int
-        Number by which users refer to it.
-    settings : list of pairs
-        Names and values.
-    text : str
-        The answer, or that it failed.
-    status : str
-        As :class:`~skgpb.experiments.Experiment` has it.
-    seen : str
-        Tells this state of it from any other, for forms that were made before it changed.
-    note : str
-        Notes of the notebook.
-    cost : str
-        What it costs, empty where experiments have no costs.
-    """
-
-    number: int
-    settings: Settings
-    text: str
-    status: str
-    seen: str
-    note: str = ""
-    cost: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """True if there is no answer because the experiment failed."""
-        return self.status == "failed"
-
-
-def row_of(entry: dict[str, Any]) -> Row:
-    """Return an entry of an experiment as people read it."""
-    answer = entry["answer"]
+def result_of(entry: dict[str, Any]) -> str:
+    """Return the result of an entry, or what became of it."""
     text = {"failed": "failed", "pending": "not yet", "skipped": "skipped"}.get(entry["status"])
     if text is None:
-        text = f"{shown(answer)}"
+        text = f"{shown(entry['answer'])}"
         if entry["noise"] is not None:
             text += f" ± {shown(entry['noise'])}"
         if entry["within_limits"] is False:
             text += ", beyond a limit"
-    settings = [(name, shown(value)) for name, value in entry["params"].items()]
+    return text
+
+
+def notes_of(entry: dict[str, Any]) -> str:
+    """Return what the notebook has of an entry."""
     parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
     if several := entry["measurements"]:
         parts.insert(0, f"mean of {', '.join(map(shown, several))}")
-    parts += [entry["operator"], entry["date"]]
-    note = "; ".join(filter(None, parts))
-    cost = "" if entry["cost"] is None else shown(entry["cost"])
-    return Row(entry["query"], settings, text, entry["status"], digest(entry), note, cost)
+    return "; ".join(filter(None, [*parts, entry["operator"], entry["date"]]))
 
 
 def digest(what: Any) -> str:
@@ -145,20 +108,6 @@ def _side_view(i: int, side: Side) -> SideView:
     return SideView(side.name, f"side{i}", str(side), choices, limits_of(i, side))
 
 
-@dataclass(frozen=True)
-class Best:
-    """The recommendation."""
-
-    settings: Settings
-    mean: str
-    low: str
-    high: str
-    answer: str
-    about: str
-    #: What is expected of all that has a limit, in sentences.
-    limits: list[str]
-
-
 class RunView:
     """An experiment as its page shows it.
 
@@ -179,19 +128,21 @@ class RunView:
         self.sides: list[SideView] = [
             _side_view(i, side) for i, side in enumerate(experiment.sides)
         ]
-        rows = [row_of(entry) for entry in entries]
-        self.pending: list[Row] = [row for row in rows if row.status == "pending"]
+        self.pending: list[dict[str, Any]] = status["pending"]
         #: Why each of them is suggested, in sentences, by its number.
         self.reasons: dict[int, list[str]] = {
             each["query"]: [sentence(line.strip()) for line in reason_in_words(each)]
             for each in experiment.why()
         }
-        #: Rows with a result, and failed ones; the last first.
-        self.rows: list[Row] = [row for row in rows if row.status != "pending"][::-1]
+        #: Entries with a result, and failed ones; the last first.
+        self.rows: list[dict[str, Any]] = [e for e in entries if e["status"] != "pending"][::-1]
         self.counts: str = _counts(status)
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
-        self.best: Best | None = _best(status["best"], status["block"])
+        self.best: dict[str, Any] | None = status["best"]
+        #: What is said of the recommendation besides its numbers, and of limits there.
+        self.about: str = "" if self.best is None else _about(self.best, status["block"])
+        self.of_limits: list[str] = [] if self.best is None else limits_hold_in_words(self.best)
         #: What it is, as :meth:`~skgpb.experiments.Experiment.status` returns it.
         self.status: dict[str, Any] = status
         #: Blocks of results: their names, numbers of results and shifts.
@@ -224,13 +175,12 @@ class RunView:
         self.replicates: list[dict[str, Any]] = experiment.replicates()
         self.pictures: list[Picture] = []
         if self.best is not None:
-            self.pictures = _pictures(self, self.best, status["n_answered"])
+            self.pictures = _pictures(self, self.best)
 
     def map(self, x: int, y: int) -> Picture:
         """Return the picture of two of the sides, by their numbers."""
         one, two = self.sides[x].label, self.sides[y].label
-        settings = [] if self.best is None else self.best.settings
-        where = ", ".join(f"{name} {value}" for name, value in settings)
+        where = "" if self.best is None else _in_words(self.best["params"])
         return Picture(
             "map",
             f"The expected {self.outcome} over {one} and {two}, with the other settings as "
@@ -258,16 +208,18 @@ def _counts(status: dict[str, Any]) -> str:
     return "; ".join(parts) + "."
 
 
-def _best(best: dict[str, Any] | None, block: str) -> Best | None:
-    """Describe the recommendation and its uncertainty."""
-    if best is None:
-        return None
-    low, high = best["interval_95"]
+def _in_words(params: dict[str, Any]) -> str:
+    """Return settings in a line."""
+    return ", ".join(f"{name} {shown(value)}" for name, value in params.items())
+
+
+def _about(best: dict[str, Any], block: str) -> str:
+    """Say what the recommendation rests on."""
     answered = best["best_answer"]
     n, noise = best["n_answers"], best["noise"]
     about = (
         f"From {n} result{'' if n == 1 else 's'}. The best single one "
-        f"{'within the limits ' if best['outcomes'] else ''}is "
+        f"{beside_limits(best)}is "
         f"{shown(answered['answer'])}, of experiment {answered['query']}"
     )
     apart = ""
@@ -284,22 +236,21 @@ def _best(best: dict[str, Any] | None, block: str) -> Best | None:
         )
     if best["beware"]:
         about += f". {best['beware']}"
-    settings = [(name, shown(value)) for name, value in best["params"].items()]
-    mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
-    limits = limits_hold_in_words(best)
-    return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.", limits)
+    return f"{about}."
 
 
-def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
+def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
     """Return the pictures of an experiment with a result."""
-    where = ", ".join(f"{name} {value}" for name, value in best.settings)
+    where, n_answered = _in_words(best["params"]), run.status["n_answered"]
+    expected = best["mean"], *best["interval_95"]
+    mean, low, high = (rounded(value, best["std"]) for value in expected)
     slices = Picture(
         "slices",
         f"The expected result along each setting, with the others as recommended ({where}). The "
         "band contains the true average with 95 % probability. A flat line means that the setting "
         "hardly matters there." + (f" {BEYOND}" if run.status["limits"] else ""),
         f"Expected {run.outcome} along each of {len(run.sides)} settings: best at {where}, with "
-        f"{best.mean}, between {best.low} and {best.high}.",
+        f"{mean}, between {low} and {high}.",
         tuple(side.label for side in run.sides),
     )
     progress = Picture(
@@ -308,7 +259,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         "and the best one so far"
         + (" of those within the limits. Crosses are beyond one." if run.status["limits"] else "."),
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
-        f"{best.answer}.",
+        f"{shown(best['best_answer']['answer'])}.",
     )
     pictures = [progress, slices] if n_answered else [slices]
     if run.trade_offs is not None:
@@ -337,3 +288,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         )
         pictures.insert(-1, replicates)
     return pictures
+
+
+# What templates do with values, by these names.
+FILTERS = (digest, is_number, notes_of, result_of, rounded, shown, whole)

@@ -29,7 +29,6 @@ def add_parser(commands: Any) -> None:
         "does not exist a form starts a new experiment; of a folder all experiments are listed. "
         "Ctrl-C ends it; everything is saved as it is entered. Needs the extra: "
         f"{install_command('app')}.",
-        allow_abbrev=False,
     )
     app.set_defaults(run=_app)
     add = app.add_argument

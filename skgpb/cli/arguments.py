@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from inspect import signature
+from typing import Any
 
 LARGEST_SEED = 2**32 - 1
 CONFIDENCE = 0.95
@@ -12,6 +14,12 @@ CONFIDENCE = 0.95
 
 class UsageError(Exception):
     """Something the user gave is wrong; the message is one line."""
+
+
+def given_for(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that are called like parameters of a function or a class."""
+    known = signature(function).parameters
+    return {name: value for name, value in vars(arguments).items() if name in known}
 
 
 def add_common(parser: argparse.ArgumentParser, output: str | None, plot: str | None) -> None:
@@ -54,11 +62,11 @@ def whole(least: int, largest: int | None = None) -> Callable[[str], int]:
 def rows_or_share(text: str) -> int | float:
     """Convert to a whole number of rows, or, from "1%", to a share of them."""
     stripped = text.strip()
-    if not stripped.endswith("%"):
-        return whole(1)(text)
     try:
+        if not stripped.endswith("%"):
+            return whole(1)(text)
         share = float(stripped[:-1]) / 100.0
-    except ValueError:
+    except (ValueError, argparse.ArgumentTypeError):
         share = math.nan
     if not 0.0 < share <= 1.0:
         raise argparse.ArgumentTypeError(

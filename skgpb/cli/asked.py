@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import norm
@@ -245,11 +248,8 @@ def search_asked(
     features: Sequence[Column],
     oracle: Oracle,
     arguments: argparse.Namespace,
-    *,
     conditions: tuple[str, ...] = (),
     neighbours: Sequence[str] = (),
-    limits: tuple[float, float] = (-math.inf, math.inf),
-    tick: Callable[[], object] = lambda: None,
 ) -> Found:
     """Ask for averages over groups of rows, and recommend a group."""
     memory = memory_of(features, neighbours)
@@ -257,18 +257,19 @@ def search_asked(
         raise UsageError("no groups can be formed: every feature has one and the same value")
     within, confidence = arguments.stop_within, arguments.confidence
     try:
-        found = search_by_asking(
-            memory,
-            oracle,
-            arguments.least,
-            arguments.budget,
-            minimize=arguments.minimize,
-            variance=arguments.alpha,
-            seed=arguments.seed or 0,
-            tick=tick,
-            within=within,
-            confidence=confidence,
-        )
+        with _progress(arguments.budget) as tick:
+            found = search_by_asking(
+                memory,
+                oracle,
+                arguments.least,
+                arguments.budget,
+                minimize=arguments.minimize,
+                variance=arguments.alpha,
+                seed=arguments.seed or 0,
+                tick=tick,
+                within=within,
+                confidence=confidence,
+            )
     except np.linalg.LinAlgError as error:
         raise UsageError(f"the model failed numerically, try a larger --alpha: {error}") from error
     except ValueError as error:
@@ -276,10 +277,23 @@ def search_asked(
     enough = None
     if found.enough:
         enough = f"within {within:g} of the best with probability {confidence:g}"
+    limits = getattr(oracle, "limits", (-math.inf, math.inf))
     return Found(
         found, memory, list(features), arguments.target, arguments.minimize, limits, conditions,
         neighbours, enough,
     )  # fmt: skip
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], object]]:
+    """Show on a terminal how many questions were asked, if tqdm is installed."""
+    if sys.stderr is None or not sys.stderr.isatty() or find_spec("tqdm") is None:
+        yield lambda: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit="question", leave=False) as bar:
+        yield bar.update
 
 
 def by_chance(values: np.ndarray, size: int, minimize: bool) -> float:

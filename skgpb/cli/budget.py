@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from skgpb.cli.arguments import add_seed
+from skgpb.cli.arguments import add_seed, given_for
 from skgpb.cli.experiment import Said, add_command, aligned, columns, pairs_of, program
 from skgpb.experiments.campaigns import Campaigns
 from skgpb.experiments.sides import rounded, shown
@@ -24,7 +24,6 @@ def add_parser(commands: Any) -> None:
         help="split a budget between campaigns: new, ask, tell, undo, show",
         description="Split a budget between campaigns: which split brings most? A file keeps what "
         "each campaign got and what came back.",
-        allow_abbrev=False,
     )
     own = budget.add_subparsers(required=True, metavar="COMMAND")
     new = add_command(own, "new", _new, "begin with some campaigns in a file of its own")
@@ -60,13 +59,8 @@ def add_parser(commands: Any) -> None:
 
 
 def _new(arguments: argparse.Namespace) -> Said:
-    campaigns = Campaigns.create(
-        arguments.run_file,
-        arguments.campaigns,
-        arguments.budget,
-        answer=arguments.answer,
-        seed=arguments.seed,
-    )
+    given = given_for(Campaigns.create, arguments)
+    campaigns = Campaigns.create(arguments.run_file, **given)
     status = campaigns.status()
     amounts = status["campaigns"].items()
     lines = [
@@ -74,14 +68,14 @@ def _new(arguments: argparse.Namespace) -> Said:
         f"{status['answer'] or 'in all'}?",
         *columns((name, _in_short(each)) for name, each in amounts),
     ]
-    return status, [*lines, f"next: {program()} budget ask {arguments.run_file}"]
+    return status, [*lines, f"next: {program()} budget ask {quote(arguments.run_file)}"]
 
 
 def _ask(arguments: argparse.Namespace) -> Said:
     split = Campaigns(arguments.run_file).ask(arguments.budget)
     names = " ".join(quote(f"{quoted_name(name)}=ANSWER") for name in split["amounts"])
     lines = [f"split {split['split']}", *_amounts(split["amounts"])]
-    return split, [*lines, f"then: {program()} budget tell {arguments.run_file} {names}"]
+    return split, [*lines, f"then: {program()} budget tell {quote(arguments.run_file)} {names}"]
 
 
 def _tell(arguments: argparse.Namespace) -> Said:

@@ -26,9 +26,21 @@ class _Parser(argparse.ArgumentParser):
     """Reports errors like every other one: a line, not the usage."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **kwargs | {"allow_abbrev": False})
         # An answer of -1e-5 is no option, which some versions of Python take it for.
         self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
+        self._is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # By itself argparse has no ANSWER in "tell RUN --query 2 ANSWER": it gives an argument that
+        # may be left out nothing before the first option.
+        if self._subparsers is not None or self._is_mixing:
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
         from skgpb.datasets.credentials import without_addresses  # takes as long as commands
@@ -120,7 +132,6 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
         prog="skgpb",
         description="Say what to measure next, and what is best, when every answer is an average "
         "or is noisy.",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"skgpb {skgpb.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")

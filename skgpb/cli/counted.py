@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from skgpb.cli.html_report import write_page
-from skgpb.cli.pictures import Panel
-from skgpb.cli.words import LISTED, count, number, percent, summary
+from skgpb.cli.html_report import Report
+from skgpb.cli.words import LISTED, count, number, percent
 
 
 @dataclass(frozen=True)
@@ -49,37 +48,24 @@ class Words:
     remarks: Sequence[str]
 
 
-def summary_of(result: dict[str, Any], words: Words) -> list[str]:
-    """Return lines that describe the result."""
-    title = f"{_title(result)} in {words.source}"
-    remarks = ([remark] for remark in words.remarks)
-    return summary(title, _headline(result, words), _rows(result, words), remarks)
-
-
-def write_counted_html(
-    result: dict[str, Any], words: Words, panels: Sequence[Panel], name: str
-) -> None:
-    """Write a page about the result."""
-    lines = [escape(line) for line in _headline(result, words)]
+def report_of(result: dict[str, Any], words: Words) -> Report:
+    """Return what is said of the result."""
+    headline = _headline(result, words)
+    lines = [escape(line) for line in headline]
     if words.sides and not _is_whole(result):
         sides = (f"<strong>{escape(each)}</strong> {escape(s)}" for each, s in words.sides.items())
         rows, average = count(result["n_members"], "row"), number(result["counted_average"], 4)
         group = f"The {rows} with {' and '.join(sides)}"
         lines.insert(0, f"{group} average <strong>{average}</strong>.")
-    write_page(
-        name,
-        title=_title(result),
+    return Report(
+        title=f"{result['sought'].capitalize()} average of {result['target']}",
         source=words.source,
-        conclusion="".join(f"<p>{line}</p>" for line in lines),
         rows=_rows(result, words),
-        remarks=words.remarks,
-        panels=panels,
+        remarks=[[remark] for remark in words.remarks],
+        conclusion="".join(f"<p>{line}</p>" for line in lines),
         method=words.method.format_map(result),
+        headline=headline,
     )
-
-
-def _title(result: dict[str, Any]) -> str:
-    return f"{result['sought'].capitalize()} average of {result['target']}"
 
 
 def _is_whole(result: dict[str, Any]) -> bool:
@@ -115,8 +101,9 @@ def _rows(result: dict[str, Any], words: Words) -> list[tuple[str, str]]:
     rows += [("exactly these rows", words.where)] if words.where else []
     whole = number(result["counted_average_of_table"])
     average = f"{number(result['counted_average'])}, of the whole table {whole}"
-    luck = result.get("optimism")
-    if luck is not None and luck > 0 and not is_whole:
+    luck, new = result.get("optimism"), result["new_rows_average"]
+    # Not rounding alone: what is printed of the two averages differs.
+    if luck is not None and luck > 0 and number(new) != number(result["counted_average"]):
         average += f"; about {number(luck, 3)} of this is luck"
     rows.append(("average of these rows", average))
     if result["new_rows_average"] is not None and not is_whole:

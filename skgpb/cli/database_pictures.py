@@ -8,20 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.cli import pictures
 from skgpb.cli.asked import QUANTILE_95
-from skgpb.cli.exact_pictures import (
-    draw_averages,
-    draw_categories,
-    finish_profile,
-    panel_of_effects,
-)
-from skgpb.cli.pictures import (
-    PARTS,
-    PROFILES,
-    Panel,
-    label_categories,
-    label_dates,
-)
+from skgpb.cli.exact_pictures import AVERAGES, panel_of_effects
+from skgpb.cli.pictures import Panel
+from skgpb.plotting._axes import ink_of
 from skgpb.tables import Levels, Moments
 from skgpb.tables.conditions import Categories, Condition, Subgroup
 
@@ -39,7 +30,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
         Average of the target over the group.
     """
     levels = {each.name: each for each in table.levels if each.n_levels > 1}
-    names = list(box) or list(levels)[:PROFILES]
+    names = list(box) or list(levels)[: pictures.PROFILES]
     others = [box.without(name) for name in names]
     answers = table.marginals(others, [[name] for name in names])
     seen = {name: answer[name] for name, answer in zip(names, answers, strict=True)}
@@ -53,7 +44,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
     sides = dict(box.conditions)
     return panels + [
         _profile(table, levels[name], sides.get(name), seen[name], rest)
-        for name in names[:PROFILES]
+        for name in names[: pictures.PROFILES]
         if levels[name].n_values > 1
     ]
 
@@ -68,11 +59,12 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             among = side.among if isinstance(side, Categories) else ()
             chosen = [label in among for label in levels.labels]
             mean = np.where(seen.n > 0, seen.mean, np.nan)
-            draw_categories(ax, chosen, mean, _error_of(seen))
-            label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
+            pictures.draw_categories(ax, chosen, mean, [_error_of(seen)] * 2, AVERAGES)
+            pictures.label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
         else:
             _draw_numbers(ax, levels.edges, side, seen)
-        finish_profile(ax, levels.name, table.target, table.mean)
+        ax.axhline(table.mean, color=ink_of(ax), lw=0.8, ls=":")
+        pictures.finish_profile(ax, levels.name, f"average {table.target}")
 
     caption = f"Average {table.target} by {levels.name}{rest}"
     return Panel(draw, f"{caption}. Dotted: all rows.")
@@ -85,9 +77,9 @@ def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: M
     # The outer levels have no ends of their own.
     ends = np.concatenate([inner[:1] - width[:1], inner, inner[-1:] + width[-1:]])
     starts = np.arange(len(seen.n))
-    if len(starts) > PARTS:
+    if len(starts) > pictures.PARTS:
         share = np.cumsum(seen.n) / max(int(seen.n.sum()), 1)
-        starts = np.flatnonzero(np.diff(np.ceil(PARTS * share), prepend=-1.0))
+        starts = np.flatnonzero(np.diff(np.ceil(pictures.PARTS * share), prepend=-1.0))
     parts = _joined(seen, starts)
     middle = 0.5 * (ends[starts] + ends[np.append(starts[1:], len(seen.n))])
     limits = None
@@ -95,9 +87,10 @@ def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: M
         low = ends[0] if side.low is None else _positions([side.low])[0]
         limits = (low, ends[-1] if side.high is None else _positions([side.high])[0])
     some = parts.n > 0
-    draw_averages(ax, middle[some], parts.mean[some], _error_of(parts)[some], limits)
+    error = [_error_of(parts)[some]] * 2
+    pictures.draw_averages(ax, middle[some], parts.mean[some], error, limits, AVERAGES)
     if isinstance(edges[0], date):
-        label_dates(ax.xaxis)
+        pictures.label_dates(ax.xaxis)
 
 
 def _joined(seen: Moments, starts: np.ndarray) -> Moments:

@@ -9,7 +9,7 @@ from typing import Any
 import skgpb
 from skgpb._install import install_command
 from skgpb.cli.arguments import UsageError, rows_or_share, whole
-from skgpb.cli.counted import Words, code_said, outliers_said, summary_of, write_counted_html
+from skgpb.cli.counted import Words, code_said, outliers_said, report_of
 from skgpb.cli.database_pictures import panels_of, said
 from skgpb.cli.features import in_words
 from skgpb.cli.files import check_drawing, check_outputs, write_json, write_report
@@ -166,12 +166,12 @@ def search_database(arguments: argparse.Namespace) -> None:
         "version": skgpb.__version__,
     }
     sides = {name: in_words(found.subgroup[name], said) for name in found.subgroup}
-    words = words_of(result, sides, table.extremes)
+    report = report_of(result, words_of(result, sides, table.extremes))
     write_report(
-        summary_of(result, words),
+        report.lines,
         [
             ("result", arguments.output, partial(write_json, result)),
-            ("report", arguments.report, partial(write_counted_html, result, words, panels)),
+            ("report", arguments.report, partial(report.write_page, panels)),
         ],
     )
 

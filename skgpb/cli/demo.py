@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
+from skgpb.cli.asked import search_asked
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
 from skgpb.cli.pictures import PIXELS, draw_photograph
-from skgpb.cli.report import summary_of
+from skgpb.cli.report import report_of
 from skgpb.cli.result import result_of
-from skgpb.cli.search import run_search
 from skgpb.datasets.columns import Column
 from skgpb.datasets.photograph import load_flower
 from skgpb.tables.asking import NoisyAverages
@@ -28,7 +28,6 @@ def add_parser(commands: Any) -> None:
         help="find the brightest region of a photograph, nothing to download",
         description="Find the brightest region of a photograph from noisy averages of "
         "brightness. It ships with scikit-learn.",
-        allow_abbrev=False,
     )
     demo.set_defaults(run=_demo)
     add = demo.add_argument
@@ -58,12 +57,12 @@ def _demo(arguments: argparse.Namespace) -> None:
     oracle = NoisyAverages(brightness, arguments.noise, arguments.seed)
     axes = zip(PIXELS, places.T, strict=True)
     columns = [Column(name, "numbers", values) for name, values in axes]
-    found = run_search(columns, oracle, arguments)
+    found = search_asked(columns, oracle, arguments)
     result = result_of(found, oracle, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
-    summary = summary_of(found, result, f"a photograph of {width} x {height} pixels")
+    report = report_of(found, result, f"a photograph of {width} x {height} pixels")
     write_report(
-        summary,
+        report.lines,
         [
             ("result", output, partial(write_json, result)),
             ("map", plot, lambda name: draw_photograph(found, image).savefig(name)),

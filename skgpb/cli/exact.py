@@ -166,7 +166,7 @@ def _runner_up(found: ExactFound) -> dict[str, Any] | None:
 METHOD = (
     "All rows were searched for the box with the {sought} average, side by side. The verdict comes "
     "from the same search in tables whose target was dealt out to the rows at random. What new "
-    "rows are expected to average comes from five searches, each without a fifth of the rows: "
+    "rows are expected to average comes from ten searches, each without a tenth of the rows: "
     "those had no part in the choice."
 )
 

@@ -17,7 +17,14 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from skgpb.cli.arguments import UsageError, add_confidence, add_seed, positive, whole
+from skgpb.cli.arguments import (
+    UsageError,
+    add_confidence,
+    add_seed,
+    given_for,
+    positive,
+    whole,
+)
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.words import count
@@ -26,7 +33,7 @@ from skgpb.experiments.answers import read_range
 from skgpb.experiments.blocks import shift_in_words
 from skgpb.experiments.changes import in_words
 from skgpb.experiments.export import write_table
-from skgpb.experiments.judgement import expectation, limits_hold_in_words
+from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.listed import experiments_in
@@ -38,6 +45,8 @@ from skgpb.experiments.texts import quoted_name, split_pair
 Said = tuple[dict[str, Any], list[str]]
 # Characters between two columns.
 GAP = "  "
+# Parameters that are lists of texts, and the options that give a text each.
+LISTS = {"constraints": "--constraint", "limits": "--limit", "costs": "--cost"}
 
 
 def add_parser(commands: Any) -> None:
@@ -71,7 +80,8 @@ def add_parser(commands: Any) -> None:
         "--side",
         nargs="+",
         metavar="NAME=LENGTH",
-        help="of an experiment over regions, how long the sides of the recommended one are to be",
+        help="of an experiment over regions, how long the sides of the recommended one are to be: "
+        "a share of a log scale, and how many whole numbers or values of a list (default: 1)",
     )
     expect = add_command(commands, "expect", _expect, "what answer is expected at a setting")
     expect.add_argument(
@@ -85,21 +95,32 @@ def add_parser(commands: Any) -> None:
         commands, "change", _change, "go on with other limits, values or constraints"
     )
     change.add_argument(
-        "--bounds", nargs="+", default=[], metavar="SIDE", help="sides that change, as for new"
+        "--bounds",
+        dest="sides",
+        nargs="+",
+        default=[],
+        metavar="SIDE",
+        help="sides that change, as for new",
     )
-    for option in ("--constraint", "--limit", "--cost"):
+    for name, option in LISTS.items():
         change.add_argument(
             option,
+            dest=name,
             action="append",
             metavar="TEXT",
             help="as for new; those given replace all there were, and none stands for none",
         )
-    for option, metavar, none in (
-        ("--block", "NAME", "none if nothing tells results apart any more"),
-        ("--answer-range", "LOW:HIGH", "none if there is no end any more"),
-        ("--maximize", "SCORE", "for all results so far, or none for the answers that were told"),
+    for name, option, metavar, none in (
+        ("block", "--block", "NAME", "none if nothing tells results apart any more"),
+        ("answer_range", "--answer-range", "LOW:HIGH", "none if there is no end any more"),
+        (
+            "score",
+            "--maximize",
+            "SCORE",
+            "for all results so far, or none for the answers that were told",
+        ),
     ):
-        change.add_argument(option, metavar=metavar, help=f"as for new; {none}")
+        change.add_argument(option, dest=name, metavar=metavar, help=f"as for new; {none}")
     _add_by(change)
     export = add_command(
         commands, "export", _export, "write the notebook to a table for a spreadsheet"
@@ -114,7 +135,6 @@ def add_parser(commands: Any) -> None:
         "list",
         help="the experiments in a folder",
         description="List the experiments in a folder: how far each is, and its best answer.",
-        allow_abbrev=False,
     )
     every.set_defaults(run=_in_words(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
@@ -132,7 +152,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command about a file, which prints what ``run`` returns."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False
+        name, help=what, description=f"{what[0].upper()}{what[1:]}."
     )
     parser.set_defaults(run=_in_words(run))
     parser.add_argument("run_file", metavar="RUN", help="the file of the experiment")
@@ -145,6 +165,7 @@ def _add_new(commands: Any) -> None:
     add = new.add_argument
     add(
         "--bounds",
+        dest="sides",
         nargs="+",
         required=True,
         metavar="SIDE",
@@ -153,30 +174,17 @@ def _add_new(commands: Any) -> None:
         "digits unless a step is given; NAME=LOW:HIGH:any has none. Values with a comma stand "
         "between quotes: 'NAME=\"1,4-dioxane\",DMF'",
     )
-    add(
-        "--constraint",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="what sides must be together, such as 'A + B <= 100' or 'A + B + C = 1'; may be given "
-        "several times",
-    )
-    add(
-        "--limit",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= 8'; "
-        "tell it with --measured. May be given several times",
-    )
-    add(
-        "--cost",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="what an experiment costs, if some cost more than others: '20 + 0.5*time', or '100 if "
-        "catalyst = Pd' for one value of a list. May be given several times; amounts add up",
-    )
+    lists = {
+        "constraints": "what sides must be together, such as 'A + B <= 100' or 'A + B + C = 1'; "
+        "may be given several times",
+        "limits": "limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= "
+        "8'; tell it with --measured. May be given several times",
+        "costs": "what an experiment costs, if some cost more than others: '20 + 0.5*time', or "
+        "'100 if catalyst = Pd' for one value of a list. May be given several times; amounts add "
+        "up",
+    }
+    for name, what in lists.items():
+        add(LISTS[name], dest=name, action="append", default=[], metavar="TEXT", help=what)
     add(
         "--block",
         default="",
@@ -194,16 +202,24 @@ def _add_new(commands: Any) -> None:
     )
     add(
         "--maximize",
+        dest="score",
         default="",
         metavar="SCORE",
         help="what is sought, if several things are measured: arithmetic of what --measured tells, "
         "such as '0.7*yield - 0.3*cost' or 'desirability(yield, 60, 90) * desirability(cost, 20, "
         "5)', each from worthless to perfect; there is no other answer then",
     )
-    add("--minimize", action="store_true", help="seek small answers (default: large ones)")
+    add(
+        "--minimize",
+        dest="direction",
+        action="store_const",
+        const="minimize",
+        default="maximize",
+        help="seek small answers (default: large ones)",
+    )
     add(
         "--noise",
-        default="unknown",
+        type=lambda text: None if text == "unknown" else text,
         metavar="SD",
         help="standard deviation of the noise in an answer, or unknown: then it is learned "
         "(default: unknown)",
@@ -330,27 +346,10 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
 
 def _new(arguments: argparse.Namespace) -> Said:
     _check_skip(arguments)
-    if arguments.maximize and arguments.minimize:
+    if arguments.score and arguments.direction == "minimize":
         raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
-    experiment = Experiment.create(
-        arguments.run_file,
-        arguments.bounds,
-        constraints=arguments.constraint,
-        limits=arguments.limit,
-        costs=arguments.cost,
-        block=arguments.block,
-        answer_range=arguments.answer_range,
-        score=arguments.maximize,
-        direction="minimize" if arguments.minimize else "maximize",
-        noise=None if arguments.noise == "unknown" else arguments.noise,
-        regions=arguments.regions,
-        title=arguments.title,
-        answer=arguments.answer,
-        unit=arguments.unit,
-        data=arguments.data,
-        skip_outside=arguments.skip_outside,
-        seed=arguments.seed,
-    )
+    given = given_for(Experiment.create, arguments)
+    experiment = Experiment.create(arguments.run_file, **given)
     status = experiment.status()
     lines = [
         f"{arguments.run_file}: {_looks_for(status)}",
@@ -360,7 +359,7 @@ def _new(arguments: argparse.Namespace) -> Said:
     n_past = status["n_given"] + status["n_answered"]
     if n_past:
         lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
-    return status, [*lines, f"next: {program()} ask {arguments.run_file}"]
+    return status, [*lines, f"next: {program()} ask {quote(arguments.run_file)}"]
 
 
 def program() -> str:
@@ -396,7 +395,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if status["score"] else " ANSWER"
-    lines.append(f"then: {program()} tell {arguments.run_file}{answer}{number}{measured}")
+    lines.append(f"then: {program()} tell {quote(arguments.run_file)}{answer}{number}{measured}")
     said = {"queries": queries, "pending": pending}
     if reasons:
         said["reasons"] = [reasons[number] for number in asked]
@@ -413,17 +412,17 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.correct:
         answer = ... if arguments.answer is None else arguments.answer
         by = _by(arguments)
-        told = [
-            experiment.correct(
+        with experiment.alone():  # both or, after an error, neither
+            entry = experiment.correct(
                 arguments.query,
                 None if arguments.failed else answer,
                 at=at,
                 noise=arguments.noise,
                 by=by,
             )
-        ]
-        if record:
-            told = [experiment.annotate(arguments.query, **record, by=by)]
+            if record:
+                entry = experiment.annotate(arguments.query, **record, by=by)
+        told = [entry]
     elif arguments.skip:
         told = [experiment.skip(arguments.query, **record)]
     elif arguments.failed:
@@ -471,31 +470,23 @@ def _note(arguments: argparse.Namespace) -> Said:
 
 
 def _change(arguments: argparse.Namespace) -> Said:
-    given = arguments.constraint, arguments.limit, arguments.cost
-    more = arguments.block, arguments.answer_range, arguments.maximize
-    block, ends, score = ("" if text == "none" else text for text in more)
-    if not arguments.bounds and (*given, *more) == (None,) * 6:
+    names = (*LISTS, "block", "answer_range", "score")
+    rules = {name: given for name in names if (given := getattr(arguments, name)) is not None}
+    if not arguments.sides and not rules:
         raise UsageError(
             "change needs --bounds, --constraint, --limit, --cost, --block, --answer-range or "
             "--maximize"
         )
+    for name, given in rules.items():
+        none = "" if given == "none" else given
+        rules[name] = [each for each in given if each != "none"] if name in LISTS else none
     experiment = Experiment(arguments.run_file)
-    constraints, limits, costs = (
-        None if texts is None else [each for each in texts if each != "none"] for texts in given
-    )
-    if score and experiment.status()["direction"] == "minimize":
+    if rules.get("score") and experiment.status()["direction"] == "minimize":
         raise UsageError(
             f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
             "large ones"
         )
-    rules: dict[str, Any] = {
-        "limits": limits,
-        "costs": costs,
-        "block": block,
-        "answer_range": ends,
-        "score": score,
-    }
-    experiment.change(arguments.bounds, constraints, **rules, by=_by(arguments))
+    experiment.change(arguments.sides, **rules, by=_by(arguments))
     status = experiment.status()
     lines = columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]
@@ -652,7 +643,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_apart(status, best, unit),
         *limits_hold_in_words(best),
-        f"best answer {'within the limits ' if best['outcomes'] else ''}so far: "
+        f"best answer {beside_limits(best)}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
         *_not_beaten(experiment),
     ]

@@ -1,10 +1,11 @@
-"""``--report``: one file with the conclusion and the pictures, for people without Python."""
+"""The report of a search: lines, and one page with pictures, for people without Python."""
 
 from __future__ import annotations
 
 import base64
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
@@ -16,52 +17,9 @@ from skgpb.plotting._themes import THEMES, style_of
 # Inches and dots per inch: letters can be read on a telephone, lines are sharp on a screen.
 SIZE, DOTS = (5.2, 4.2), 160
 
-# The sheet of the pages of an experiment.
-STYLE = Path(__file__).parents[1] / "app" / "static" / "app.css"
-PAGE = Template(
-    """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-$style
-.best strong { white-space: normal; }
-/* What is said of a group is long: below its name where there is no room beside it. */
-@media (max-width: 30rem) {
-  dl.settings { display: block; }
-  dl.settings dd { margin-bottom: 0.5rem; }
-}
-</style>
-</head>
-<body>
-<header>
-<h1>$title</h1>
-<p class="quiet">$source</p>
-</header>
-<main>
-<section class="best">
-$conclusion
-</section>
-<section>
-<h2>What was found</h2>
-<dl class="settings">
-$rows
-</dl>
-$remarks
-</section>
-$pictures
-<section>
-<h2>How it was found</h2>
-<p>$method</p>
-</section>
-</main>
-<footer><p>Written by skgpb $version.</p></footer>
-</body>
-</html>
-"""
-)
+# The page, and the sheet of the pages of an experiment.
+HERE = Path(__file__).parent
+PAGE, STYLE = HERE / "search_page.html", HERE.parent / "app" / "static" / "app.css"
 PICTURES = """<section>
 <h2>Pictures</h2>
 <div class="columns">
@@ -70,32 +28,65 @@ PICTURES = """<section>
 </section>"""
 
 
-def write_page(
-    name: str,
-    *,
-    title: str,
-    source: str,
-    conclusion: str,
-    rows: Sequence[tuple[str, str]],
-    remarks: Sequence[str],
-    panels: Sequence[Panel],
-    method: str,
-) -> None:
-    """Write a page that needs nothing but itself; ``conclusion`` is HTML, all else text."""
-    said = (f"<dt>{escape(label.strip())}</dt><dd>{_value(text)}</dd>" for label, text in rows)
-    figures = "\n".join(_figure(panel) for panel in panels)
-    page = PAGE.substitute(
-        title=escape(title),
-        source=escape(f"In {source}"),
-        conclusion=conclusion,
-        rows="\n".join(said),
-        remarks="\n".join(f"<p>{escape(remark)}</p>" for remark in remarks),
-        pictures=PICTURES.format(figures) if panels else "",
-        method=escape(method),
-        version=escape(__version__),
-        style=STYLE.read_text(encoding="utf-8"),
-    )
-    Path(name).write_text(page, encoding="utf-8")
+@dataclass(frozen=True)
+class Report:
+    """What is said of a search, on a terminal and on a page.
+
+    Attributes
+    ----------
+    title : str
+        What was sought.
+    source : str
+        The table and how much of it was searched.
+    rows : list of (str, str)
+        Lines with their names.
+    remarks : list of list of str
+        Sentences about the limits of the numbers, by lines.
+    conclusion : str
+        What matters most, as HTML; all else is text.
+    method : str
+        What the search did, for people who know no more of it than its name.
+    headline : sequence of str
+        What matters most, for a terminal.
+    """
+
+    title: str
+    source: str
+    rows: list[tuple[str, str]]
+    remarks: list[list[str]]
+    conclusion: str
+    method: str
+    headline: Sequence[str] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The report on a terminal: sentences, rows with names of one width, and remarks."""
+        width = max(len(name) for name, _ in self.rows)
+        return [
+            f"{self.title} in {self.source}",
+            "",
+            *self.headline,
+            *([""] if self.headline else []),
+            *(f"{name:<{width}}  {text}" for name, text in self.rows),
+            *(line for remark in self.remarks for line in ("", *remark)),
+        ]
+
+    def write_page(self, panels: Sequence[Panel], name: str) -> None:
+        """Write a page that needs nothing but itself, with pictures."""
+        said = (f"<dt>{escape(each.strip())}</dt><dd>{_value(x)}</dd>" for each, x in self.rows)
+        figures = "\n".join(_figure(panel) for panel in panels)
+        page = Template(PAGE.read_text(encoding="utf-8")).substitute(
+            title=escape(self.title),
+            source=escape(f"In {self.source}"),
+            conclusion=self.conclusion,
+            rows="\n".join(said),
+            remarks="\n".join(f"<p>{escape(' '.join(remark))}</p>" for remark in self.remarks),
+            pictures=PICTURES.format(figures) if panels else "",
+            method=escape(self.method),
+            version=escape(__version__),
+            style=STYLE.read_text(encoding="utf-8"),
+        )
+        Path(name).write_text(page, encoding="utf-8")
 
 
 def _value(text: str) -> str:

@@ -9,12 +9,13 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
+from scipy.stats import binned_statistic_2d
 
 from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import FeatureLimits
 from skgpb.cli.words import count, named
 from skgpb.datasets.columns import Column
-from skgpb.plotting._axes import RECOMMENDED, ink_of, mark_recommended, outlined
+from skgpb.plotting._axes import RECOMMENDED, ink_of, outlined, shorten
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
@@ -71,15 +72,6 @@ def panels_of(found: Found) -> list[Panel]:
     ]
 
 
-def draw_table(found: Found) -> Any:
-    """Draw the panels of a table in one figure."""
-    title = (
-        f"{len(found.members):,} of {count(found.memory.n_rows, 'row')} recommended after "
-        f"{count(found.search.n_answers, 'average')} of {found.target}"
-    )
-    return draw_panels(panels_of(found), title)
-
-
 def draw_panels(panels: list[Panel], title: str) -> Any:
     """Draw panels in one figure."""
     from matplotlib.figure import Figure
@@ -118,13 +110,9 @@ def draw_means(
     ax: Any, limits: list[FeatureLimits], values: np.ndarray, label: str, step: int = 1
 ) -> None:
     """Draw averages of every ``step``-th row over two features, and the recommended group."""
-    edges, places = zip(*(_binned(limit.column, step) for limit in limits), strict=True)
-    shape = [len(edge) - 1 for edge in edges]
-    cell = np.ravel_multi_index(places, shape)
-    n = np.bincount(cell, minlength=math.prod(shape))
-    sums = np.bincount(cell, values, minlength=math.prod(shape))
-    with np.errstate(invalid="ignore"):
-        mean = (sums / n).reshape(shape)
+    edges = [_edges(limit.column, step) for limit in limits]
+    x, y = (limit.column.values[::step] for limit in limits)
+    mean = binned_statistic_2d(x, y, values, bins=edges).statistic
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
     add_colorbar(ax, drawn, label)
     for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
@@ -134,15 +122,14 @@ def draw_means(
     outline(ax, limits, edges)
 
 
-def _binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of the parts of an axis, and in which part each drawn row is."""
+def _edges(column: Column, step: int) -> np.ndarray:
+    """Edges of the parts of an axis."""
     values = column.values[::step]
     if column.kind == "texts":
-        return np.arange(len(column.labels) + 1) - 0.5, values.astype(int)
+        return np.arange(len(column.labels) + 1) - 0.5
     low, high = column.values.min(), column.values.max()
     n = max(4, min(PARTS, math.isqrt(len(values) // ROWS_OF_PART)))
-    edges = np.linspace(low, high, n + 1) if high > low else np.array([low - 0.5, low + 0.5])
-    return edges, np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    return np.linspace(low, high, n + 1) if high > low else np.array([low - 0.5, low + 0.5])
 
 
 def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:
@@ -181,7 +168,7 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
     effects = dict(list(effects.items())[:BARS])
     places = np.arange(len(effects))[::-1]
     ax.barh(places, list(effects.values()), height=0.6)
-    ax.set_yticks(places, [_short(name) for name in effects])
+    ax.set_yticks(places, [shorten(name, LETTERS) for name in effects])
     ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
     ax.set_xlabel(label)
     ax.set_title(title)
@@ -189,58 +176,87 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
 
 
 def _profile(found: Found, name: str) -> Panel:
+    """Average and the middle 80 % of the posterior means of rows along one feature."""
     limit = _limits_of(found, name)
-    column = limit.column
+
+    def spread(mean: np.ndarray) -> tuple[float, float, float]:
+        if not len(mean):
+            return math.nan, math.nan, math.nan
+        average, (low, high) = float(mean.mean()), np.quantile(mean, (0.1, 0.9))
+        return average, average - float(low), float(high) - average
 
     def draw(ax: Any) -> None:
         step = -(-found.memory.n_rows // ROWS_DRAWN)
-        values, mean = column.values[::step], found.predicted()[::step]
-        if column.kind == "texts":
-            _draw_categories(ax, column, limit, values, mean)
-        else:
-            _draw_profile(ax, limit, values, mean)
-        label_axis(limit, ax.xaxis)
-        ax.set(xlabel=name, ylabel=f"posterior mean of {found.target}")
-        fit_labels(ax)
-        add_legend(ax, 2, above=True)
+        names = "average posterior mean", "80 % of the rows"
+        values, mean = limit.column.values[::step], found.predicted()[::step]
+        draw_profile(ax, limit, values, mean, spread, names)
+        finish_profile(ax, name, f"posterior mean of {found.target}")
 
     caption = f"{name}: what the answers tell of {found.target} along it"
     others = ", whatever the others are" if len(found.features) > 1 else ""
     return Panel(draw, caption + others + ".")
 
 
-def _draw_profile(ax: Any, limit: FeatureLimits, values: np.ndarray, mean: np.ndarray) -> None:
-    """Draw the average and an 80 % interval over parts with equally many rows."""
-    n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
-    parts = np.array_split(np.argsort(values, kind="stable"), n)
-    x = [values[part].mean() for part in parts]
-    low, high = zip(*(np.quantile(mean[part], (0.1, 0.9)) for part in parts), strict=True)
-    ax.fill_between(x, low, high, alpha=0.25, lw=0, label="posterior means of 80 % of the rows")
-    ax.plot(x, [mean[part].mean() for part in parts], label="their average")
-    if limit.condition:
-        ends = (values.min(), values.max())
-        stretch = [
-            end if given is None else given
-            for given, end in zip((limit.low, limit.high), ends, strict=True)
-        ]
-        mark_recommended(ax, *stretch)
-
-
-def _draw_categories(
-    ax: Any, column: Column, limit: FeatureLimits, values: np.ndarray, mean: np.ndarray
+def draw_profile(
+    ax: Any,
+    limit: FeatureLimits,
+    values: np.ndarray,
+    target: np.ndarray,
+    average: Callable[[np.ndarray], tuple[float, float, float]],
+    names: tuple[str, str],
 ) -> None:
-    among = limit.among or column.labels
-    labelled: set[bool] = set()
-    for code, label in enumerate(column.labels):
-        part = mean[values == code]
-        low, high = np.quantile(part, (0.1, 0.9)) if len(part) else (math.nan, math.nan)
-        chosen = limit.among is not None and label in among
-        name = "recommended" if chosen else "80 % of the posterior means, and their average"
-        color = RECOMMENDED if chosen else "C0"
-        ax.plot([code, code], [low, high], color=color, lw=6, alpha=0.35, solid_capstyle="butt")
-        point = {"color": color, "label": None if chosen in labelled else name}
-        ax.plot([code], [part.mean() if len(part) else math.nan], "o", **point)
-        labelled.add(chosen)
+    """Draw averages of rows along a feature, of its categories or of parts with as many rows each.
+
+    ``values`` (n,) and ``target`` (n,) are those of the rows. ``average`` returns that of a part,
+    and how far an interval goes to either side of it; ``names`` are what these two are called.
+    """
+    column = limit.column
+    if column.kind == "texts":
+        parts = [target[values == code] for code in range(len(column.labels))]
+        mean, *error = np.array([average(part) for part in parts]).T
+        chosen = [limit.among is not None and label in limit.among for label in column.labels]
+        draw_categories(ax, chosen, mean, error, names)
+    else:
+        n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
+        places = np.array_split(np.argsort(values, kind="stable"), n)
+        x = np.array([values[part].mean() for part in places])
+        mean, *error = np.array([average(target[part]) for part in places]).T
+        ends = None
+        if limit.low is not None or limit.high is not None:
+            low = values.min() if limit.low is None else limit.low
+            ends = (low, values.max() if limit.high is None else limit.high)
+        draw_averages(ax, x, mean, error, ends, names)
+    label_axis(limit, ax.xaxis)
+
+
+def draw_averages(
+    ax: Any, x: Any, mean: np.ndarray, error: Any, ends: Any, names: tuple[str, str]
+) -> None:
+    """Draw averages along a number with intervals, and the side of the group, if it has one."""
+    below, above = error
+    ax.fill_between(x, mean - below, mean + above, alpha=0.25, lw=0, label=names[1])
+    ax.plot(x, mean, label=names[0])
+    if ends is not None:  # with an edge, because it may be narrow
+        ax.axvspan(*ends, color=RECOMMENDED, alpha=0.2, lw=1.0, label="recommended")
+
+
+def draw_categories(
+    ax: Any, chosen: Sequence[bool], mean: np.ndarray, error: Any, names: tuple[str, str]
+) -> None:
+    """Draw averages of categories with intervals; ``chosen`` are those of the group."""
+    for inside in (False, True):
+        some = np.flatnonzero(np.asarray(chosen) == inside)
+        style = {"color": RECOMMENDED if inside else "C0", "capsize": 3}
+        label = "recommended" if inside else f"{names[0]}, with {names[1]}"
+        if len(some):
+            ax.errorbar(some, mean[some], np.array(error)[:, some], fmt="o", label=label, **style)
+
+
+def finish_profile(ax: Any, name: str, value: str) -> None:
+    """Name the axes of a picture along a feature, and what is drawn."""
+    ax.set(xlabel=name, ylabel=value)
+    fit_labels(ax)
+    add_legend(ax, 3, above=True)
 
 
 def _ranking(found: Found) -> Panel:
@@ -276,10 +292,6 @@ def _folded(name: str) -> str:
     return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LETTERS else name[: LETTERS - 1] + "…"
-
-
 def label_axis(limit: FeatureLimits, axis: Any) -> None:
     """Let an axis show dates and categories."""
     if limit.column.kind == "dates":
@@ -309,7 +321,7 @@ def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = 
         style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     if len(places) > CROWDED:
         style = {"rotation": 90 if axis.axis_name == "x" else 0, "fontsize": "x-small"}
-    axis.set_ticks(places, [_short(labels[i]) for i in places], **style)
+    axis.set_ticks(places, [shorten(labels[i], LETTERS) for i in places], **style)
 
 
 # -- the demo -----------------------------------------------------------------------------------

@@ -6,22 +6,27 @@ from html import escape
 from typing import Any
 
 from skgpb.cli.asked import Found
-from skgpb.cli.html_report import write_page
-from skgpb.cli.pictures import panels_of
+from skgpb.cli.html_report import Report
 from skgpb.cli.private import privacy_remark
-from skgpb.cli.words import LISTED, chances, count, named, number, percent, quoted, summary
+from skgpb.cli.words import LISTED, chances, count, named, number, percent, quoted
 
 # Features below this share of the largest effect do not matter.
 MATTERS = 0.1
 
 
-def summary_of(found: Found, result: dict[str, Any], source: str) -> list[str]:
-    """Return lines that describe the result."""
-    title = f"{result['sought'].capitalize()} average of {found.target} in {source}"
-    return summary(title, [], rows_of(found, result), remarks_of(found, result))
+def report_of(found: Found, result: dict[str, Any], source: str) -> Report:
+    """Return what is said of the result."""
+    return Report(
+        title=f"{result['sought'].capitalize()} average of {found.target}",
+        source=source,
+        rows=_rows(found, result),
+        remarks=_remarks(found, result),
+        conclusion=_conclusion(found, result),
+        method=_method(result),
+    )
 
 
-def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of the report of a search, each with its name."""
     low, high = result["interval_95"]
     whole = found.is_whole
@@ -144,7 +149,7 @@ def _noise_of(result: dict[str, Any]) -> str:
     return f"each answer with noise of {number(noise)}" if noise else "answered exactly"
 
 
-def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
+def _remarks(found: Found, result: dict[str, Any]) -> list[list[str]]:
     """Return warnings about the limits of the numbers."""
     remarks = []
     if found.is_whole and len(found.search.groups) > 1:
@@ -156,20 +161,6 @@ def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
     if "privacy" in result:
         remarks.append(privacy_remark(result["privacy"], result["n_rows"]))
     return remarks
-
-
-def write_html(found: Found, result: dict[str, Any], source: str, name: str) -> None:
-    """Write a page about a search that asked questions."""
-    write_page(
-        name,
-        title=f"{result['sought'].capitalize()} average of {found.target}",
-        source=source,
-        conclusion=_conclusion(found, result),
-        rows=rows_of(found, result),
-        remarks=[" ".join(remark) for remark in remarks_of(found, result)],
-        panels=panels_of(found),
-        method=_method(result),
-    )
 
 
 def _conclusion(found: Found, result: dict[str, Any]) -> str:

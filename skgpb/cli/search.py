@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from skgpb.cli import private
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
-from skgpb.cli.asked import Found, fewest_asked, search_asked
-from skgpb.cli.counted import summary_of as summary_of_counted
-from skgpb.cli.counted import write_counted_html
+from skgpb.cli.asked import fewest_asked, search_asked
+from skgpb.cli.counted import report_of as counted_report_of
 from skgpb.cli.databases import add_database, check_database, search_database
 from skgpb.cli.exact import check_exact, search_exactly, words_of
 from skgpb.cli.exact import result_of as exact_result_of
 from skgpb.cli.exact_pictures import panels_of as exact_panels_of
 from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
-from skgpb.cli.pictures import draw_panels, draw_table
-from skgpb.cli.private import (
-    add_private,
-    check_private,
-    ledger_of,
-    ledger_told,
-    private_oracle,
-)
-from skgpb.cli.report import summary_of, write_html
+from skgpb.cli.html_report import Report
+from skgpb.cli.pictures import Panel, draw_panels, panels_of
+from skgpb.cli.report import report_of
 from skgpb.cli.result import result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.cli.words import count
-from skgpb.datasets.columns import Column
 from skgpb.tables.asking import NoisyAverages, Oracle
 
 # A search needs two groups of two rows.
@@ -48,7 +39,6 @@ def add_parser(commands: Any) -> None:
         "Groups are boxes in the space of the features. By itself it looks at all rows, and says "
         "whether the group is real. With --budget, --noise or --epsilon it asks for averages over "
         "groups of rows, few, noisy or private ones, and looks at no value of the column alone.",
-        allow_abbrev=False,
     )
     search.set_defaults(run=partial(_search, parser=search))
     add = search.add_argument
@@ -112,7 +102,7 @@ def add_parser(commands: Any) -> None:
     add_stop(search)
     add_common(search, None, None)
     add_table(search)
-    add_private(search)
+    private.add_private(search)
     add_database(search)
 
 
@@ -121,13 +111,12 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         search_database(arguments)
         return
     check_table(arguments)
-    check_private(arguments)
-    output, plot, rows = arguments.output, arguments.plot, arguments.save_rows
-    named = {"--output": output, "--plot": plot, "--save-rows": rows, "--report": arguments.report}
-    named["--ledger"] = arguments.ledger
+    private.check_private(arguments)
+    files = ("output", "plot", "save_rows", "report", "ledger")
+    named = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in files}
     check_outputs(named, arguments.data)
-    if plot is not None:
-        check_picture(plot)
+    if arguments.plot is not None:
+        check_picture(arguments.plot)
     if arguments.report is not None:
         check_drawing("--report")
     if is_exact(arguments):
@@ -137,35 +126,21 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
     table = read_search(arguments)
     _check_number(table)
     values, n = table.values, len(table.values)
-    private = arguments.epsilon is not None
+    is_private = arguments.epsilon is not None
     arguments.least = None
-    if not private or arguments.min_rows is not None:
+    if not is_private or arguments.min_rows is not None:
         arguments.least = fewest_asked(arguments, n)
-    known: np.ndarray | None = None if private else values
-    with ledger_told(arguments):
+    known: np.ndarray | None = None if is_private else values
+    with private.ledger_told(arguments):
         oracle: Oracle = NoisyAverages(values, arguments.noise, arguments.seed or 0)
-        if private:
+        if is_private:
             # From here on the column is known to the oracle alone.
-            ledger = ledger_of(table, arguments)
-            oracle = private_oracle(values, arguments, ledger, table.rows)
-        found = run_search(
-            table.features,
-            oracle,
-            arguments,
-            conditions=table.conditions,
-            neighbours=arguments.groups,
-        )
+            ledger = private.ledger_of(table, arguments)
+            oracle = private.private_oracle(values, arguments, ledger, table.rows)
+        found = search_asked(table.features, oracle, arguments, table.conditions, arguments.groups)
     result = result_of(found, oracle, known, arguments, table.file.name, table.numbers)
-    summary = summary_of(found, result, table.said)
-    write_report(
-        summary,
-        [
-            ("result", output, partial(write_json, result)),
-            ("rows", rows, partial(table.copy_members, result["members"])),
-            ("map", plot, lambda name: draw_table(found).savefig(name)),
-            ("report", arguments.report, partial(write_html, found, result, table.said)),
-        ],
-    )
+    after = f" after {count(found.search.n_answers, 'average')} of {found.target}"
+    _write(arguments, table, result, report_of(found, result, table.said), panels_of, found, after)
 
 
 def _search_exactly(arguments: argparse.Namespace) -> None:
@@ -174,16 +149,29 @@ def _search_exactly(arguments: argparse.Namespace) -> None:
     _check_number(table)
     found = search_exactly(table, arguments)
     result = exact_result_of(found, arguments)
-    words = words_of(found, result)
-    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended"
-    panels = exact_panels_of(found) if arguments.plot or arguments.report else []
+    report = counted_report_of(result, words_of(found, result))
+    _write(arguments, table, result, report, exact_panels_of, found)
+
+
+def _write(
+    arguments: argparse.Namespace,
+    table: SearchTable,
+    result: dict[str, Any],
+    report: Report,
+    panels_of: Callable[[Any], list[Panel]],
+    found: Any,
+    after: str = "",
+) -> None:
+    """Print the report, and write the files that were asked for."""
+    panels = panels_of(found) if arguments.plot or arguments.report else []
+    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended{after}"
     write_report(
-        summary_of_counted(result, words),
+        report.lines,
         [
             ("result", arguments.output, partial(write_json, result)),
             ("rows", arguments.save_rows, partial(table.copy_members, result["members"])),
             ("map", arguments.plot, lambda name: draw_panels(panels, title).savefig(name)),
-            ("report", arguments.report, partial(write_counted_html, result, words, panels)),
+            ("report", arguments.report, partial(report.write_page, panels)),
         ],
     )
 
@@ -195,27 +183,3 @@ def _check_number(table: SearchTable) -> None:
         raise UsageError(
             f"{table.file.name} has {count(n, 'row')}{left}, a search needs at least {FEWEST_ROWS}"
         )
-
-
-def run_search(
-    features: Sequence[Column], oracle: Oracle, arguments: argparse.Namespace, **given: Any
-) -> Found:
-    """Ask for averages over groups of rows, and recommend a group."""
-    bar = _progress_bar(arguments.budget)
-    tick = {} if bar is None else {"tick": bar.update}
-    limits = getattr(oracle, "limits", None)
-    limited = {} if limits is None else {"limits": limits}
-    try:
-        return search_asked(features, oracle, arguments, **limited, **tick, **given)
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _progress_bar(total: int) -> Any:
-    """Return a progress bar on a terminal if tqdm is installed, else None."""
-    if sys.stderr is None or not sys.stderr.isatty() or find_spec("tqdm") is None:
-        return None
-    from tqdm import tqdm
-
-    return tqdm(total=total, unit="question", leave=False)

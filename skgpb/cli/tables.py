@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError, whole
+from skgpb.cli.arguments import UsageError, given_for, whole
 from skgpb.cli.where import Condition, written
-from skgpb.cli.words import quoted
+from skgpb.cli.words import count, quoted
 from skgpb.datasets.columns import TOTAL, CellError, Column
 from skgpb.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.datasets.sources import STDIN
@@ -25,6 +25,7 @@ ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
 SHARE, FEWEST = 0.05, 2
 # Further columns of a file that may be an identity.
 MOST_OTHERS = 50
+TWO_ANSWERS = ", nor are all cells yes or no: write 1 for what is to be frequent and 0 for all else"
 SEVERAL_TARGETS = (
     "--target takes one column, got {}: what is best for one is not best for the other. Search for "
     "each, or put what they are worth together into a column of its own"
@@ -81,8 +82,7 @@ class SearchTable:
     @property
     def said(self) -> str:
         """Name the table and how much of it is searched, for people."""
-        n = len(self.rows)
-        rows = f"{n:,} row{'' if n == 1 else 's'}"
+        rows = count(len(self.rows), "row")
         return f"{self.file.name}, {rows}" + (f" ({'; '.join(self.notes)})" if self.notes else "")
 
     def copy_members(self, members: Collection[int], to: str) -> None:
@@ -212,16 +212,7 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
 
 
 def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
-    how = TableFormat(
-        arguments.separator,
-        arguments.decimal,
-        arguments.encoding,
-        arguments.dates,
-        arguments.sheet,
-        arguments.skip_lines,
-        arguments.header,
-    )
-    file = TableFile(arguments.data, how)
+    file = TableFile(arguments.data, TableFormat(**given_for(TableFormat, arguments)))
     asked = [] if condition is None else condition.columns
     if arguments.epsilon is not None and arguments.target in asked:
         raise ValueError(
@@ -243,7 +234,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
     n_unreadable = _check_readable(file, columns, selected, arguments)
     try:
-        target.check_numbers()
+        target.check_numbers(TWO_ANSWERS)
         if arguments.epsilon is not None:
             _check_target(target, selected)
         needed = [target, *(features if arguments.drop_missing else [])]

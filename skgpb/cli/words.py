@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
 
 from skgpb.cli.features import FeatureLimits
 
@@ -17,24 +16,6 @@ def named(limits: list[FeatureLimits]) -> str:
     """Name the conditions that define a group."""
     said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.condition]
     return ", ".join(said) or "the whole table"
-
-
-def summary(
-    title: str,
-    headline: Sequence[str],
-    rows: Sequence[tuple[str, str]],
-    remarks: Iterable[Sequence[str]],
-) -> list[str]:
-    """Return the lines of a report: sentences, rows with names of one width, and remarks."""
-    width = max(len(name) for name, _ in rows)
-    return [
-        title,
-        "",
-        *headline,
-        *([""] if headline else []),
-        *(f"{name:<{width}}  {text}" for name, text in rows),
-        *(line for remark in remarks for line in ("", *remark)),
-    ]
 
 
 def quoted(text: str) -> str:

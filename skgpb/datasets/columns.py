@@ -100,12 +100,13 @@ class Column:
         values = meaning[np.where(self.missing, len(named), self.values).astype(np.intp)]
         return Column(self.name, "numbers", values)
 
-    def check_numbers(self) -> None:
-        """Raise a CellError where a column holds something else than numbers."""
+    def check_numbers(self, of_texts: str = "") -> None:
+        """Raise a CellError where a column holds something else; it may say more of texts."""
         if self.kind != "numbers":
             row = int(np.flatnonzero(~self.missing)[0])
             what = repr(self.labels[int(self.values[row])]) if self.labels else "a date"
-            raise CellError(row, self.name, f"{what} is not a number")
+            more = of_texts if self.labels else ""
+            raise CellError(row, self.name, f"{what} is not a number{more}")
 
 
 def column_of(

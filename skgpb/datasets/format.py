@@ -111,11 +111,18 @@ class Header:
         return cls(table, _numbered(names), parts or [[] for _ in names], lines, n)
 
     def places(self, columns: Sequence[str]) -> list[int]:
-        """Position of every column; of several header lines one may name it."""
+        """Position of every column; of several header lines one may name it.
+
+        Any white space is like another, since a line that ends in a cell is hard to type.
+        """
         known = list(self.names)
         for column in set(columns) - set(known):
-            alike = [i for i, part in enumerate(self.parts) if column in part]
-            if len(alike) == 1 and self.n_lines > 1:
+            alike = [
+                i
+                for i, (name, parts) in enumerate(zip(known, self.parts, strict=True))
+                if name.split() == column.split() or (self.n_lines > 1 and column in parts)
+            ]
+            if len(alike) == 1:
                 known[alike[0]] = column
         try:
             return places_of(known, columns, self.table)
@@ -194,7 +201,7 @@ def _has_values(cells: Sequence[str]) -> bool:
 
 def without_unit(name: str) -> str:
     """Return the name of a column without the unit behind it, to compare it with others."""
-    return _UNIT.sub("", name).strip().casefold()
+    return " ".join(_UNIT.sub("", name).split()).casefold()
 
 
 def separator_of(name: str) -> str:
@@ -217,6 +224,7 @@ def places_of(header: Sequence[str], columns: Sequence[str], table: str) -> list
             more = ", ..." if len(header) > NAMES_SHOWN else ""
             lower = {each.lower(): each for each in reversed(header)}
             close = get_close_matches(column.lower(), lower, 1)
+            close += [each for each in lower if without_unit(each) == without_unit(column)]
             meant = f"; did you mean {lower[close[0]]!r}?" if close else ""
             raise ValueError(f"{table} has no column {column!r}; it has {shown}{more}{meant}")
         if header.count(column) > 1:

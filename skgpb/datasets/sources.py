@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zipfile
 import zlib
@@ -41,6 +42,10 @@ MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+# JSON, XML and HTML, which programs write under the names of tables, too.
+MARKUP = re.compile(
+    rb'(\xef\xbb\xbf)?\s*(\[\s*[\[{]|\{\s*"|<(!doctype|html|\?xml|table)\b)', re.IGNORECASE
+)
 STDIN = "-"
 DAMAGED = "is damaged or incomplete: copy it again, or save it anew in the program it comes from"
 
@@ -97,6 +102,7 @@ class Source:
             raise ValueError(
                 f"{self.name} must hold one table, it has {len(files)} files"
                 + (f": {shown}" if files else "")
+                + "; save it as .xlsx or CSV"
             )
         self._open = lambda raw: zipfile.ZipFile(raw).open(files[0])  # noqa: SIM115
 
@@ -154,6 +160,8 @@ class Source:
         """
         with self.unpacked() as file:
             head = file.read(HEAD)
+        if MARKUP.match(head):
+            raise ValueError(f"{self.name} is JSON or a page, not a table: save it as .xlsx or CSV")
         for mark, encoding in MARKS.items():
             if head.startswith(mark):
                 return [encoding]

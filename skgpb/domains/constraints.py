@@ -258,7 +258,10 @@ class FeasibleSet:
         """Which of some points (n,) the function allows too."""
         if self.function is not None:
             for i in np.flatnonzero(among):
-                among[i] = bool(self.function(self.space.setting(points[i])))
+                possible = self.function(self.space.setting(points[i]))
+                if np.ndim(possible) or np.asarray(possible).dtype.kind != "b":
+                    raise TypeError(f"feasible must return True or False, got {possible!r}")
+                among[i] = possible
         return among
 
     def violated(self, point: np.ndarray) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, equal
 from skgpb.domains.value_ranges import representatives_within
 from skgpb.kernels._boxes import representatives
 
@@ -68,6 +69,23 @@ class Query(ABC):
         """Attach the names of the sides, and return the query."""
         object.__setattr__(self, "_space", space)
         return self
+
+    def means_the_same(self, space: ParameterSpace | None) -> bool:
+        """Return whether its points are the same settings on the sides of another space.
+
+        Values that do not equal a copy of themselves cannot be told apart and are taken as equal.
+        """
+        if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
+            return True
+        there: list[Any] = PointsQuery(self.points).named(space).settings
+        here: list[Any] = self.settings
+        if self._space is None or space is None:  # the order of sides is all that is known
+            there, here = ([dict(enumerate(s.values())) for s in each] for each in (there, here))
+        return all(
+            one.keys() == other.keys()
+            and all(_may_be_equal(value, other[name]) for name, value in one.items())
+            for one, other in zip(here, there, strict=True)
+        )
 
     @abstractmethod
     def find_points(self) -> np.ndarray:
@@ -166,6 +184,11 @@ class Query(ABC):
 def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
     """Rebuild a query whose sides have names."""
     return cls(*arguments).named(space)
+
+
+def _may_be_equal(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, or of a type that has no equality."""
+    return equal(one, other) or (type(one) is type(other) and not equal(one, deepcopy(one)))
 
 
 def readable(value: Any, digits: int = 6) -> str:

@@ -534,7 +534,8 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
     """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
     if isinstance(values, Axis):
         return values
-    if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
+    has_methods = all(hasattr(values, method) for method in ("ppf", "cdf", "support"))
+    if has_methods and not getattr(values, "numargs", 0):  # such as the class loguniform has
         return (IntegerQuantile if hasattr(values, "pmf") else Quantile)(name, values)
     if spans and isinstance(values, tuple):
         if len(values) != 2 or not all(isinstance(each, (Real, np.number)) for each in values):
@@ -869,6 +870,8 @@ class ParameterSpace:
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
         """Return rows, in whatever form, as settings."""
         if hasattr(X, "columns") and hasattr(X, "__array__"):
+            if len(set(X.columns)) < len(X.columns):
+                raise ValueError(f"columns must have different names, got {list(X.columns)}")
             rows = zip(*(list(X[name]) for name in X.columns), strict=True)
             return [dict(zip(X.columns, row, strict=True)) for row in rows]
         if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):

@@ -36,7 +36,8 @@ def read_block(text: str, taken: Iterable[str]) -> str:
             "block is written down beside the settings, such as operator, date or batch: "
             f"{name!r} is a setting, the answer or has a limit"
         )
-    return name
+    # In the notebook these two have fields of their own, whatever their capitals.
+    return name.lower() if name.lower() in ("operator", "date") else name
 
 
 def block_of(record: LabRecord, block: str) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import nan, sqrt
 from pathlib import Path
 from types import EllipsisType
@@ -16,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
+from skgpb.experiments import judgement
 from skgpb.experiments.answers import (
     EnteredAnswer,
     read_answer,
@@ -27,18 +29,6 @@ from skgpb.experiments.blocks import between_blocks, block_of, blocks_in, read_b
 from skgpb.experiments.changes import check_by, differences, of_entry
 from skgpb.experiments.costs import read_costs
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
-from skgpb.experiments.judgement import (
-    expected,
-    finest_measured,
-    missing,
-    most_probable,
-    outcomes_at,
-    predicted,
-    questionable,
-    replicates,
-    surprise,
-    surprise_by_others,
-)
 from skgpb.experiments.kept import KeptRun, outcome_limits
 from skgpb.experiments.limits import outcomes_of, read_limits, written
 from skgpb.experiments.reasons import reason, without_answers
@@ -58,6 +48,8 @@ __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# What may have become of a query.
+ENDED = ("answered", "given", "failed", "skipped")
 # What an experiment over regions does not have, and why.
 NOT_OF_REGIONS = {
     "score": "is for single settings, not for regions",
@@ -237,47 +229,51 @@ class Experiment(KeptRun):
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
             optimizer = _search_within(limited, {**settings, "cost": cost}).start()
-        left_out: list[str] = []
-        records: dict[int, LabRecord] = {}
-        numbers: list[Any] = []
-        lost: dict[int, Region] = {}
-        if data is not None:
-            past = read_answers(
-                data,
-                every,
-                None if scored else answer or None,
-                limited=list(limited),
-                scored=_measured_in(scored, every),
-                block=block,
-                space=optimizer._space,
-                regions=regions,
-                skip_outside=skip_outside,
-            )
-            left_out = past.left_out
-            optimizer, rows, regions_lost = _with_past(optimizer, past.rows)
-            numbers = [row.number for row in rows]
-            if None in numbers or len(set(numbers)) < len(numbers):
-                numbers = list(range(1, len(rows) + 1))
-            records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
-            n_events = len(rows) - len(regions_lost)
-            lost = dict(zip(numbers[n_events:], regions_lost, strict=True))
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
-        self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._block, self._range, self._score = block, ends, scored
-        self._last, self._lost = max(numbers, default=0), lost
-        self._numbers = [number for number in numbers if number not in lost]
-        self._records, self._changes = records, []
-        self._left_out = [in_one_line(f"{today()}: {text}") for text in left_out]
-        self._count()
-        outcomes = [outcomes_of(record, limited, number) for number, record in records.items()]
-        if block or scored or any(outcomes):
-            self._repeat(self._optimizer._events, len(self._optimizer._events))
+        notes = {"title": title, "answer": answer, "unit": unit, "block": block}
+        self._take_notes({**notes, "answer_range": ends, "score": scored.text if scored else ""})
+        if data is not None:
+            self._begin_with_past(self._table_reader(None)(data, skip_outside=skip_outside))
         with FileLock(self.path):
             if self.path.exists():
                 raise ValueError(f"{self.path} exists already: choose another name")
             self._write()
         return self
+
+    def _begin_with_past(self, past: PastAnswers) -> None:
+        """Begin with the rows of a table, and with their numbers if each has one of its own."""
+        self._optimizer, rows, lost = _with_past(self._optimizer, past.rows)
+        numbers: list[Any] = [row.number for row in rows]
+        if None in numbers or len(set(numbers)) < len(numbers):
+            numbers = list(range(1, len(rows) + 1))
+        n_events = len(rows) - len(lost)
+        self._last, self._numbers = max(numbers, default=0), numbers[:n_events]
+        self._lost = dict(zip(numbers[n_events:], lost, strict=True))
+        self._records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
+        self._leave_out(past)
+        self._count()
+        limits, records = outcome_limits(self._optimizer), self._records.items()
+        outcomes = [outcomes_of(record, limits, number) for number, record in records]
+        if self._block or self._score is not None or any(outcomes):
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
+
+    def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
+        """Return :func:`read_answers` for tables of the experiment as it is now."""
+        return partial(
+            read_answers,
+            sides=self._sides,
+            answer=None if self._score is not None else answer or self._labels["answer"] or None,
+            limited=list(outcome_limits(self._optimizer)),
+            scored=_measured_in(self._score, self._sides),
+            block=self._block,
+            space=self._optimizer._space,
+            regions=self._has_regions,
+        )
+
+    def _leave_out(self, past: PastAnswers) -> None:
+        """Keep what was wrong with rows of a table that are left out."""
+        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
 
     # -- asking and telling -----------------------------------------------------------------
 
@@ -391,6 +387,19 @@ class Experiment(KeptRun):
                 f"the answer is computed by {self._score.text!r}: give what was measured, not the "
                 "answer or its noise"
             )
+
+    def _counting(self) -> list[str]:
+        """Return the names of what is measured besides the answer and is learned from."""
+        return [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+
+    def _check_names(self, measured: Mapping[str, Any]) -> None:
+        """Raise a ValueError for a name that differs from one that counts in capitals alone."""
+        names = [*self._counting(), self._block]
+        meant = {name.casefold(): name for name in names}
+        for name, value in measured.items():
+            right = meant.get(name.strip().casefold(), name)
+            if value != "" and name.strip() not in names and right != name:
+                raise ValueError(f"measured has no effect under the name {name!r}: write {right!r}")
 
     def _scored(self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord) -> float:
         """Return the score of what is told of a query."""
@@ -526,6 +535,7 @@ class Experiment(KeptRun):
             entry = self._entry(query)
             before, known = entry.as_dict(), self._learned_of(entry.record)
             entry.record.write(note, operator, date, measured)
+            self._check_names(measured or {})
             self._records[entry.number] = entry.record
             learns = known != self._learned_of(entry.record) or self._score is not None
             if learns and entry.answer is not None:
@@ -749,22 +759,8 @@ class Experiment(KeptRun):
         while True:
             # Nobody waits while a table is read.
             with self._reading():
-                sides, space, known = self._sides, self._optimizer._space, self._described()
-                name = answer or self._labels["answer"] or None
-                regions, limited = self._has_regions, list(outcome_limits(self._optimizer))
-                block, scored = self._block, _measured_in(self._score, sides)
-                name = None if self._score is not None else name
-            past = read_answers(
-                path,
-                sides,
-                name,
-                limited=limited,
-                scored=scored,
-                block=block,
-                space=space,
-                regions=regions,
-                skip_outside=skip_outside,
-            )
+                read, known = self._table_reader(answer), self._described()
+            past = read(path, skip_outside=skip_outside)
             with self._changing():
                 if self._described() == known:
                     return self._take_rows(past)
@@ -782,7 +778,7 @@ class Experiment(KeptRun):
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer._events)
         self._optimizer.tell(*_told(self._optimizer, rows))
-        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
+        self._leave_out(past)
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
         told = sorted(ended, key=lambda entry: entry.ended)
@@ -976,8 +972,8 @@ class Experiment(KeptRun):
         ----------
         side : dict, default=None
             Of an experiment over regions, the lengths of the sides of the region wanted, in the
-            units of the sides; for a side of choices or whole numbers how many of them, one if it
-            is left out.
+            units of the sides, or as a share of a log scale; for a side of choices or whole numbers
+            how many of them, one if it is left out.
 
         Returns
         -------
@@ -1065,8 +1061,8 @@ class Experiment(KeptRun):
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
-            outcomes = outcomes_at(self._optimizer, limits, setting)
-            return expected(self._optimizer, setting, self._range) | outcomes
+            outcomes = judgement.outcomes_at(self._optimizer, limits, setting)
+            return judgement.expected(self._optimizer, setting, self._range) | outcomes
 
     def why(self) -> list[dict[str, Any]]:
         """Return why each pending query is asked, by what is known now.
@@ -1123,10 +1119,10 @@ class Experiment(KeptRun):
                 return None
             optimizer = self._optimizer
             asked = self._entry_of(query).query if at is None else self._setting(at)
-            mean, std = most_probable(optimizer, asked)
+            mean, std = judgement.most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
-            return surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+            return judgement.surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
 
     def surprises(
         self, measured: Mapping[str, Any], query: int | None = None
@@ -1148,14 +1144,15 @@ class Experiment(KeptRun):
             By the name of what was measured, as of :meth:`surprise`.
         """
         with self._reading():
-            asked = [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+            asked = self._counting()
             known = [each.measured for number, each in self._records.items() if number != query]
-            found = {}
+            found: dict[str, dict[str, Any]] = {}
             for name in asked:
                 others = [x for each in known if isinstance(x := each.get(name), float)]
                 value = number_or_text(str(measured.get(name, "")))
-                if isinstance(value, float) and (said := surprise_by_others(others, value)):
-                    found[name] = said
+                if isinstance(value, float):
+                    said = judgement.surprise_by_others(others, value)
+                    found |= {} if said is None else {name: said}
             return found
 
     def questionable(self) -> list[dict[str, Any]]:
@@ -1171,7 +1168,7 @@ class Experiment(KeptRun):
             others; and ``meant``, the number that was probably meant, or None.
         """
         with self._reading():
-            return questionable(self._optimizer, self._entries)
+            return judgement.questionable(self._optimizer, self._entries)
 
     def _entry_of(self, query: int | None) -> Entry:
         """Return an entry; without a number, the pending one."""
@@ -1189,7 +1186,7 @@ class Experiment(KeptRun):
         with self._reading():
             shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
             of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
-            return replicates(
+            return judgement.replicates(
                 self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
             )
 
@@ -1268,10 +1265,7 @@ class Experiment(KeptRun):
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,
-                "n_answered": states.count("answered"),
-                "n_given": states.count("given"),
-                "n_failed": states.count("failed"),
-                "n_skipped": states.count("skipped"),
+                **{f"n_{each}": states.count(each) for each in ENDED},
                 "pending": self.pending(),
                 "best": self._best(),
             }
@@ -1299,7 +1293,7 @@ class Experiment(KeptRun):
         answered = [e for e in self._entries if e.answer is not None]
         try:
             if side is None and isinstance(optimizer, GPOOOptimizer):
-                finest = finest_measured(optimizer, [entry.query for entry in answered])
+                finest = judgement.finest_measured(optimizer, [entry.query for entry in answered])
                 query = optimizer.recommend(depth=finest)
             else:
                 query = optimizer.recommend(side=None if side is None else dict(side))
@@ -1314,12 +1308,12 @@ class Experiment(KeptRun):
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            **predicted(optimizer, mean, std, self._range),
-            "beware": missing(answers, optimizer.alpha is not None),
+            **judgement.predicted(optimizer, mean, std, self._range),
+            "beware": judgement.missing(answers, optimizer.alpha is not None),
             "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
-            **outcomes_at(optimizer, limits, query.params),
+            **judgement.outcomes_at(optimizer, limits, query.params),
         }
 
     # -- entries ----------------------------------------------------------------------------
@@ -1341,6 +1335,7 @@ class Experiment(KeptRun):
         record: LabRecord,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
+        self._check_names(record.measured)
         more, asked = [], dict[str, Any]()
         if at is None:
             entry = self._pending_entry(query)
@@ -1421,7 +1416,12 @@ class Experiment(KeptRun):
         if unknown or missing:
             wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
             raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
-        return {side.name: side.value(at[side.name]) for side in self._sides}
+        try:
+            return {side.name: side.value(at[side.name]) for side in self._sides}
+        except ValueError as error:
+            if not self._has_regions:
+                raise
+            raise ValueError(f"{error}; a region is told by its query, or in a table") from None
 
 
 def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:

@@ -8,20 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from skgpb._install import needs
+from skgpb.experiments import table
 from skgpb.experiments.answers import written_measurements
 from skgpb.experiments.entries import jsonable
 from skgpb.experiments.experiment import Experiment
 from skgpb.experiments.sides import Side
-from skgpb.experiments.table import (
-    BOOK,
-    ERROR,
-    MEASUREMENTS,
-    NUMBER,
-    STATUS,
-    WRITTEN,
-    booked,
-    marked,
-)
 from skgpb.experiments.texts import protected
 
 
@@ -32,16 +23,16 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
     unit = f" ({status['unit']})" if status["unit"] else ""
     answer = (status["answer"] or "result") + unit
     while answer in names:
-        answer = BOOK + answer
+        answer = table.BOOK + answer
     measured = list(dict.fromkeys(name for entry in history for name in entry["measured"]))
-    book = booked([*names, answer])
+    book = table.booked([*names, answer])
     taken = [*names, answer, *book.values()]
-    words = marked(taken)
-    header = [book[NUMBER], *names, answer, book[ERROR], book[STATUS]]
-    unclear = {name for name in measured if name in taken or name.startswith((words, BOOK))}
+    words = table.marked(taken)
+    header = [book[table.NUMBER], *names, answer, book[table.ERROR], book[table.STATUS]]
+    unclear = {name for name in measured if name in taken or name.startswith((words, table.BOOK))}
     header += [words + name if name in unclear else name for name in measured]
     several = any(entry["measurements"] for entry in history)
-    header += [book[MEASUREMENTS]] * several + [book[name] for name in WRITTEN]
+    header += [book[table.MEASUREMENTS]] * several + [book[name] for name in table.WRITTEN]
     rows = [
         [
             entry["query"],
@@ -51,7 +42,7 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
             entry["status"],
             *(entry["measured"].get(name) for name in measured),
             *[written_measurements(entry["measurements"])] * several,
-            *(entry[name] for name in WRITTEN),
+            *(entry[name] for name in table.WRITTEN),
         ]
         for entry in history
     ]

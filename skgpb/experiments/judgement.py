@@ -101,6 +101,16 @@ def limits_hold_in_words(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+def beside_limits(found: dict[str, Any]) -> str:
+    """Return how the best answer stands to the limits, behind "best answer"; empty without any."""
+    said = {
+        True: "within the limits ",
+        None: "(not every limit measured) ",
+        False: "(beyond a limit) ",
+    }
+    return said[found["best_answer"]["within_limits"]] if found["outcomes"] else ""
+
+
 def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     """Return the prediction of an answer by the most probable model, without its noise.
 

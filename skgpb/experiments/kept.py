@@ -77,6 +77,8 @@ class KeptRun:
     _records: dict[int, LabRecord]
     # What was changed, in order.
     _changes: list[Change]
+    # Whether a block of ``alone`` is open, and something in it has changed.
+    _is_alone = _is_changed = False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self._threads, self._seen = Path(path), StateLock(), None
@@ -86,10 +88,22 @@ class KeptRun:
     def alone(self) -> Iterator[None]:
         """Keep all others from changing the file in a ``with`` block.
 
-        Anything read from the file in the block is still true when the block then changes it.
+        Anything read from the file in the block is still true when the block then changes it. What
+        the block changes is written at its end, and after an error nothing of it.
         """
         with self._threads, FileLock(self.path):
-            yield
+            is_outer, self._is_alone = not self._is_alone, True
+            try:
+                yield
+                if is_outer and self._is_changed:
+                    self._write()
+                    self._is_changed = False
+            except BaseException:
+                # The file is what counts: it is read again.
+                self._seen, self._is_changed = None, False
+                raise
+            finally:
+                self._is_alone = not is_outer
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -101,15 +115,10 @@ class KeptRun:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Change the file while holding its lock."""
-        with self._threads, FileLock(self.path):
+        with self.alone():
             self._read()
-            try:
-                yield
-                self._write()
-            except BaseException:
-                # The file is what counts: it is read again.
-                self._seen = None
-                raise
+            yield
+            self._is_changed = True
 
     def _signature(self) -> bytes:
         """Identify a version of the file.

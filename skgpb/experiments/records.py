@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date as Date
 from math import isfinite
 from typing import Any
@@ -90,18 +90,13 @@ class LabRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, without ``skipped``, which is a status."""
-        return {
-            "note": self.note,
-            "operator": self.operator,
-            "date": self.date,
-            "measured": dict(self.measured),
-            "measurements": list(self.measurements),
-        }
+        fields = asdict(self)
+        del fields["skipped"]
+        return fields
 
     def kept(self) -> dict[str, Any]:
         """Return the fields to write to a file, without empty ones."""
-        every = {**self.as_dict(), "skipped": self.skipped}
-        return {name: value for name, value in every.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 def _checked(measured: Mapping[str, Any]) -> dict[str, float | str]:

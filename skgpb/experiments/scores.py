@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skgpb.experiments.sides import number
 from skgpb.experiments.texts import check_name, quoted_name
 
 # Limit: letters of a score, more than anybody writes.
@@ -165,6 +166,7 @@ class Score:
             if name not in values:
                 raise ValueError(f"the score {self.text!r} needs {quoted_name(name)}")
             if isinstance(values[name], bool) or not isinstance(values[name], int | float):
+                number(values[name], f"{name} in the score")  # says how to write 3,5
                 raise ValueError(f"{name} must be a number in the score, got {values[name]!r}")
         try:
             out = self._value(self._tree, values)

@@ -37,7 +37,8 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         that is a number has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the
         column of any other feature holds lists. Then come ``reward``, ``mean``, ``std`` and so on,
         as in ``history_``; ``noise``, the noise variance of the answer, NaN where it is learned;
-        ``failure``, the reason why there is no answer; and ``time``, when it was told (UTC).
+        ``failure``, the reason why there is no answer; and ``time``, when it was told (UTC). If a
+        feature has one of these names, an underscore follows the other: ``time_``.
 
     Examples
     --------
@@ -53,6 +54,11 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     answers = [event for event in events if event[0] == "tell"]
     frame = pd.DataFrame(_settings(optimizer, [event[1] for event in events], feature_names))
     frame.index = pd.RangeIndex(1, len(events) + 1)
+    settings = set(frame.columns)
+
+    def put(label: str, column: Any) -> None:
+        frame[f"{label}_" if label in settings else label] = column
+
     told = frame.index[[event[0] == "tell" for event in events]]
     history = optimizer.history_
     columns = {name: history[name] for name in history.dtype.names[2:]}
@@ -61,9 +67,9 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         several = [name] if values.ndim == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
         nothing = False if values.dtype == bool else np.nan
         for label, column in zip(several, np.atleast_2d(values.T), strict=True):
-            frame[label] = pd.Series(column, told).reindex(frame.index, fill_value=nothing)
-    frame["failure"] = [None if event[0] == "tell" else event[2] for event in events]
-    frame["time"] = pd.to_datetime(optimizer._record.times, unit="s", utc=True)
+            put(label, pd.Series(column, told).reindex(frame.index, fill_value=nothing))
+    put("failure", [None if event[0] == "tell" else event[2] for event in events])
+    put("time", pd.to_datetime(optimizer._record.times, unit="s", utc=True))
     return frame
 
 

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import count
 from math import ceil, inf
 from os import PathLike
 from time import monotonic
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -70,6 +71,7 @@ FREE = (
 DIGITS = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     """Tune an estimator like RandomizedSearchCV, with fewer fits.
 
@@ -223,16 +225,38 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     True
     """
 
-    verbose: int
-    best_estimator_: Any
-    best_params_: dict[str, Any]
-    best_index_: int
-    best_score_: float
-    cv_results_: dict[str, Any]
-    optimizer_: BaseBanditOptimizer[Any]
-    space_: ParameterSpace
+    estimator: Any
+    param_distributions: Any
+    _: KW_ONLY
+    optimizer: BaseBanditOptimizer[Any] | None = None
+    n_iter: int = 10
+    n_initial: int | None = None
+    batch_size: int | None = None
+    timeout: float | None = None
+    stop: Stop | Callable[[Any], Any] | None = None
+    select: Literal["posterior", "observed"] = "posterior"
+    scoring: Any = None
+    n_jobs: int | None = None
+    refit: bool | str | Callable = True
+    cv: Any = None
+    verbose: int = 0
+    checkpoint: str | PathLike[str] | None = None
+    resume: bool = False
+    progress: bool = False
+    pre_dispatch: int | str = "2*n_jobs"
+    random_state: Seed = None
+    error_score: str | float = np.nan
+    return_train_score: bool = False
 
-    _parameter_constraints: dict[str, Any] = {
+    best_estimator_: Any = field(init=False)
+    best_params_: dict[str, Any] = field(init=False)
+    best_index_: int = field(init=False)
+    best_score_: float = field(init=False)
+    cv_results_: dict[str, Any] = field(init=False)
+    optimizer_: BaseBanditOptimizer[Any] = field(init=False)
+    space_: ParameterSpace = field(init=False)
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSearchCV._parameter_constraints,
         "param_distributions": [dict, list, tuple],
         "optimizer": [BaseBanditOptimizer, None],
@@ -247,55 +271,6 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "progress": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        optimizer: BaseBanditOptimizer[Any] | None = None,
-        n_iter: int = 10,
-        n_initial: int | None = None,
-        batch_size: int | None = None,
-        timeout: float | None = None,
-        stop: Stop | Callable[[Any], Any] | None = None,
-        select: Literal["posterior", "observed"] = "posterior",
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: bool | str | Callable = True,
-        cv: Any = None,
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        resume: bool = False,
-        progress: bool = False,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Seed = None,
-        error_score: str | float = np.nan,
-        return_train_score: bool = False,
-    ) -> None:
-        self.param_distributions = param_distributions
-        self.optimizer = optimizer
-        self.n_iter = n_iter
-        self.n_initial = n_initial
-        self.batch_size = batch_size
-        self.timeout = timeout
-        self.stop = stop
-        self.select = select
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.progress = progress
-        self.random_state = random_state
-        super().__init__(
-            estimator,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -554,6 +529,7 @@ class FitContexts:
         return self._context.subcontext(task_name=task_name, task_id=next(self._ids))
 
 
+@dataclass(eq=False, repr=False)
 class Scores:
     """Scores of every setting, and their reports to the optimizer.
 
@@ -575,46 +551,37 @@ class Scores:
         A file with fits.
     """
 
-    def __init__(
-        self,
-        space: ParameterSpace,
-        engine: Any,
-        evaluate_candidates: Callable,
-        n_iter: int,
-        refit: bool | str | Callable,
-        verbose: int,
-        kept: Checkpoint | None,
-    ) -> None:
-        self._kept = kept
-        self._space = space
-        self._engine = engine
-        self._evaluate_candidates = evaluate_candidates
-        self.n_iter = n_iter
-        self._refit = refit
-        self._verbose = verbose
+    space: ParameterSpace
+    engine: Any
+    evaluate_candidates: Callable
+    n_iter: int
+    refit: bool | str | Callable
+    verbose: int
+    kept: Checkpoint | None
+    #: How the score of each row was told.
+    _told_by: dict[int, Warp] = field(default_factory=dict)
+    #: Shows how many settings there are, None where nothing does.
+    bar: Any = None
+    #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
+    settings: list[dict[str, Any]] = field(default_factory=list)
+    _points: list[np.ndarray] = field(default_factory=list)
+    _row: dict[bytes, int] = field(default_factory=dict)
+    fits: list[dict[str, Any]] = field(default_factory=list)
+    #: The fits of batches in which one succeeded, a list that scikit-learn makes longer.
+    successful: list[dict[str, Any]] = field(default_factory=list)
+    #: Becomes ``cv_results_``.
+    results: dict[str, Any] = field(default_factory=dict)
+    _mean: np.ndarray = field(default_factory=lambda: np.empty(0))
+    _noise: np.ndarray | None = field(default_factory=lambda: np.empty(0))
+    #: Answered queries, with the keys of their settings, that the engine does not know yet.
+    _waiting: list[tuple[Any, list[bytes]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         #: Whether the engine learns from points that it has not asked for.
-        self.learns: bool = "kernel" in engine.get_params(deep=False)
-        #: Whether it learns from failures where settings fail; others are told a bad score.
-        self._learns_failures = isinstance(engine, Search)
-        #: Whether it is told one score for each setting, bad ones as less bad than they are.
-        self._warps: bool = isinstance(engine, Search)
-        #: How the score of each row was told.
-        self._told_by: dict[int, Warp] = {}
-        #: Shows how many settings there are, None where nothing does.
-        self.bar: Any = None
-        #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
-        self.settings: list[dict[str, Any]] = []
-        self._points: list[np.ndarray] = []
-        self._row: dict[bytes, int] = {}
-        self.fits: list[dict[str, Any]] = []
-        #: The fits of batches in which one succeeded, a list that scikit-learn makes longer.
-        self.successful: list[dict[str, Any]] = []
-        #: Becomes ``cv_results_``.
-        self.results: dict[str, Any] = {}
-        self._mean = np.empty(0)
-        self._noise: np.ndarray | None = np.empty(0)
-        #: Answered queries, with the keys of their settings, that the engine does not know yet.
-        self._waiting: list[tuple[Any, list[bytes]]] = []
+        self.learns: bool = "kernel" in self.engine.get_params(deep=False)
+        #: Whether it is told one score for each setting, bad ones as less bad than they are, and
+        #: learns from failures where settings fail; others are told a bad score.
+        self.is_search: bool = isinstance(self.engine, Search)
 
     @property
     def n_settings(self) -> int:
@@ -640,14 +607,14 @@ class Scores:
         answered = []
         for query in queries:
             points = np.atleast_2d(np.asarray(query))
-            keys = [row.tobytes() for row in self._space.columns(points)]
+            keys = [row.tobytes() for row in self.space.columns(points)]
             for key, point in zip(keys, points, strict=True):
                 if key not in self._row and self.n_settings + len(new) < self.n_iter:
                     new.setdefault(key, point)
             if all(key in self._row or key in new for key in keys):
                 answered.append((query, keys))
         if new:
-            settings = [self._space.setting(point) for point in new.values()]
+            settings = [self.space.setting(point) for point in new.values()]
             self.fits += self._fits_of(dict(zip(new, settings, strict=True)))
             self._row.update(zip(new, count(self.n_settings)))
             self.settings += settings
@@ -664,23 +631,23 @@ class Scores:
 
     def _fits_of(self, settings: dict[bytes, dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the fits of some settings, known by their keys: of the file, or new ones."""
-        if self._kept is None:
+        if self.kept is None:
             return self._fit([*settings.values()])
-        known = {key: self._kept.of(key) for key in settings}
+        known = {key: self.kept.of(key) for key in settings}
         left = [key for key in settings if known[key] is None]
         if left:
             fits = self._fit([settings[key] for key in left])
             n = len(fits) // len(left)
             found = {key: fits[i * n : (i + 1) * n] for i, key in enumerate(left)}
-            self._kept.add(found)
+            self.kept.add(found)
             known |= found
         return [fit for each in known.values() for fit in each or ()]
 
     def finish(self) -> None:
         """Leave scikit-learn a fit to look at, and say what of a file took no part."""
-        if self._kept is None:
+        if self.kept is None:
             return
-        self._kept.warn_of_rest()
+        self.kept.warn_of_rest()
         if not self.successful and self.any_finite:
             # All fits are from the file.
             self._fit([self.settings[int(np.nanargmax(self._mean))]])
@@ -697,7 +664,7 @@ class Scores:
             # It is said once of all fits, when the search is over.
             warnings.filterwarnings("ignore", r"\n\d+ fits failed out of a", FitFailedWarning)
             try:
-                self._evaluate_candidates(settings)
+                self.evaluate_candidates(settings)
             except ValueError as error:
                 fits = failed_fits(error)
                 if fits is None:
@@ -709,7 +676,7 @@ class Scores:
         """Mean over the folds of every setting, NaN where it failed, and its noise variance."""
         measured = [fit["test_scores"] for fit in self.fits]
         names = list(next((each for each in measured if isinstance(each, dict)), ()))
-        self._metric = self._refit if self._refit in names else next(iter(names), "score")
+        self._metric = self.refit if self.refit in names else next(iter(names), "score")
         scores = np.array(
             [each[self._metric] if isinstance(each, dict) else each for each in measured],
             dtype=np.float64,
@@ -750,13 +717,13 @@ class Scores:
                 f"{setting}"
             )
             logger.info(line)
-            if self._verbose > 0:
+            if self.verbose > 0:
                 print(line)
 
     def tell_waiting(self) -> None:
         """Tell the engine the evaluated settings, bad scores once a score is finite."""
         finite = self._mean[np.isfinite(self._mean)]
-        if not (len(finite) or self._learns_failures):
+        if not (len(finite) or self.is_search):
             return
         if len(finite):
             self._warp = Warp(finite)
@@ -765,20 +732,20 @@ class Scores:
             rows = [self._row[key] for key in keys]
             means = self._mean[rows]
             failed = ~np.isfinite(means)
-            if self._learns_failures and failed.all():
-                self._engine.tell(query, None)
+            if self.is_search and failed.all():
+                self.engine.tell(query, None)
                 continue
             if failed.any():
                 means[failed] = stand_in(finite)
             reward = float(means.mean())
-            if self._warps:
+            if self.is_search:
                 self._told_by |= dict.fromkeys(rows, self._warp)
                 reward = float(self._warp(reward))
-            self._engine.tell(query, reward, alpha=self._told_noise(rows, finite))
+            self.engine.tell(query, reward, alpha=self._told_noise(rows, finite))
 
     def _told_noise(self, rows: list[int], finite: np.ndarray) -> float | None:
         """Return the noise variance of a mean over settings that a tree method has asked for."""
-        if self._warps or self._noise is None:
+        if self.is_search or self._noise is None:
             return None
         settings, counts = np.unique(rows, return_counts=True)
         noise = np.maximum(self._noise[settings], least_noise(finite))
@@ -796,7 +763,7 @@ class Scores:
         if not (self.learns and len(finite)):
             return expected, None
         points = np.array(self._points)[finite]
-        rows = self._engine._rows_of(points)
+        rows = self.engine._rows_of(points)
         mean, cov = self._judge(rows, finite).moments(rows, cov=True)
         expected[finite] = mean
         for row, warp in self._told_by.items():
@@ -804,15 +771,15 @@ class Scores:
         best, var = argmax_first(mean), cov.diagonal()
         error = np.sqrt(np.maximum(var + var[best] - 2.0 * cov[best], 0.0))
         equal = np.flatnonzero(mean >= mean[best] - error)
-        at_ends = self._space.n_at_ends(points)[equal]
+        at_ends = self.space.n_at_ends(points)[equal]
         inner = equal[at_ends == at_ends.min()]
         return expected, int(finite[inner[argmax_first(mean[inner])]])
 
     def _judge(self, rows: np.ndarray, finite: np.ndarray) -> GaussianProcess:
         """Return the engine's model, told and learned with the noise of every finite score."""
-        searched: Model = self._engine._model
+        searched: Model = self.engine._model
         gp = searched.process
-        if not self._warps or self._noise is None:
+        if not self.is_search or self._noise is None:
             return gp
         told = [(self._told_by[row], self._mean[row]) for row in finite.tolist()]
         scores, slopes = np.array([(warp(score), warp.slope(score)) for warp, score in told]).T
@@ -833,8 +800,8 @@ class Scores:
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""
         for _ in range(MOST_DRAWS // 1000):
-            points = in_coordinates(rng.uniform(size=(1000, self._space.n_axes)))
-            for point, row in zip(points, self._space.columns(points), strict=True):
+            points = in_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
+            for point, row in zip(points, self.space.columns(points), strict=True):
                 if row.tobytes() not in self._row:
                     return [point]
         return []

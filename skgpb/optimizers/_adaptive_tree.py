@@ -23,6 +23,7 @@ from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
+from skgpb.optimizers._cells import Partitioned
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._variation import claim_2, h_max, smoothness_exponent
@@ -96,8 +97,8 @@ class RefinementGuard:
 
     _kept_fields = ("warned",)
 
-    def __init__(self, warned: bool = False) -> None:
-        self.warned = warned
+    #: Whether the user was told.
+    warned: bool = False
 
     def admits(self, tree: Tree, leaves_before: int, max_active: int, n_told: int) -> bool:
         """Return whether one more leaf may be split, given the leaves before this round."""
@@ -116,19 +117,24 @@ class RefinementGuard:
         return False
 
 
-class AdaptiveTree(GaussianProcessOptimizer[Q]):
+class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
     """A tree whose constants hold for a horizon, see :class:`Constants`."""
 
     beta: Beta
+    horizon: int
     anytime: bool
     max_active: int
 
     _horizon: Horizon
     _constants: Constants
     _guard: RefinementGuard
-    _tree: Tree
 
     _kept_fields: ClassVar[tuple[str, ...]] = ("_horizon", "_guard", "_refined")
+
+    def _begin_horizon(self) -> None:
+        self._horizon, self._guard = Horizon(int(self.horizon)), RefinementGuard()
+        # Whether cells were split since the last answer.
+        self._refined = False
 
     def _follow_horizon(self, t: int) -> None:
         """Let the constants hold for evaluation t."""

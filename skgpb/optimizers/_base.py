@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import cache, partial
@@ -30,14 +30,9 @@ from skgpb.feedback import RowAverage
 from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
-from skgpb.optimizers._gap import (
-    Comparison,
-    by_intervals,
-    check_failures,
-    is_by_intervals,
-    stream_of_gap,
-)
+from skgpb.optimizers._gap import Comparison, check_failures, is_by_intervals, stream_of_gap
 from skgpb.optimizers._inputs import Inputs, Numbers, points_of
+from skgpb.optimizers._limits import Measured
 from skgpb.optimizers._parameters import (
     AT_START,
     are_equal,
@@ -47,14 +42,13 @@ from skgpb.optimizers._parameters import (
 )
 from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
-from skgpb.optimizers._result import RunResult, RunSummary
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import EvaluationLoop, check_run
 from skgpb.optimizers._sides import Sign, checked_space, coordinates, joint_space
 from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
 from skgpb.optimizers._workers import workers_of
-from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.model import Model
 from skgpb.utils import (
     LARGEST_REWARD,
@@ -102,6 +96,8 @@ class BaseBanditOptimizer(
 
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
+    #: Whether points of f are recommended, which are no queries.
+    _recommends_points: ClassVar[bool] = False
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
 
@@ -151,6 +147,8 @@ class BaseBanditOptimizer(
 
     #: Parameters that a run looks at when it starts, and not again.
     _at_start: ClassVar[frozenset[str]] = AT_START
+    #: Parameters that do so as long as other sets than those of the run are set.
+    _of_sets: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Merge the parameter constraints of a class with the inherited ones."""
@@ -166,7 +164,7 @@ class BaseBanditOptimizer(
         """Return the names of the parameters, which scikit-learn reads from the signature anew."""
         return super()._get_param_names()
 
-    # -- the search: five methods, and what is given to fit ------------------------------------
+    # -- the search: five methods, and what further ones do by default --------------------------
 
     @abstractmethod
     def _begin(self) -> None:
@@ -191,6 +189,57 @@ class BaseBanditOptimizer(
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take point evaluations given to ``fit``."""
 
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
+        """Return the box (d, 2) of the points from the parameters, None where they give none.
+
+        ``X`` are points that were given to ``fit``, whose bounding box is taken then.
+        """
+        return coordinates(self._params.bounds, self._space, "bounds")
+
+    def _begin_checks(self) -> None:
+        """Check parameters that depend on the domain, before anything is made of them."""
+
+    def _params_changed(self) -> None:
+        """Renew what was made of parameters that may be set in the run; replace, do not change."""
+
+    def _compared(self, best: Any) -> Comparison | None:
+        """Compare the recommendation with the alternatives; None if that is not possible.
+
+        The comparison does not change when further answers are told.
+        """
+        return None
+
+    @property
+    def _knows_all(self) -> bool:
+        """True if no further answer could say anything new of what is to be found."""
+        return False
+
+    def _snapshot(self) -> Any:
+        """Return the state that follows from the log, but not at little cost; None for none."""
+        return snapshot_of(self)
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the state over from a snapshot, right after the start; the log is there already."""
+        inputs = self._inputs
+        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
+            inputs.named(query)
+        restore(self, snapshot)
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        """Return a query, its answer and the noise variance as the run takes them, or raise."""
+        if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+            value: float | None = float(reward)
+        else:
+            value = None if reward is None else check_reward(reward)
+        noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
+        known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
+        inputs = self._inputs
+        if known and query in self._record.pending:
+            inputs.check_sides(query)
+        else:
+            query = inputs.resolved(query if known else inputs.query(query))
+        return query, value, noise
+
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
@@ -207,25 +256,22 @@ class BaseBanditOptimizer(
         with unchanged_by_errors(self):
             self._prepare()
             check_rows(X, y)
-            X, y = map(own_copy, self._checked_data(points_of(X, self._space), y))
-            if y is not None:
+            X = points_of(X, self._space)
+            if y is None:
+                X = validate_data(self, X, dtype=np.float64)
+            else:
+                several = self._reward_ndim > 0
+                X, y = validate_data(
+                    self, X, y, dtype=np.float64, y_numeric=True, multi_output=several
+                )
                 check_squares(y, "y")
+            X, y = own_copy(X), own_copy(y)
             self._start(X)
             X = check_inside(X, self.bounds_)
             self._record.events.append(("fit", X, y))
             if y is not None:
                 self._observe_initial(X, self._sign.of(np.asarray(y, dtype=np.float64)))
         return self
-
-    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        if y is None:
-            return validate_data(self, X, dtype=np.float64), None
-        several = self._reward_ndim > 0
-        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
-
-    def _domain(self) -> np.ndarray | None:
-        """Return bounds (d, 2) from the parameters, or None without a domain."""
-        return coordinates(self._params.bounds, self._space, "bounds")
 
     @property
     def _params(self) -> Any:
@@ -239,20 +285,17 @@ class BaseBanditOptimizer(
         defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
         given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
         self._given = own = SimpleNamespace(**given)
-        self._actions = self._checked_space("bounds")
-        self._context_space = self._checked_space("context_bounds")
+        space_of = partial(checked_space, optimizer=type(self).__name__, sides=self._sides)
+        self._actions = space_of(own.bounds, "bounds", keeps_settings=self._keeps_settings)
+        self._context_space = space_of(own.context_bounds, "context_bounds")
+        self._query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
         self._space = joint_space(
             self._context_space, self._actions, own.context_bounds, own.bounds
         )
 
-    def _checked_space(self, name: str) -> ParameterSpace | None:
-        """Return the settings of a box, refusing sides that the algorithm cannot search."""
-        optimizer, bounds = type(self).__name__, getattr(self._params, name)
-        return checked_space(bounds, name, optimizer, self._sides, self._keeps_settings)
-
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
-        bounds = self._domain()
+        bounds = self._domain(X)
         if bounds is None:
             if X is None:
                 ways = [f"{x}=" for x in ("bounds", "arms", "pool", "queries") if hasattr(self, x)]
@@ -269,9 +312,9 @@ class BaseBanditOptimizer(
                     f"{len(bounds)} dimensions"
                 )
             check_inside(X, bounds)
-        self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
+        self._begin_checks()
         self._sign = Sign(self._params.direction == "minimize")
         self._dirty = None
         self._record = Record({name: getattr(self._params, name) for name in self._seen})
@@ -292,10 +335,8 @@ class BaseBanditOptimizer(
             partial(validate_data, self, dtype=np.float64, reset=False),
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
+            self._query_type,
         )
-
-    def _begin_checks(self, d: int) -> None:
-        """Check parameters that depend on the dimension, before any state changes."""
 
     @locked
     def start(self) -> Self:
@@ -360,18 +401,19 @@ class BaseBanditOptimizer(
             }
             if not changed:
                 return
-            waiting = self._waiting(changed)
+            waiting, sets = self._at_start, ("arms", "queries", "targets")
+            if self._of_sets and any(
+                not are_equal(getattr(self, each), getattr(self._params, each)) for each in sets
+            ):
+                waiting |= self._of_sets
+            waiting = waiting.intersection(changed)
             taking_part = {name: changed[name] for name in changed if name not in waiting}
             if taking_part:
                 self._given = SimpleNamespace(**(vars(self._given) | taking_part))
-                self._begin_checks(self.n_features_in_)
+                self._begin_checks()
                 self._params_changed()
             unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._params, n))]
             self._record = self._record.with_parameters(changed, unlike)
-
-    def _waiting(self, names: Collection[str]) -> Set[str]:
-        """Return those of the parameters that were set which wait for the next start."""
-        return self._at_start.intersection(names)
 
     def _notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
@@ -385,9 +427,6 @@ class BaseBanditOptimizer(
                 "goes on with what it began with",
                 ParameterWarning,
             )
-
-    def _params_changed(self) -> None:
-        """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -509,22 +548,22 @@ class BaseBanditOptimizer(
             return self._inputs.told(query, reward, alpha, self._reward_ndim, self._checked)
 
         observations = self._ensure_started(checked)
-        self._commit(self._take_all, observations)
+        self._commit(lambda: [self._take(*each) for each in observations])
         return self
-
-    def _take_all(self, observations: list[tuple[Any, ...]]) -> None:
-        for observation in observations:
-            self._take(*observation)
 
     def _take(self, query: Any, value: Any, noise: Any) -> None:
         """Take one validated answer or failure."""
         if value is None:
             self._record.fail(query, "told as failed")
             return
+        outcomes = None
         if isinstance(value, RowAverage):
             self._record.count(query, value.count)
             if not value.count:
                 return
+            value = float(value)
+        elif isinstance(value, Measured):
+            outcomes, self._record.block = value.outcomes, value.block
             value = float(value)
         self._observe(query, self._sign.of(value), noise)
         if self._record.tell(query, value, noise):
@@ -535,6 +574,9 @@ class BaseBanditOptimizer(
                 PendingWarning,
             )
         self._learn()
+        self._record.block = None
+        if outcomes is not None:
+            self._record.measure(query, outcomes)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -613,32 +655,29 @@ class BaseBanditOptimizer(
         play = EvaluationLoop(player, workers, callback, checkpoint, stop, timeout)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
-            self._take_up(checkpoint, resume)
+            with self._lock:
+                self.start()
+                take_up(self, BaseBanditOptimizer, checkpoint, resume)
         if resume:
             play.resume()
         play.show(progress, verbose)
         return play.result()
 
-    @locked
-    def _take_up(self, checkpoint: str | os.PathLike[str], resume: bool) -> None:
-        """Continue the run in a file, or refuse to replace it."""
-        self._ensure_started()
-        take_up(self, BaseBanditOptimizer, checkpoint, resume)
-
-    def _summary(self, last: Any, stop: Any) -> RunSummary:
+    def _summary(self, last: Any, stop: Any) -> RunResult[Any]:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
         best = None
         if self._informed:
             context = in_coordinates(last.context) if self._contexts else None
             best = self.recommend(context=context)
         delta = getattr(stop, "delta", defaults.GAP_DELTA)
-        return RunSummary(
-            best,
-            nan if best is None else self._value_of(best),
-            self.history_,
-            {} if self._model is None else self._model.in_words(),
-            self._gap_later(best, delta, is_by_intervals(stop)),
+        result: RunResult[Any] = RunResult(
+            x=best,
+            fun=nan if best is None else self._value_of(best),
+            history=self.history_,
+            success=best is not None,
+            model={} if self._model is None else self._model.in_words(),
         )
+        return result.with_gap(self._gap_later(best, delta, is_by_intervals(stop)))
 
     @locked
     def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Any:
@@ -663,6 +702,7 @@ class BaseBanditOptimizer(
 
     #: Whether queries have prices, so that a run may be limited by what it costs.
     _has_costs: ClassVar[bool] = False
+    _cost_model: Any
 
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -783,34 +823,7 @@ class BaseBanditOptimizer(
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
-    def _look_at_round(self) -> bool:
-        """Do all that choosing a query changes but the choice; whether that can be done."""
-        return False
-
-    # -- snapshots ----------------------------------------------------------------------------
-
-    def _snapshot(self) -> dict[str, Any]:
-        """Return the state that follows from the log, but not at little cost."""
-        return snapshot_of(self)
-
-    def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the state over from a snapshot, right after the start; the log is there already."""
-        inputs = self._inputs
-        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
-            inputs.named(query)
-        restore(self, snapshot)
-
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
-            value: float | None = float(reward)
-        else:
-            value = None if reward is None else check_reward(reward)
-        noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
-        known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
-        if not (known and query in self._record.pending):
-            inputs = self._inputs
-            query = inputs.resolved(query if known else inputs.query(query))
-        return query, value, noise
+    # -- what is known ------------------------------------------------------------------------
 
     #: Methods of :meth:`recommend`, the best one known first.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
@@ -819,11 +832,6 @@ class BaseBanditOptimizer(
     def _informed(self) -> bool:
         """True if an answer was told, or evaluations were given to ``fit``."""
         return hasattr(self, "bounds_") and self._record.n_known > 0
-
-    @property
-    def _knows_all(self) -> bool:
-        """True if no further answer could say anything new of what is to be found."""
-        return False
 
     def _check_informed(self) -> None:
         """Raise NotFittedError where nothing is known that a recommendation could rest on."""
@@ -840,6 +848,8 @@ class BaseBanditOptimizer(
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of the recommendation."""
         optimizer: Any = self
+        if self._recommends_points:
+            return float(optimizer.predict(in_coordinates(np.atleast_2d(query))).mean())
         return float(np.sum(optimizer.predict_query([query])))
 
     # -- how far it is from the best ----------------------------------------------------------
@@ -851,17 +861,6 @@ class BaseBanditOptimizer(
     def _has_rivals(self) -> bool:
         """True if the recommendation can be compared with its alternatives."""
         return self._compares and not self._contexts
-
-    def _compared(self, best: Any) -> Comparison | None:
-        """Compare the recommendation with the alternatives; None if that is not possible.
-
-        The comparison does not change when further answers are told.
-        """
-        return None
-
-    def _widths(self) -> Widths:
-        """Return the widths of intervals for every f of bounded norm, if there are rivals."""
-        raise NotImplementedError
 
     @locked
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
@@ -920,7 +919,7 @@ class BaseBanditOptimizer(
             if risks is None or comparison is None:
                 return False
             if is_by_intervals(stop):
-                return by_intervals(comparison, self._widths()) <= stop.epsilon
+                return comparison.by_intervals() <= stop.epsilon
             rng = stream_of_gap(self._seed, self._record.n_told)
         return comparison.is_within(stop.epsilon, risks, rng)
 
@@ -933,7 +932,7 @@ class BaseBanditOptimizer(
         if comparison is None:
             return lambda: nan
         if by_interval:
-            return partial(float, by_intervals(comparison, self._widths()))
+            return partial(float, comparison.by_intervals())
         rng = stream_of_gap(self._seed, self._record.n_told)
         return partial(comparison.gap, delta, rng)
 

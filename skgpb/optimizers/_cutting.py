@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from skgpb import defaults
-from skgpb._core._tree import Tree
 from skgpb.domains.mixed import deepest_cut, partition_of_box
 from skgpb.domains.partition import (
     BoxPartition,
@@ -184,44 +182,6 @@ def best_divisible(partition: Partition, best_leaf: Callable[[np.ndarray], int])
     return node
 
 
-def leaf_to_ask(
-    partition: Partition,
-    pending: Collection[Any],
-    chances: Chances | None,
-    best_leaf: Callable[[np.ndarray | None], int],
-    split: Callable[[int], Any],
-) -> int:
-    """Return the best leaf that is not being evaluated; where all are, one is split early.
-
-    Where it depends on the cell whether an evaluation fails, cells that have failed give way to
-    their children, and those that hardly ever have an answer are asked only if no others are left.
-
-    Parameters
-    ----------
-    partition : Partition
-        The cells.
-    pending : collection of queries
-        What is being evaluated, or failed lately.
-    chances : Chances or None
-        Where evaluations fail; None while nothing is known of that.
-    best_leaf : callable
-        Takes a mask (n_nodes,) of what is excluded, or None, and returns the best leaf, or -1.
-    split : callable
-        Splits a leaf.
-    """
-    node = -1
-    if chances is not None:
-        for leaf in leaves_that_always_failed(partition, chances):
-            split(leaf)
-        node = best_leaf(without_unlikely(partition, partition.asked(pending), chances))
-    if node < 0:
-        node = best_leaf(partition.asked(pending))
-    while node < 0:
-        split(best_divisible(partition, best_leaf))
-        node = best_leaf(partition.asked(pending))
-    return node
-
-
 def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
     """Boxes [lower, upper] of nodes, shape (n, 2 d)."""
     tree = partition.tree
@@ -244,10 +204,3 @@ def without_unlikely(
     marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
     marked[leaves[chances.unlikely(boxes_of(partition, leaves))]] = 1
     return marked
-
-
-def tree_arrays(tree: Tree, signed: Callable[[Any], Any]) -> Bunch:
-    """Nodes of a tree as arrays, rewards in the user's sign."""
-    shape = ("depth", "index", "parent", "children", "lower", "upper")
-    arrays = {name: getattr(tree, name) for name in (*shape, "n_evaluations")}
-    return Bunch(**arrays, reward_sum=signed(tree.reward_sum))

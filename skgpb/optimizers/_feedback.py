@@ -95,10 +95,16 @@ class Feedback:
         self.given = given_sets(self.queries, self.targets, self.actions)
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
-        if self.targets_are_queries:
-            self._check_arms()
-        else:
-            self._check_targets()
+        if isinstance(self.targets, Fidelities):
+            raise ValueError(
+                "targets must be Cells, Districts or rows; Fidelities are possible as queries "
+                f"only; got {self.targets!r}"
+            )
+        if self._mixed and takes_boxes(self.kernel):
+            raise ValueError(
+                "kernel must be over points if bounds has integer or categorical sides; got "
+                f"{self.kernel!r}, which is over boxes"
+            )
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -144,27 +150,6 @@ class Feedback:
             and self.over_cells
             and not self._mixed
         )
-
-    # -- checks -----------------------------------------------------------------------------
-
-    def _check_arms(self) -> None:
-        if takes_boxes(self.kernel) and self._mixed:
-            raise ValueError(
-                f"kernel must be over points if bounds has integer or categorical sides; got "
-                f"{self.kernel!r}, which is over boxes"
-            )
-
-    def _check_targets(self) -> None:
-        if isinstance(self.targets, Fidelities):
-            raise ValueError(
-                "targets must be Cells, Districts or rows; Fidelities are possible as queries "
-                f"only; got {self.targets!r}"
-            )
-        if self._mixed and takes_boxes(self.kernel):
-            raise ValueError(
-                "kernel must be over points if bounds has integer or categorical sides; got "
-                f"{self.kernel!r}, which is over boxes"
-            )
 
     def _has_boxes(self) -> bool:
         """Return whether rows of boxes [lower, upper] are given, of d sides."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from math import isnan, nan
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,35 +18,14 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
 from skgpb.optimizers._record import ANSWERED, Event
-from skgpb.optimizers._replay import Replay, Replayable, is_derived, rebuilt
+from skgpb.optimizers._replay import Optimizer, Replay, Replayable, is_derived, rebuilt
 from skgpb.optimizers.strategy import Strategy
-from skgpb.persistence import (
-    FORMAT,
-    VERSION,
-    Reader,
-    Writer,
-    encode_parameters,
-    opened,
-    write,
-)
+from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.surrogate.likelihood import Prior
 
 
-class Saved(Replayable, Protocol):
-    """What a file needs of an optimizer."""
-
-    @property
-    def _seed(self) -> Any: ...
-    @property
-    def _events(self) -> list[Event]: ...
-    def _snapshot(self) -> dict[str, Any]: ...
-
-
-Optimizer = TypeVar("Optimizer", bound=Saved)
-
-
 def write_run(
-    optimizer: Saved,
+    optimizer: Replayable,
     path: str | os.PathLike[str],
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
@@ -118,7 +97,6 @@ def read_run(
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
             times=[nan if each is None else each for each in document["times"]],
-            skips_selection=not again,
         )
         optimizer, n_mismatches = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
     if n_mismatches:
@@ -133,7 +111,7 @@ def read_run(
     return optimizer
 
 
-def take_up(optimizer: Saved, every: type, path: str | os.PathLike[str], resume: bool) -> None:
+def take_up(optimizer: Replayable, every: type, path: str | os.PathLike[str], resume: bool) -> None:
     """Continue the run of a checkpoint, or refuse it where saving would lose answers in it.
 
     Nothing is lost if all that happened in the file has happened to the optimizer as well.

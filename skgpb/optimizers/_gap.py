@@ -33,21 +33,39 @@ def is_by_intervals(stop: Any) -> bool:
 class Comparison(ABC):
     """Posterior of the recommendation and of its alternatives at one moment.
 
-    ``models`` makes models other than that of ``gp`` that fit the answers, if there are any.
+    Parameters
+    ----------
+    gp : GaussianProcess
+        The posterior.
+    best : ndarray of shape (n_rows, n_columns)
+        Descriptor rows of the recommendation.
+    widths : callable
+        Makes the widths of intervals for every f of bounded norm, as they are then.
+    models : callable, default=None
+        Makes models other than that of ``gp`` that fit the answers; None if there are none.
     """
 
     def __init__(
-        self, gp: GaussianProcess, models: Callable[[float], Models] | None = None
+        self,
+        gp: GaussianProcess,
+        best: np.ndarray,
+        widths: Callable[[], Widths],
+        models: Callable[[float], Models] | None = None,
     ) -> None:
-        self._gp, self._models = gp, models
+        self._gp, self._best, self._widths, self._models = gp, best, widths, models
 
     @abstractmethod
-    def blocks(self) -> Any:
+    def blocks(self) -> list[np.ndarray]:
         """Return the functionals of f of the rivals, and last that of the recommendation."""
 
-    @abstractmethod
     def __call__(self) -> SuboptimalityGap:
         """Compute how far the recommendation is below the best."""
+        return SuboptimalityGap.of_process(self._gp, self.blocks())
+
+    def by_intervals(self) -> float:
+        """Largest upper end of an interval less the lower end of the recommendation's, >= 0."""
+        lower, upper = self._widths().ends(self.blocks())
+        return max(0.0, float(upper.max() - lower[-1]))
 
     def gap(self, delta: float, rng: np.random.Generator) -> float:
         """Compute how much better the best may be, with probability 1 - delta."""
@@ -97,40 +115,23 @@ class Comparison(ABC):
 
 
 class Rivals(Comparison):
-    """Finitely many rows against one functional."""
+    """Finitely many rows against one functional; ``parts`` are those of every comparison."""
 
-    def __init__(
-        self,
-        gp: GaussianProcess,
-        rows: np.ndarray,
-        best: np.ndarray,
-        models: Callable[[float], Models] | None = None,
-    ) -> None:
-        super().__init__(gp, models)
-        self._rows, self._best = rows, best
+    def __init__(self, rows: np.ndarray, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._rows = rows
 
     def blocks(self) -> list[np.ndarray]:
         """Return the descriptor rows of the rivals, and last that of the recommendation."""
         return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
 
-    def __call__(self) -> SuboptimalityGap:
-        """Compute it."""
-        return SuboptimalityGap.of_process(self._gp, self.blocks())
-
 
 class Refined(Comparison):
     """Regions of a domain and finer ones against one of them."""
 
-    def __init__(
-        self,
-        gp: GaussianProcess,
-        domain: Any,
-        finest_depth: int,
-        best: np.ndarray,
-        models: Callable[[float], Models] | None = None,
-    ) -> None:
-        super().__init__(gp, models)
-        self._domain, self._finest_depth, self._best = domain, finest_depth, best
+    def __init__(self, domain: Any, finest_depth: int, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._domain, self._finest_depth = domain, finest_depth
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether one of the regions of the search itself, which are tracked, shows it."""
@@ -151,20 +152,10 @@ class Refined(Comparison):
             front = regions.finer(front, finest_depth)
         return [*blocks, self._best]
 
-    def __call__(self) -> SuboptimalityGap:
-        """Compute it."""
-        return SuboptimalityGap.of_process(self._gp, self.blocks())
-
 
 def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
     """Random numbers of their own, the same whenever this state is looked at."""
     return np.random.default_rng([seed, n_told, GAP_STREAM])
-
-
-def by_intervals(comparison: Comparison, widths: Widths) -> float:
-    """Largest upper end of an interval less the lower end of the recommendation's, at least 0."""
-    lower, upper = widths.ends(comparison.blocks())
-    return max(0.0, float(upper.max() - lower[-1]))
 
 
 def check_failures(guarantee: Guarantee | None, delta: float, name: str) -> None:

@@ -183,11 +183,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- the model --------------------------------------------------------------------------
 
     @property
-    def _known_noise(self) -> float | None:
-        """Noise variance of an answer where it is given, a typical one if they differ."""
-        return None if self._params.alpha is None else float(self._params.alpha)
-
-    @property
     def _norm(self) -> NormBound:
         """What is assumed of f and the noise, as given, or the usual assumptions."""
         own = self._params
@@ -196,12 +191,17 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
+        model_noise, alpha = getattr(self, "model_noise", 0.0), self._params.alpha
+        # The noise of a typical query, where they differ in it.
+        typical = self._cost_model.typical_noise if self._has_costs else None
+        noise = typical if typical is not None or alpha is None else float(alpha)
         return ModelOptions(
-            self._known_noise,
+            noise,
             self.optimizer,
             self.n_restarts_optimizer,
             self.relearn,
             self.normalize_y,
+            None if model_noise == "auto" else float(model_noise),
         )
 
     def _take_model(self, model: Model) -> None:
@@ -233,8 +233,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         usual_noise : tuple of two floats, default=None
             Median of the noise variance as a share of that of the answers, and its spread.
         """
-        if self._norm.is_consistent:
-            self._check_consistent(kernel)
         self._seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
         options, bounds, given = self._options(), self.bounds_, self._params.kernel
         if self._space is not None and isinstance(kernel, CellKernel):
@@ -258,9 +256,15 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
             alpha=alpha, random_state=self._seed
         )
-        self._share_lock(self.surrogate_)
         self.surrogate_._begin(model.process)
+        self._begin_with(model)
+
+    def _begin_with(self, model: Model) -> None:
+        """Let this be the first model, and ``surrogate_`` show it."""
+        self._share_lock(self.surrogate_)
         self._take_model(model)
+        if self._norm.is_consistent:
+            self._check_consistent(self._gp.kernel)
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
@@ -276,6 +280,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         check_is_fitted(self, "surrogate_")
+        if callable(self._params.alpha):
+            raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
     def _after_fit(self) -> None:
@@ -538,6 +544,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
         self._norm.check_consistent(kernel, self._params.kernel is not None, self.normalize_y)
+        if self._model.model_noise > 0.0:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
+                "query: pass conditional instead of pairs"
+            )
 
     # -- cells of any size ------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ Number: TypeAlias = SupportsFloat | None
 Numbers: TypeAlias = Number | Iterable[Number | Iterable[Number | Iterable[Number]]]
 
 
+@dataclass(eq=False)
 class Inputs:
     """What users give to a search that has begun, at this moment.
 
@@ -37,55 +39,65 @@ class Inputs:
         Names of the columns that were given to ``fit``.
     others : container
         What may be predicted although it cannot be asked.
+    kind : type
+        Class of the queries that the search makes.
     """
 
-    def __init__(
-        self,
-        domain: Any,
-        space: ParameterSpace | None,
-        bounds: np.ndarray,
-        pending: Collection[Any],
-        validate: Callable[[Any], np.ndarray],
-        names: Any,
-        others: Any,
-    ) -> None:
-        self._domain, self._space, self._bounds, self._pending = domain, space, bounds, pending
-        self._validate, self._names, self._others = validate, names, others
+    domain: Any
+    space: ParameterSpace | None
+    bounds: np.ndarray
+    pending: Collection[Any]
+    validate: Callable[[Any], np.ndarray]
+    names: Any
+    others: Any
+    kind: type[Query]
+
+    def check_sides(self, query: Query) -> None:
+        """Raise ValueError for a query of another search whose sides mean something else."""
+        check_sides(query, self._sides)
+
+    @property
+    def _sides(self) -> ParameterSpace | None:
+        """Names of the sides of a query."""
+        return self.space
 
     def points(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
-        return self._validate(points_of(X, self._space))
+        return self.validate(points_of(X, self.space))
 
     def rows(self, X: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        if self._space is None and hasattr(X, "columns") and self._names is not None:
+        if self.space is None and hasattr(X, "columns") and self.names is not None:
             # Columns in another order than those given to fit are refused.
-            return self._validate(X)
-        return points_of(X, self._space)
+            return self.validate(X)
+        return points_of(X, self.space)
 
     def named(self, query: Any) -> Any:
         """Let a query that was not made by the domain know the names of its sides."""
-        return query.named(self._space)
+        return query.named(self.space)
 
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
         told = None
+        if isinstance(points, Query):
+            self.check_sides(points)
         if isinstance(points, PointsQuery):
             arguments = (getattr(points, name) for name in points.arguments)
             told = self.named(type(points)(*arguments))
             points = in_coordinates(told.points)
-        query = query_at(points, self._space, len(self._bounds), self._pending)
+        query = query_at(points, self.space, len(self.bounds), self.pending)
         if isinstance(query, Query):
             return query
         if isinstance(told, Region):  # it says more than its points
-            check_inside(np.stack([told.lower, told.upper]), self._bounds)
+            check_inside(np.stack([told.lower, told.upper]), self.bounds)
             return told
-        return self.named(PointsQuery(check_inside(query, self._bounds)))
+        return self.named(PointsQuery(check_inside(query, self.bounds)))
 
     def resolved(self, query: Any) -> Any:
         """Return a query, or raise ValueError if it is not one of the domain."""
-        if query not in self._pending and not isinstance(query, PointsQuery):
-            self._domain.resolve(query)
+        self.check_sides(query)
+        if query not in self.pending and not isinstance(query, PointsQuery):
+            self.domain.resolve(query)
         return query
 
     def each(self, queries: Any) -> Any:
@@ -100,8 +112,13 @@ class Inputs:
         """Check the argument of ``predict_query``, one query or several, or points."""
         checked: list[Any] = []
         for each in self.each(queries):
-            query = each if isinstance(each, Query) else self.query(each)
-            checked.append(query if query in self._others else self.resolved(query))
+            known = isinstance(each, (self.kind, PointsQuery))
+            query = each if known or issubclass(self.kind, type(each)) else self.query(each)
+            if query in self.others:
+                check_sides(query, self.space)
+                checked.append(query)
+            else:
+                checked.append(self.resolved(query))
         return checked
 
     def told(
@@ -126,19 +143,19 @@ class SetInputs(Inputs):
 
     def rows(self, X: Any) -> Any:
         """Return rows; the last number may be that of the function."""
-        if self._space is None or self._domain.layout.task_column != 0.0:
+        if self.space is None or self.domain.layout.task_column != 0.0:
             return super().rows(X)
-        return self._space.rows(X)
+        return self.space.rows(X)
 
     def query(self, points: Any) -> Any:
         """Return the query that has this name, or these points."""
-        if isinstance(points, str) and self._domain.names is not None:
+        if isinstance(points, str) and self.domain.names is not None:
             return self._named_arm(points)
-        if self._domain.layout.task_column == 0.0 and not isinstance(points, Mapping):
-            if self._space is not None and not isinstance(points, Coordinates):
-                rows = self._space.rows(np.atleast_2d(points))
+        if self.domain.layout.task_column == 0.0 and not isinstance(points, Mapping):
+            if self.space is not None and not isinstance(points, Coordinates):
+                rows = self.space.rows(np.atleast_2d(points))
                 points = rows[0] if np.ndim(points) == 1 else rows
-            found = self._domain.told(check_numbers(points, "query", ensure_2d=False))
+            found = self.domain.told(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
                 return found
         return super().query(points)
@@ -147,7 +164,7 @@ class SetInputs(Inputs):
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
         """Check answers to queries, which may be told by their names."""
-        if self._domain.names is not None and not isinstance(query, str):
+        if self.domain.names is not None and not isinstance(query, str):
             names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
             if names is not None and names.dtype.kind == "U":
                 query = [self._named_arm(name) for name in names.ravel().tolist()]
@@ -155,12 +172,12 @@ class SetInputs(Inputs):
 
     def _named_arm(self, name: str) -> Any:
         """Return the query that is called so."""
-        if self._domain.layout.n_context:
+        if self.domain.layout.n_context:
             raise ValueError(
                 f"{name!r} needs a context, because there are context_bounds: pass a query of "
                 "ask(context=...), or domain_.at_context(context).named_arm(name)"
             )
-        return self._domain.named_arm(name)
+        return self.domain.named_arm(name)
 
 
 class IndirectInputs(Inputs):
@@ -168,22 +185,35 @@ class IndirectInputs(Inputs):
 
     def rows(self, X: Any) -> Any:
         """Rows of queries that settings stand for."""
-        return X if self._domain.space is None else self._domain.space.rows(X)
+        return X if self.domain.space is None else self.domain.space.rows(X)
+
+    @property
+    def _sides(self) -> ParameterSpace | None:
+        return self.domain.space
 
     def named(self, query: Any) -> Any:
         """Let a query know the names of its sides."""
-        return query.named(self._domain.space)
+        return query.named(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query with these numbers or settings."""
-        space = self._domain.space
+        if isinstance(points, Query):
+            self.check_sides(points)
+        space = self.domain.space
         if space is None:
             check_unnamed(points)
         else:
-            points = query_at(points, space, space.n_axes, self._pending)
+            points = query_at(points, space, space.n_axes, self.pending)
             if isinstance(points, IndirectQuery):
                 return points
-        return self._domain.find(points, self._pending)
+        return self.domain.find(points, self.pending)
+
+    def numbers(self, query: Any) -> Any:
+        """Return the numbers of a query, or of a point that may be asked about as well."""
+        if not isinstance(query, Query):
+            return query
+        self.check_sides(query)
+        return query.a if isinstance(query, IndirectQuery) else np.ravel(query.points)
 
 
 class AllocationInputs(Inputs):
@@ -195,6 +225,15 @@ class AllocationInputs(Inputs):
         if len(query.points) != 1:
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
+
+
+def check_sides(query: Query, space: ParameterSpace | None) -> None:
+    """Raise ValueError for a query whose points are other settings on the sides of a space."""
+    if not query.means_the_same(space):
+        raise ValueError(
+            f"{query!r} was made for other sides: pass its params, or its points where sides "
+            "have no names, in the units of this search"
+        )
 
 
 def points_of(X: Any, space: ParameterSpace | None) -> Any:

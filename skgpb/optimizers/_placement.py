@@ -58,15 +58,20 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
         )
     if not ((sides > 0.0) & (sides <= extent))[values == 0].all():
         raise ValueError(
-            f"side must be above 0 and no longer than the box, {extent.tolist()}, got {side!r}"
+            "side must be above 0 and no longer than the box, or than 1, the whole of a log scale: "
+            f"{[float(each) for each in extent[values == 0]]}, got {side!r}"
         )
     return sides
 
 
 def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) -> list[Any]:
     """Return the sides of a dict; integer and categorical sides default to single values."""
-    names = [] if space is None else space.names
-    needed = [name for name, n in zip(names, values, strict=False) if not n]
+    if space is None:
+        raise ValueError(
+            f"side must be a number, or several, where sides have no names; got {side!r}"
+        )
+    names = space.names
+    needed = [name for name, n in zip(names, values, strict=True) if not n]
     if not set(needed) <= set(side) <= set(names):
         others = [name for name in names if name not in needed]
         also = f" and may have a number of values for {others}" if others else ""

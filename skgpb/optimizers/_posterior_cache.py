@@ -15,11 +15,7 @@ from skgpb.optimizers._following import PosteriorIncumbents, followed
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.pairs import (
-    PairCovariances,
-    QueryTargetCovariances,
-    pending_downdate,
-)
+from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
 
 
 class ExpectedAnswers:
@@ -126,22 +122,17 @@ class PosteriorCache:
 
     def _renew_covariances(self) -> None:
         # None before they are asked for.
-        self._pairs: PairCovariances | None = None
-        self._across: QueryTargetCovariances | None = None
+        self._covariances: PairCovariances | QueryTargetCovariances | None = None
         self._root: PivotedRoot | None = None
         self._expected = ExpectedAnswers()
 
-    def pairs(self) -> PairCovariances:
-        """Posterior covariances of the queries, where they are the targets."""
-        if self._pairs is None:
-            self._pairs = PairCovariances(self.gp, moving=self.queries.is_discretization)
-        return self._pairs
-
-    def across(self) -> QueryTargetCovariances:
-        """Posterior covariances of queries and targets, where these are two sets."""
-        if self._across is None:
-            self._across = QueryTargetCovariances(self.gp, len(self.queries.rows))
-        return self._across
+    def covariances(self) -> Any:
+        """Posterior covariances of queries and targets: of pairs where these are one set."""
+        if self._covariances is None and self.are_one:
+            self._covariances = PairCovariances(self.gp, moving=self.queries.is_discretization)
+        elif self._covariances is None:
+            self._covariances = QueryTargetCovariances(self.gp, len(self.queries.rows))
+        return self._covariances
 
     def root(self) -> PivotedRoot | None:
         """A root of the prior covariance of targets that stay and are smooth; None for others."""
@@ -153,10 +144,6 @@ class PosteriorCache:
             )
         return self._root
 
-    def covariances(self) -> PairCovariances | QueryTargetCovariances:
-        """Posterior covariances of queries and targets."""
-        return self.pairs() if self.are_one else self.across()
-
     def observing(self, slot: int, noise: float) -> None:
         """Let covariances that were asked for follow an observation that is about to be made.
 
@@ -164,9 +151,8 @@ class PosteriorCache:
         the user's units.
         """
         self._expected.forget()
-        for each in (self._pairs, self._across):
-            if each is not None:
-                each.observing(slot, noise)
+        if self._covariances is not None:
+            self._covariances.observing(slot, noise)
 
     def track(self) -> None:
         """Track all queries and targets."""
@@ -183,9 +169,8 @@ class PosteriorCache:
         """Track what lies in some slots now."""
         self.gp.track(self._rows()[slots], slots)
         self._expected.forget()
-        for each in (self._pairs, self._across):
-            if each is not None:
-                each.moved(slots)
+        if self._covariances is not None:
+            self._covariances.moved(slots)
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
         """Row of a query that is tracked, or of a candidate that is put there; or -1."""
@@ -219,10 +204,10 @@ class PosteriorCache:
         """
         if not self.are_one:
             downdate = pending_downdate(self.gp, blocks, noises)
-            return CrossPosterior(self.across(), downdate, self.root)
+            return CrossPosterior(self.covariances(), downdate, self.root)
         expected = self._expected.of(self.gp, pending, blocks, noises)
         slots = [self.queries.slot_of(query) for query in pending]
-        return ArmPosterior(self.gp, expected.posterior, self.pairs, slots, noises)
+        return ArmPosterior(self.gp, expected.posterior, self.covariances, slots, noises)
 
     # -- before a round -----------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -100,10 +99,6 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     def _slots_of(self, front: list[Any]) -> np.ndarray:
         """Return the numbers under which regions of the front are tracked, -1 if they are not."""
 
-    def _box_of(self, d: int) -> np.ndarray:
-        """The box of the domain, or a unit cube (d, 2) before it is known."""
-        return self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
-
     @overload
     def recommend(
         self,
@@ -177,7 +172,11 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         domain, outcomes = self.domain_.copy(), self._record.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
-            among = partial(possible_regions, outcomes, domain)
+
+            def among(regions: list[Any], known: Chances = outcomes) -> np.ndarray:
+                """Return which regions are likely to have an answer."""
+                return known.possible(np.array([domain.query(each).box for each in regions]))
+
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
@@ -188,9 +187,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     # -- how far it is from the best ----------------------------------------------------------
 
     def _compared(self, best: Any) -> Refined:
-        gp, best = self._gp.copy(), self.domain_.block_of(best)
-        domain, models = self.domain_.copy(), self._model.possible(gp)
-        return Refined(gp, domain, self._finest_depth, best, models)
+        gp, rows = self._gp.copy(), self.domain_.block_of(best)
+        known = gp, rows, self._widths, self._model.possible(gp)
+        return Refined(self.domain_.copy(), self._finest_depth, *known)
 
 
 def in_question(
@@ -208,11 +207,6 @@ def in_question(
     value[tracked] = known[slots[tracked]]
     level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
     return [front[i] for i in np.flatnonzero(value >= level).tolist()]
-
-
-def possible_regions(outcomes: Chances, domain: Any, regions: list[Any]) -> np.ndarray:
-    """Return which regions may be recommended, because they are likely to have an answer."""
-    return outcomes.possible(np.array([domain.query(each).box for each in regions]))
 
 
 def best_by_posterior(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from math import nan
 from typing import Any, Protocol, Self, TypeVar
 
@@ -20,7 +21,7 @@ from skgpb.optimizers._record import Event, Record
 
 
 class Replayable(Protocol):
-    """What a replay needs of the optimizer that it rebuilds."""
+    """What a replay needs of the optimizer that it rebuilds, and files of one that is saved."""
 
     #: The replay while it goes on, None in a usual run.
     _replay: Replay | None
@@ -38,6 +39,10 @@ class Replayable(Protocol):
     @property
     def _record(self) -> Record: ...
     @property
+    def _seed(self) -> Any: ...
+    @property
+    def _events(self) -> list[Event]: ...
+    @property
     def _query_type(self) -> type[Query]: ...
     @property
     def _inputs(self) -> Inputs: ...
@@ -45,8 +50,8 @@ class Replayable(Protocol):
     def _contexts(self) -> Contexts | NoContexts: ...
     @property
     def fit(self) -> Any: ...
+    def _snapshot(self) -> Any: ...
     def _restore(self, snapshot: dict[str, Any]) -> None: ...
-    def _look_at_round(self) -> bool: ...
     def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]: ...
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _take(self, query: Any, value: Any, noise: Any) -> None: ...
@@ -70,9 +75,6 @@ class Replay:
         Queries that ``run`` was evaluating.
     times : sequence of float, default=()
         When its first answers and failures were told.
-    trusts : bool, default=False
-        Whether queries are those of the log, rather than chosen again, where choosing changes
-        nothing else.
     """
 
     def __init__(
@@ -83,12 +85,10 @@ class Replay:
         names: Any = None,
         batch: Sequence[Any] = (),
         times: Sequence[float] = (),
-        skips_selection: bool = False,
     ) -> None:
         self.seed = seed
         self._times = times
         self._events, self._names, self._batch = events, names, batch
-        self._skips_selection = skips_selection
         # Hyperparameters that the run learned, the next ones last, and when learning failed.
         self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
         self._failures = {event[1:] for event in events if event[0] == "unlearned"}
@@ -197,26 +197,17 @@ class Replay:
         """Ask again; return whether another query was chosen than in the run."""
         if not isinstance(query, optimizer._query_type):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
-        if self._skips_selection and optimizer._look_at_round():
-            return self._record_ask(optimizer, query)
         (chosen,) = optimizer._ask_more(1, optimizer._contexts.of(query))
         if chosen == query:
             return False
-        optimizer._record.take_back(chosen)
-        self._record_ask(optimizer, query)
-        return True
-
-    def _record_ask(self, optimizer: Replayable, query: Any) -> bool:
-        """Record a query of the log; return whether it is not a query of this optimizer."""
-        try:
-            optimizer._inputs.resolved(query)
-        except ValueError:
-            return True
         record = optimizer._record
-        if record.pending.get(query) is not None:  # only failed queries were left
-            record.release_failed()
-        record.ask(query)
-        return False
+        record.take_back(chosen)
+        with suppress(ValueError):  # it is no query of this version
+            optimizer._inputs.resolved(query)
+            if record.pending.get(query) is not None:  # only failed queries were left
+                record.release_failed()
+            record.ask(query)
+        return True
 
     def _take(self, optimizer: Replayable, kind: str, query: Any, *numbers: Any) -> None:
         """Take an answer of the log, or what else it notes of a query."""

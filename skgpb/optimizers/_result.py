@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -11,31 +10,6 @@ from scipy.optimize import OptimizeResult
 
 # What is recommended.
 X = TypeVar("X")
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """What an optimizer knows when a run ends.
-
-    Attributes
-    ----------
-    query : query or None
-        The recommendation; None without any answer.
-    value : float
-        Its estimated mean reward, NaN where nothing is known.
-    history : ndarray
-        Everything told.
-    model : dict of str
-        What is known of the noise, and what is wrong with the model, in words.
-    gap : callable
-        Computes how much better than the recommendation the best may be.
-    """
-
-    query: Any
-    value: float
-    history: np.ndarray
-    model: dict[str, str]
-    gap: Callable[[], float]
 
 
 class RunResult(OptimizeResult, Generic[X]):

@@ -17,7 +17,8 @@ from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
-from skgpb.optimizers._result import RunResult, RunSummary
+from skgpb.optimizers._replay import Replayable
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
 from skgpb.progress import Progress
@@ -66,16 +67,11 @@ class Evaluated:
         self.queries: dict[Any, int] = {}
 
 
-class Player(Protocol):
+class Player(Replayable, Protocol):
     """What a run needs of its optimizer."""
-
-    _lock: StateLock
-    _dirty: int | None
 
     @property
     def _params(self) -> Any: ...
-    @property
-    def _record(self) -> Record: ...
     @property
     def _contexts(self) -> Any: ...
     @property
@@ -88,7 +84,6 @@ class Player(Protocol):
     def _has_costs(self) -> bool: ...
     @property
     def _cost_model(self) -> Any: ...
-    def start(self) -> Any: ...
     def _ensure_started(self, check: Callable[[], Any]) -> Any: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def tell(self, query: Any, reward: Any) -> Any: ...
@@ -97,9 +92,8 @@ class Player(Protocol):
     def _notice_and_say(self) -> None: ...
     def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]: ...
     def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any: ...
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
     def _stops(self, stop: Any) -> bool: ...
-    def _summary(self, last: Any, stop: Any) -> RunSummary: ...
+    def _summary(self, last: Any, stop: Any) -> RunResult[Any]: ...
 
 
 class EvaluationLoop:
@@ -304,7 +298,8 @@ class EvaluationLoop:
             self._progress.told(reward, error)
             if len(answers) == 1:
                 self._save()
-            self._ended = self._why_ended()
+            stopped = self._callback is not None and self._callback(self._optimizer) is True
+            self._ended = "stopped by the callback" if stopped else self._why_stopped()
             if self._ended or (refused is None and self._is_enough()):
                 self._save()
                 break
@@ -326,12 +321,6 @@ class EvaluationLoop:
         if self._checkpoint is not None:
             self._optimizer.save(self._checkpoint)
 
-    def _why_ended(self) -> str:
-        """Return the reason to end the run after an answer, or nothing."""
-        if self._callback is not None and self._callback(self._optimizer) is True:
-            return "stopped by the callback"
-        return self._why_stopped()
-
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""
         optimizer, stop = self._optimizer, self._stop
@@ -344,26 +333,17 @@ class EvaluationLoop:
     @locked
     def _concluded(self) -> RunResult[Any]:
         """Return what the run has come to."""
-        found = self._optimizer._summary(self._last, self._stop)
-        if found.query is None:
+        result = self._optimizer._summary(self._last, self._stop)
+        if result.x is None:
             message = f"nothing is known: all {self._done} evaluations failed"
         elif self._contexts is not None and self._done == self._most:
             message = "all contexts were played"
         else:
             message = self._ended or "the budget is spent"
-        result: RunResult[Any] = RunResult(
-            x=found.query,
-            fun=found.value,
-            nfev=self._done,
-            nfail=self._failed,
-            history=found.history,
-            success=found.query is not None,
-            message=message,
-            model=found.model,
-        )
+        result.update(nfev=self._done, nfail=self._failed, message=message)
         if self._has_costs:
             result.cost = self._cost()
-        return result.with_gap(found.gap)
+        return result
 
     # -- what is being evaluated, and has been ------------------------------------------------
 

@@ -38,7 +38,7 @@ class Sign:
 
 
 def checked_space(
-    bounds: Any, name: str, optimizer: str, sides: str, keeps_settings: bool
+    bounds: Any, name: str, optimizer: str, sides: str, keeps_settings: bool = False
 ) -> ParameterSpace | None:
     """Return the settings of one box, refusing sides that the algorithm cannot search.
 
@@ -49,7 +49,7 @@ def checked_space(
     space = named_box(bounds, name)
     if space is None:
         return None
-    if not keeps_settings or name != "bounds":
+    if not keeps_settings:
         check_settings(space, bounds, name, optimizer)
     # A cube of settings has continuous sides, whatever they stand for.
     for side, axis in space.axes:

@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from math import floor, log, pi
 from typing import Any
 
@@ -30,6 +31,7 @@ def first_where_learned(n_dims: int) -> int:
     return defaults.FIRST_STOP * max(1, n_dims - 1)
 
 
+@dataclass(eq=False, repr=False)
 class Stop:
     """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
 
@@ -79,27 +81,20 @@ class Stop:
     """
 
     epsilon: float
-    delta: float
-    min_answers: int | None
-    bound: str
+    delta: float = 0.05
+    _: KW_ONLY
+    min_answers: int | None = None
+    bound: str = "draws"
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float = 0.05,
-        *,
-        min_answers: int | None = None,
-        bound: str = "draws",
-    ) -> None:
-        number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
-        if not number or not 0.0 < epsilon < float("inf"):
-            raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
-        self.epsilon = float(epsilon)
-        self.delta = check_share(delta, "delta")
-        if bound not in ("draws", "interval"):
-            raise ValueError(f"bound must be 'draws' or 'interval', got {bound!r}")
-        self.bound = bound
-        self.min_answers = None if min_answers is None else check_size(min_answers, "min_answers")
+    def __post_init__(self) -> None:
+        number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
+        if not number or not 0.0 < self.epsilon < float("inf"):
+            raise ValueError(f"epsilon must be a finite number > 0, got {self.epsilon!r}")
+        self.epsilon, self.delta = float(self.epsilon), check_share(self.delta, "delta")
+        if self.bound not in ("draws", "interval"):
+            raise ValueError(f"bound must be 'draws' or 'interval', got {self.bound!r}")
+        if self.min_answers is not None:
+            self.min_answers = check_size(self.min_answers, "min_answers")
 
     @property
     def message(self) -> str:

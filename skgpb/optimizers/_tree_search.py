@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from math import log, pi
@@ -10,8 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
@@ -24,21 +21,10 @@ from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
-from skgpb.locks import locked
-from skgpb.optimizers._cutting import (
-    CUTTING,
-    Cutting,
-    check_variation,
-    given_variation,
-    leaf_to_ask,
-    tree_arrays,
-)
+from skgpb.optimizers._cells import CellSearch
+from skgpb.optimizers._cutting import CUTTING, Cutting, given_variation
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._region_search import (
-    RegionSearch,
-    kernel_of_points,
-    kernel_of_regions,
-)
+from skgpb.optimizers._region_search import RegionSearch, kernel_of_points, kernel_of_regions
 from skgpb.optimizers._variation import answer_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.utils import Integral, StrOptions
@@ -55,15 +41,8 @@ def log_of_cells(n_children: int, max_depth: int) -> float:
     return log((n_children ** (max_depth + 1) - 1) // (n_children - 1))
 
 
-@cache
-def constant_of_beta(n_children: int, max_depth: int, failure_probability: float) -> float:
-    """Half of what Lemma 1 has in round 1: a round asks for it twice."""
-    cells = log_of_cells(n_children, max_depth)
-    return cells + log(pi**2 / (6.0 * failure_probability))
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class PartitionSearch(ModelParameters, RegionSearch[Cell]):
+class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     """Base class of searches of the cells of a partition, which share what is observed of f.
 
     A subclass says which leaf is the best to ask, and when cells are split, as
@@ -133,8 +112,6 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
     min_members: int = 1
     beta: Beta = "theory"
 
-    _query_type = Cell
-    _sides = "any"
     _kept_fields: ClassVar[tuple[str, ...]] = ("domain_", "_moments")
 
     _parameter_constraints = CUTTING | {
@@ -145,17 +122,7 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     def _choose(self, context: np.ndarray | None) -> Cell:
         """Return the best leaf that is not being evaluated and is likely to have an answer."""
-        domain, record = self.domain_, self._record
-        chances = record.chances_of_regions(self.bounds_)
-
-        def split(leaf: int) -> None:
-            self._expand_all([leaf])
-
-        return domain.cell(leaf_to_ask(domain, record.pending, chances, self._best_leaf, split))
-
-    @abstractmethod
-    def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        """Return the leaf of largest index that is not excluded, -1 if there is none."""
+        return self._cell_to_ask(lambda leaf: self._expand_all([leaf]))
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Split several leaves, whose children take their place and are tracked at once."""
@@ -178,31 +145,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
-        failure_probability = self._norm.guarantee.failure_probability
-        n_children, depth = self._tree.n_children, self.domain_.max_depth
-        constant = constant_of_beta(n_children, depth, failure_probability)
+        theta = self._norm.guarantee.failure_probability
+        constant = self._log_regions + log(pi**2 / (6.0 * theta))
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
-
-    # -- what can be seen -------------------------------------------------------------------
-
-    @property
-    @locked
-    def max_depth_(self) -> int:
-        """Deepest level at which cells are split."""
-        return self.domain_.max_depth
-
-    @property
-    @locked
-    def tree_(self) -> Bunch:
-        """The partition so far, as arrays with one entry per node.
-
-        ``depth``, ``index``, ``parent`` (-1 for the root), ``children`` (n_nodes, K) (-1 for
-        leaves), ``lower`` and ``upper`` (n_nodes, d), ``n_evaluations`` and ``reward_sum``, the
-        number and the sum of the rewards of its cell. ``domain_.cell(node)`` is the query of a
-        node.
-        """
-        check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._sign.of)
 
     # -- recommending -----------------------------------------------------------------------
 
@@ -215,13 +160,9 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         slots[self._tree.leaves] = np.arange(self._tree.n_leaves)
         return slots[front]
 
-    def _best(self, context: np.ndarray | None = None) -> Cell:
-        """Return the split cell of the highest mean at the deepest level that has any."""
-        outcomes = self._record.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
+    def _best_of(self, nodes: np.ndarray) -> int:
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
-        best = argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
-        return self.domain_.cell(int(nodes[best]))
+        return argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
         best = super()._best_by_posterior(finest_depth, caution)
@@ -235,19 +176,8 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
 
     # -- state ------------------------------------------------------------------------------
 
-    def _cutting(self) -> Cutting:
-        """Return how the domain is cut into cells."""
-        return Cutting.of(self._params, self._space)
-
-    def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self._params.bounds)
-
-    def _begin_checks(self, d: int) -> None:
-        self._cutting().check(d)
-        check_variation(self._params.variation)
-
     def _begin(self) -> None:
-        kernel, cutting = self._query_kernel(self.n_features_in_), self._cutting()
+        kernel, cutting = self._query_kernel(), self._cutting
         self.domain_: BoxPartition | PoolPartition = cutting.partition(
             self.bounds_, self._resolved_depth(cutting, kernel)
         )
@@ -279,11 +209,11 @@ class PartitionSearch(ModelParameters, RegionSearch[Cell]):
         """Deepest level at which cells are split, for a kernel between answers."""
         return cutting.depth(self.n_features_in_)
 
-    def _query_kernel(self, d: int) -> Kernel:
+    def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        box, space = self._box_of(d), self._space
+        box, space = self.bounds_, self._space
         if self._params.pool is None or isinstance(self._params.feedback, Kernel):
-            counts = self._cutting().counts(d)
+            counts = self._cutting.counts(len(box))
             return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, space)
         base = kernel_of_points(self._params.kernel, box, space, smooth=False)
         # By features if cells average too many rows for a sum over pairs.

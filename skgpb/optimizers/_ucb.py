@@ -11,7 +11,7 @@ from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.information_gain import GainOfRound
-from skgpb.utils import Interval, Real, StrOptions, check_callable_value
+from skgpb.utils import Interval, Real, StrOptions
 
 __all__ = ["BaseUCBOptimizer"]
 
@@ -62,13 +62,10 @@ class BaseUCBOptimizer(Search):
         beta : float
             At least 0.
         """
-        if callable(self.beta):
-            return check_callable_value(self.beta, posterior.t, "beta")
         if self.beta is None or self.beta == "theory":
             return max(0.0, self._theory_beta(posterior.t, posterior.n_arms))
-        return self._widths().beta() if self.beta == "rkhs" else float(self.beta)
+        return self._norm.given_beta(posterior.t, self._model)
 
-    @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return what beta="theory" stands for in round t, counted from 1."""
         raise ValueError(

@@ -18,18 +18,16 @@ from math import log, pi
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import rows_of_points
-from skgpb.domains.partition import BoxPartition, PoolPartition, sample_cells
+from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
 from skgpb.roots import nonnegative
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import MOST_CHILDREN, check_size
 
 # Accuracy: along an axis of [-1, 1], its ends and its middle, points spread evenly, and points as
 # dense as they are near the ends, to find the right place in the last of many periods.
@@ -40,69 +38,37 @@ LINE = np.concatenate([[-1.0, 0.0, 1.0], EVEN, NEAR, -NEAR])
 STEP = 1e-4
 
 
-def variation_bound(
-    kernel: Kernel | Callable,
-    bounds: ArrayLike,
-    *,
-    n_children: int = 2,
-    max_depth: int = 10,
-    failure_probability: float = 0.1,
-) -> np.ndarray:
-    r"""V_h, a bound on the variation of f within any cell of depth h (Claim 2).
+def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) -> np.ndarray:
+    r"""V_h, a bound on the variation of f within any cell of depth h (Claim 2, decision D-B10).
 
     .. math::
 
         V_h = 4 g_h \left( \sqrt{2 u + C_4 + h \log K + 4 d \log(1 / g_h)} + C_3 \right),
         \quad C_4 = C_2 + 2 \log\left( (h + 1)^2 \pi^2 / 6 \right),
-        \quad u = \log(1 / \theta),
+        \quad u = \log(1 / \theta).
 
-    with g_h the largest standard deviation of f(x) - f(c) over cells with centre c. The paper
-    leaves C_2 and C_3 open; both are 1 here. The radicand is clipped at zero, and as the
-    formula is not monotone in g_h, the smallest value up to depth h is returned.
+    The paper leaves C_2 and C_3 open; both are 1 here. The radicand is clipped at zero, and as the
+    formula is not monotone in g_h, the smallest value up to depth h is returned. It is not
+    homogeneous either: log(1 / g) depends on the unit of the reward. It is meant for prior
+    variances of the order of one.
 
     Parameters
     ----------
-    kernel : Kernel
-        Prior covariance of f over points, any callable ``kernel(X, Y)``.
-    bounds : array-like of shape (d, 2)
-        The domain.
-    n_children : int, default=2
+    g : ndarray of shape (n,)
+        The largest standard deviation of f(x) - f(c) over cells of depth h = 0, 1, ... with
+        centre c.
+    n_children : int
         K of the partition.
-    max_depth : int, default=10
-        Depths 0..max_depth + 1 are returned, all that a tree split down to ``max_depth`` has.
-    failure_probability : float, default=0.1
+    d : int
+        Number of dimensions.
+    failure_probability : float
         theta, in (0, 1).
 
     Returns
     -------
-    variation : ndarray of shape (max_depth + 2,)
+    variation : ndarray of shape (n,)
         V_0, ..., in units of the reward; never increasing.
-
-    Notes
-    -----
-    The formula is not homogeneous: log(1 / g) depends on the unit of the reward. It is meant
-    for prior variances of the order of one.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb.optimizers._variation import variation_bound
-    >>> variation_bound(RBF(0.2), [(0, 1)], max_depth=2).round(1)
-    array([18.3, 17.3, 11.4,  6.6])
     """
-    max_depth = check_size(max_depth, "max_depth", 0, MOST_CHILDREN)
-    bounds = np.asarray(bounds, dtype=np.float64)
-    stationary = isinstance(kernel, Kernel) and kernel.is_stationary()
-
-    def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        return sample_cells(bounds, n_children, depth, not stationary)
-
-    g = cell_deviations(kernel, cells, max_depth + 2)
-    return claim_2(g, n_children, len(bounds), failure_probability)
-
-
-def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) -> np.ndarray:
-    """V_h of Claim 2 as printed, from g_h within cells of depth h = 0, 1, ... (decision D-B10)."""
     h = np.arange(len(g))
     C2, C3 = defaults.CLAIM2_CONSTANTS
     inside = 2.0 * log(1.0 / failure_probability) + C2 + 2.0 * np.log((h + 1) ** 2 * pi**2 / 6.0)

@@ -86,7 +86,10 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
             covariance = posterior.covariance_with(*best)
             return linear_information(covariance / unit**2, std, noise, variance / unit**2)
         maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
-        counted = noise if self._counts_noise else None
+        # Eq. 7, without noise, is "noiseless", and "auto" where the noise is one number.
+        known = self._params.alpha is not None and not callable(self._params.alpha)
+        ignored = self.information == "noiseless" or (self.information == "auto" and known)
+        counted = None if ignored else noise
         return conditional_max_value_entropy(posterior.mean / unit, std, maxima / unit, counted)
 
     def _best_of_draws(self, posterior: Round) -> tuple[np.ndarray, np.ndarray, float]:
@@ -95,7 +98,6 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
         members = self.targets_.points_of(*maximisers(values))
         return *members, float(values.max(axis=1).var())
 
-    @locked
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value of f, shape (n_max_values,)."""
         if self.max_values == "gumbel":
@@ -103,12 +105,6 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
             return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
         draws, shape = posterior.draws(self.n_max_values).T, self.targets_.shape
         return draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
-
-    @property
-    def _counts_noise(self) -> bool:
-        """Whether the noise of the answers is taken into account."""
-        known = self._params.alpha is not None and not callable(self._params.alpha)
-        return self.information != "noiseless" and not (self.information == "auto" and known)
 
     @property
     def _unit(self) -> float:

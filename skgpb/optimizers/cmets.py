@@ -46,6 +46,7 @@ from skgpb.utils import (
 __all__ = ["CMETSOptimizer"]
 
 
+@dataclass(eq=False)
 class CellWindow:
     """Centres and half-widths of the images of cells, for rows [centre, K^-depth].
 
@@ -55,9 +56,6 @@ class CellWindow:
 
     side: np.ndarray
     map: Callable[..., Any] | None
-
-    def __init__(self, side: np.ndarray, location: Callable | None) -> None:
-        self.side, self.map = side, location
 
     def _corners(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         half = 0.5 * self.side * A[:, -1:]
@@ -342,11 +340,11 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
                 f"queries must have {root} columns, or {root + 1} with the scale last; got {q}"
             )
 
-    def _domain(self) -> np.ndarray:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray:
         own, root = self._params, self._query_box
         by_root = own.bounds is None and own.location is None and own.conditional is None
-        if not by_root or root is None or self._pairs[0] is not None:
-            return super()._domain()
+        if not by_root or root is None or X is not None:
+            return super()._domain(X)
         self._answered = self._query_kernel(None, None)
         self._space = self._query_space
         return root

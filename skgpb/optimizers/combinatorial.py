@@ -36,7 +36,6 @@ from skgpb.feedback import successes_in
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._allocations import AllocationPosterior
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._cost_model import differs
 from skgpb.optimizers._failing import Chances, with_failures
 from skgpb.optimizers._feedback import is_free
@@ -63,7 +62,7 @@ Reported: TypeAlias = SupportsFloat | str | None
 
 
 @dataclass(eq=False, repr=False)
-class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
+class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     r"""Divide one budget between several campaigns with unknown responses.
 
     >>> import numpy as np
@@ -151,6 +150,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
 
     _query_type = Allocation
     _inputs_type = AllocationInputs
+    _reward_ndim = 1  # each campaign answers
 
     if TYPE_CHECKING:
 
@@ -171,6 +171,52 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         "weights": [StrOptions({"allocation", "campaign"})],
         "random_state": ["random_state"],
     }
+
+    # -- parameters, also of the campaigns by their names -------------------------------------
+
+    def _members(self) -> list[tuple[str, Any]]:
+        """Pairs of names and optimizers as given, unchecked."""
+        return [
+            each
+            if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
+            else (f"campaign_{i}", each)
+            for i, each in enumerate(self.optimizers)
+        ]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        params : dict
+        """
+        params = super().get_params(deep=False)
+        if deep and isinstance(self.optimizers, (list, tuple)):
+            for name, optimizer in self._members():
+                params[name] = optimizer
+                if hasattr(optimizer, "get_params"):
+                    nested = optimizer.get_params(deep=True)
+                    params |= {f"{name}__{key}": value for key, value in nested.items()}
+        return params
+
+    def _set_params(self, params: dict[str, Any]) -> None:
+        """Set parameters, also of campaigns as ``name__parameter``, or a whole campaign."""
+        others = dict(params)
+        if "optimizers" in others:
+            self.optimizers = others.pop("optimizers")
+        if isinstance(self.optimizers, (list, tuple)):
+            names = [name for name, _ in self._members()]
+            for i in [i for i, name in enumerate(names) if name in others]:
+                optimizers = list(self.optimizers)
+                optimizer = others.pop(names[i])
+                pair = isinstance(optimizers[i], tuple)
+                optimizers[i] = (names[i], optimizer) if pair else optimizer
+                self.optimizers = optimizers
+        super()._set_params(others)
 
     # -- starting -----------------------------------------------------------------------------
 
@@ -193,7 +239,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """
         return super().fit(X, y)
 
-    def _start(self, X: np.ndarray | None) -> None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray:
+        """Make the campaigns, which may take their arms from X, and return the box of all."""
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
         rng = check_random_state(self.random_state) if self.random_state is not None else None
@@ -207,17 +254,13 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         self.optimizers_ = optimizers
         names = [name for name, _ in named]
         self.named_optimizers_: dict[str, Any] = dict(zip(names, optimizers, strict=True))
-        super()._start(X)
-
-    def _domain(self) -> np.ndarray:
-        return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])
+        return np.concatenate([optimizer.bounds_ for optimizer in optimizers])
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
         costs = costs_of_arms(self._params.costs, [each.rows for each in arms])
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._params.costs is None)
         self._table()
-        self._played = [np.empty((0, self.n_features_in_))]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
@@ -237,7 +280,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             self.optimizers_, self.domain_.columns(X), y.T, strict=True
         ):
             optimizer.fit(x, rewards)
-        self._record.n_fitted, self._played = len(y), [X]
+        self._record.n_fitted = len(y)
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
@@ -249,10 +292,12 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         for optimizer, (log, own) in zip(self.optimizers_, snapshot["campaigns"], strict=True):
             optimizer._record.events = log
             optimizer._restore(own)
+
+    @property
+    def _fitted(self) -> np.ndarray:
+        """Allocations that were given to ``fit`` with their rewards."""
         record = self._record
-        if record.n_fitted:
-            self._played = [record.events[0][1]]  # the rows that were given to fit
-        self._played += [query.points for query in record.told_queries()]
+        return record.events[0][1] if record.n_fitted else np.empty((0, self.n_features_in_))
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
         named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
@@ -328,8 +373,9 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         n_initial = max(optimizer._n_initial for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
-        evaluated = [query.points for query in self._record.awaited]
-        known = np.concatenate([*self._played, *evaluated])
+        evaluated = self._record.awaited
+        asked = [query.points for query in (*self._record.told_queries(), *evaluated)]
+        known = np.concatenate([self._fitted, *asked])
         failures = [query.points for _, query, _ in self._record.failures]
         failed = np.concatenate([known[:0], *failures])
         best = self._table().best
@@ -446,7 +492,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             columns = zip(self.domain_.columns(played), self.optimizers_, strict=True)
             return [Chances(rows, succeeded, each.domain_.rows) for rows, each in columns]
 
-        found = self._record.outcomes(self._played[0], lambda query: query.points[0], learn)
+        found = self._record.outcomes(self._fitted, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
@@ -505,30 +551,6 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """
         return self._tell(query, reward, alpha)
 
-    def _take(self, query: Any, value: Any, noise: Any) -> None:
-        asked = query in self._record.pending
-        if value is not None:
-            self._tell_campaigns(query, value, noise)
-        super()._take(query, value, noise)
-        cost = self.domain_.cost_of(query)
-        if not asked and cost > self._table().limit:
-            warn(
-                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
-                "answers are used, but it will not be asked or recommended",
-                AllocationWarning,
-            )
-
-    def _tell_campaigns(self, query: Any, rewards: list[Any], alphas: list) -> None:
-        """Tell every campaign its reward, and note which of them failed to learn."""
-        parts = self.domain_.parts_of(query)
-        for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
-            if rewards[i] is None:
-                continue
-            optimizer.tell(part, rewards[i], None if isnan(alphas[i]) else alphas[i])
-            kind, *when = optimizer._record.events[-1]
-            if kind == "unlearned":
-                self._record.events.append((kind, *when, i))
-
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), list[Any]()
         if reward is not None:
@@ -553,9 +575,24 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         return self._inputs.resolved(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
+        """Tell every campaign its reward, and note which of them failed to learn."""
+        parts = self.domain_.parts_of(query)
+        for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
+            if reward[i] is None:
+                continue
+            optimizer.tell(part, reward[i], None if isnan(alpha[i]) else alpha[i])
+            kind, *when = optimizer._record.events[-1]
+            if kind == "unlearned":
+                self._record.events.append((kind, *when, i))
+        cost = self.domain_.cost_of(query)
+        if query not in self._record.pending and cost > self._table().limit:
+            warn(
+                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
+                "answers are used, but it will not be asked or recommended",
+                AllocationWarning,
+            )
         told = np.array([each is not None for each in reward])
         self._record.add((query.box, self.domain_.slots_of(query), told))
-        self._played.append(query.points)
 
     @property
     @reading_log
@@ -569,25 +606,17 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """
         check_is_fitted(self, "bounds_")
         n, d = len(self.optimizers_), self.n_features_in_
-        dtype = [
-            ("round", np.intp),
-            ("descriptor", np.float64, (2 * d,)),
-            ("choice", np.intp, (n,)),
-            ("reward", np.float64, (n,)),
-            ("mean", np.float64, (n,)),
-            ("std", np.float64, (n,)),
-        ]
-        nothing, record = np.full(n, np.nan), self._record.until(self._dirty)
-        rows = [
-            (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(record.history)
-        ]
-        out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in record.history], dtype=bool).reshape(-1, n)
+        names, nothing = ("reward", "mean", "std"), 3 * [np.full(n, np.nan)]
+        numbers = [(name, np.float64, (n,)) for name in names]
+        boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
+        dtype = [("round", np.intp), boxes, choices, *numbers]
+        rows = self._record.until(self._dirty).history
+        out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
+        told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
-            for name in ("reward", "mean", "std"):
-                out[name][told[:, i], i] = history[name][: told[:, i].sum()][: told[:, i].sum()]
+            for name in names:
+                out[name][told[:, i], i] = history[name][: told[:, i].sum()]
         return out
 
     # -- a regressor for the campaigns ----------------------------------------------------------

@@ -19,17 +19,13 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import tied
-from skgpb._core._tree import Tree
 from skgpb._typing import (
     Beta,
     Bounds,
@@ -45,27 +41,14 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import (
-    ADAPTIVE,
-    ROUNDING,
-    AdaptiveTree,
-    Constants,
-    RefinementGuard,
-)
-from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation, tree_arrays
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, AdaptiveTree, Constants
+from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START, checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
-from skgpb.utils import (
-    MOST_CHILDREN,
-    Integral,
-    Interval,
-    StrOptions,
-    check_bounds,
-)
+from skgpb.utils import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
 
 __all__ = ["ContextualGPTreeOptimizer"]
 
@@ -199,7 +182,6 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     _query_type = ContextCell
     _kept_fields = ("domain_", "_bars")
     _needs_contexts = True
-    _sides = "any"
     # The paper plays and does not recommend.
     _methods = ("posterior",)
 
@@ -357,7 +339,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     # -- state ------------------------------------------------------------------------------
 
-    def _domain(self) -> np.ndarray | None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         if (self._params.bounds is None) != (self._params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
@@ -373,13 +355,11 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _resolved_n_context(self) -> int:
         if self._context_space is not None:
             return self._context_space.n_axes
-        return (
-            self._params.n_context
-            if self._params.context_bounds is None
-            else len(self._params.context_bounds)
-        )
+        given = self._params.context_bounds
+        return self._params.n_context if given is None else len(given)
 
-    def _begin_checks(self, d: int) -> None:
+    def _begin_checks(self) -> None:
+        d = self.n_features_in_
         if self._resolved_n_context() >= d:
             raise ValueError(
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
@@ -387,21 +367,15 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             )
         checked_depth(self._params.max_depth, self._params.n_children)
         check_variation(self._params.variation)
-        self._query_kernel(d)
+        self._query_kernel()
 
     def _begin(self) -> None:
-        d = self.n_features_in_
-        self._n_context = self._resolved_n_context()
-        n = self._n_context
-        self._horizon, self._guard, self._refined = (
-            Horizon(int(self.horizon)),
-            RefinementGuard(),
-            False,
-        )
+        n = self._n_context = self._resolved_n_context()
+        self._begin_horizon()
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         # Parent of every node.
         self._parent_of: list[int] = [-1]
-        prior, counts = self._query_kernel(d), self._counts(d)
+        prior, counts = self._query_kernel(), self._counts()
         given = checked_depth(self._params.max_depth, self._params.n_children)
         of_points = PriorOfPoints(prior, self._space)
         self._constants = Constants.of_prior(
@@ -417,7 +391,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             self._space,
         )
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
-        self._tree: Tree = joint.tree
+        self._tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._renew()
 
@@ -439,46 +413,30 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         blocks = [tracked[i] for i in range(len(tracked))]
         self._gp.track(blocks, moments=(mean, var, upto))
 
-    def _query_kernel(self, d: int) -> Kernel:
+    def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
-        return kernel_of_regions(
-            self._params.feedback, self._params.kernel, self._counts(d), box, self._space
-        )
+        own, counts = self._params, self._counts()
+        return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, self._space)
 
-    def _counts(self, d: int) -> tuple[int, ...]:
+    def _counts(self) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""
-        n = self._resolved_n_context()
+        n, d = self._resolved_n_context(), self.n_features_in_
         if self._params.feedback == "center":
             return (1,) * d
         return (1,) * n + points_per_axis(self._params.n_representatives, d - n, self._actions)
 
-    def _cells_at(self, depth: int, everywhere: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Corners of some cells of a depth."""
-        sample = self.domain_.joint.deviation_cells(depth, everywhere)
-        return [(lower, upper) for _, lower, upper in sample]
-
-    @property
-    @locked
-    def max_depth_(self) -> int:
-        """h_max rounded down."""
-        return self.domain_.max_depth
-
-    @property
-    @locked
-    def tree_(self) -> Bunch:
-        """The partition so far, as arrays with one entry per node, as for GPTreeOptimizer."""
-        check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._sign.of)
-
     def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        prior, stationary = PriorOfPoints(kernel, self._space), kernel.base.is_stationary()
-        self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
+        prior, everywhere = PriorOfPoints(kernel, self._space), not kernel.base.is_stationary()
+
+        def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+            sample = self.domain_.joint.deviation_cells(depth, everywhere)
+            return [(lower, upper) for _, lower, upper in sample]
+
+        self._g = cell_deviations(prior, cells, n)
         if self._params.variation == "kernel":
-            cells = self._constants.log_cells
-            self._variation = self._norm.deviations_within(cells) * self._g
+            self._variation = self._norm.deviations_within(self._constants.log_cells) * self._g
         elif self._params.variation == "theory":
             self._variation = self._constants.variation(
                 self._g, self._norm.guarantee.failure_probability

@@ -106,7 +106,6 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         uncertainty = posterior.reduction(weights, self.covariance)
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
-    @locked
     def _maximum_weights(self, posterior: Round) -> np.ndarray:
         """Return w_t, how likely each target is the best, Section 5.1; shape (n_targets,)."""
         if callable(self.weights):
@@ -131,7 +130,5 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
             )
         return shares_of_first(posterior.draws, self.n_draws, posterior.n_targets)
 
-    @locked
-    def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22."""
-        return self._union_bound(t, n_arms)
+    # 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22.
+    _theory_beta = BaseUCBOptimizer._union_bound

@@ -59,9 +59,7 @@ class EIOptimizer(Search):
     _for_simple_regret = True
     _is_log_acquisition = True
 
-    _parameter_constraints = {
-        "xi": [Interval(Real, 0, None, closed="left")],
-    }
+    _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

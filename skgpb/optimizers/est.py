@@ -55,9 +55,7 @@ class ESTOptimizer(Search):
     _for_simple_regret = True
     _are_standard_scores = True
 
-    _parameter_constraints = {
-        "optimum": [Real, None],
-    }
+    _parameter_constraints = {"optimum": [Real, None]}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

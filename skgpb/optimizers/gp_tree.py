@@ -28,14 +28,13 @@ from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants, RefinementGuard
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants
 from skgpb.optimizers._cutting import (
     Cutting,
     best_divisible,
     leaves_that_always_failed,
     without_unlikely,
 )
-from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._parameters import AT_START
 from skgpb.optimizers._tree_search import PartitionSearch, is_stationary
 from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
@@ -206,11 +205,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._horizon, self._guard, self._refined = (
-            Horizon(int(self.horizon)),
-            RefinementGuard(),
-            False,
-        )
+        self._begin_horizon()
         super()._begin()
 
     def _track(self, moments: Moments | None = None) -> None:
@@ -219,11 +214,10 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        of = Constants.of_prior(
+        self._constants = Constants.of_prior(
             self._horizon.n, self._params.n_children, self.bounds_, prior, given
         )
-        self._constants = of
-        return of.max_depth
+        return self._constants.max_depth
 
     @property
     def _log_regions(self) -> float:

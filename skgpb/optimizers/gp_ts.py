@@ -74,7 +74,6 @@ class GPTSOptimizer(GainUCBOptimizer):
         draw = posterior.query_draws(1)[0]
         return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
 
-    @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
         return self._widths().beta_of_gain(self._gain(t - 1), 2.0)

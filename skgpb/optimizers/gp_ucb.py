@@ -122,7 +122,5 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     def _is_log_in_round(self, round: Round) -> bool:
         return self._for_simple_regret and self._exploration.follows_other_rule(round)
 
-    @locked
-    def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        return self._union_bound(t, n_arms)
+    # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
+    _theory_beta = BaseUCBOptimizer._union_bound

@@ -51,14 +51,7 @@ from skgpb.optimizers._variation import (
     never_increasing,
     smoothness_exponent,
 )
-from skgpb.utils import (
-    MOST_LEAVES,
-    Integral,
-    Interval,
-    Real,
-    StrOptions,
-    check_callable_value,
-)
+from skgpb.utils import MOST_LEAVES, Integral, Interval, Real, StrOptions, check_callable_value
 
 __all__ = ["GPZoomingOptimizer"]
 
@@ -198,13 +191,14 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        d = self.n_features_in_
-        self._horizon = Horizon(int(self.horizon))
+        own, self._horizon = self._params, Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self._following = nan  # beta of the round that comes next, from the first answer on
-        self.domain_: Balls = self._make_balls(d)
+        d, counts = self.n_features_in_, None if own.feedback == "center" else self._counts()
+        covering = EuclideanCovering(d) if own.metric == "euclidean" else ChebyshevCovering(d)
+        self.domain_: Balls = Balls(self.bounds_, covering, counts, self._space)
         self._settled = self.domain_.depth
-        prior = self._query_kernel(d)
+        prior = self._query_kernel()
         self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
         n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
         self._start_surrogate(prior, n_columns)
@@ -489,7 +483,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         check_is_fitted(self, "bounds_")
         return Bunch(**self.domain_.arrays())
 
-    def _begin_checks(self, d: int) -> None:
+    def _begin_checks(self) -> None:
         if self._params.metric == "euclidean" and self._params.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "
@@ -504,18 +498,19 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
                     f"numbers > 0, got {self._params.variation!r}"
                 )
-        self._query_kernel(d)
+        self._query_kernel()
 
-    def _counts(self, d: int) -> tuple[int, ...]:
+    def _counts(self) -> tuple[int, ...]:
         """Representatives along each side of a ball."""
-        if isinstance(self._params.feedback, str) and self._params.feedback == "center":
+        d, feedback = self.n_features_in_, self._params.feedback
+        if isinstance(feedback, str) and feedback == "center":
             return (1,) * d
         return points_per_axis(self._params.n_representatives, d)
 
-    def _query_kernel(self, d: int) -> Kernel:
+    def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        counts, box = self._counts(d), self._box_of(d)
-        return kernel_of_regions(self._params.feedback, self._params.kernel, counts, box, None)
+        own, counts = self._params, self._counts()
+        return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, None)
 
     def _resume(self) -> None:
         self._find_constants()
@@ -525,9 +520,3 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Follow every ball, by its number."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
         self._gp.track([self.domain_.block_of(ball) for ball in balls])
-
-    def _make_balls(self, d: int) -> Balls:
-        counts, at_center = self._counts(d), self._params.feedback == "center"
-        euclidean = self._params.metric == "euclidean"
-        covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
-        return Balls(self.bounds_, covering, None if at_center else counts, self._space)

@@ -81,9 +81,7 @@ class GPOOOptimizer(PartitionSearch):
 
     expansion: Literal["posterior", "before", "after"] = "posterior"
 
-    _parameter_constraints = {
-        "expansion": [StrOptions({"before", "after", "posterior"})],
-    }
+    _parameter_constraints = {"expansion": [StrOptions({"before", "after", "posterior"})]}
 
     # -- answers about counted rows -----------------------------------------------------------
 
@@ -123,23 +121,11 @@ class GPOOOptimizer(PartitionSearch):
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise
 
-    def _is_below_min_members(self, node: int) -> bool:
-        """Return whether a cell is known to have too few rows, which takes its count."""
-        rows, enough = self._record.rows, self._params.min_members
-        return bool(rows) and rows.get(self.domain_.cell(node), enough) < enough
-
-    def _excluding_below_min_members(self, excluded: np.ndarray | None) -> np.ndarray | None:
-        """Exclude cells that are known to have too few rows as well."""
-        below_min_members = [
-            self.domain_.node_of(query)
-            for query, n in self._record.rows.items()
-            if n < self._params.min_members
-        ]
-        if not below_min_members:
-            return excluded
-        marked = np.zeros(self._tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
-        marked[[node for node in below_min_members if node >= 0]] = 1
-        return marked
+    @property
+    def _below_min_members(self) -> list[int]:
+        """Nodes of cells that are known to have too few rows, which takes their counts."""
+        few = [query for query, n in self._record.rows.items() if n < self._params.min_members]
+        return [node for node in map(self.domain_.node_of, few) if node >= 0]
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
         counted = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
@@ -164,7 +150,9 @@ class GPOOOptimizer(PartitionSearch):
         """Line 3: the leaf of the largest b-value."""
         pending, gp = self._record.pending, self._gp
         beta = self._beta(self._record.n_told + 1 + len(pending))
-        excluded = self._excluding_below_min_members(excluded)
+        if below := self._below_min_members:
+            excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
+            excluded[below] = 1
         if pending:
             gp = self._model.expected(map(self.domain_.block_of, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
@@ -179,9 +167,7 @@ class GPOOOptimizer(PartitionSearch):
         splits_left = self._splits_left
         mean, var = self._model.observe(functional, reward, alpha, renew=self._after_fit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta
-        splits = (
-            slot >= 0 and self.domain_.splittable(node) and not self._is_below_min_members(node)
-        )
+        splits = slot >= 0 and self.domain_.splittable(node) and node not in self._below_min_members
         if splits:
             # Line 6, before the reward or after it (decision D-A2).
             before = self.expansion == "before"
@@ -201,11 +187,11 @@ class GPOOOptimizer(PartitionSearch):
         ``splits_left`` is how many cells could be split at the start of the round.
         """
         posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
-        splits = min(defaults.SPLITS_PER_ROUND, self._splits_left)
+        splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._below_min_members
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
-            known = [leaf for leaf in known if not self._is_below_min_members(leaf)][:splits]
+            known = [leaf for leaf in known if leaf not in below][:splits]
             if not known:
                 return
             self._expand_all(known)

@@ -60,7 +60,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._best import best_known
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import Interval, Real, StrOptions, check_callable_value
+from skgpb.utils import Interval, Real, StrOptions
 
 __all__ = ["IDSOptimizer"]
 
@@ -166,12 +166,6 @@ class IDSOptimizer(Search):
         variance = self._variances_to(posterior, incumbent)[rival]
         return posterior.information(covariance, float(variance), ROUNDING)
 
-    def _width(self, posterior: Round) -> float:
-        """Standard deviations in the bound on a gap."""
-        if callable(self.beta):
-            return sqrt(check_callable_value(self.beta, posterior.t, "beta"))
-        return sqrt(self.beta)
-
     def _variances_to(self, posterior: Round, incumbent: int) -> np.ndarray:
         """Posterior variances (n_targets,) of all targets minus the incumbent."""
         var = posterior.target_var
@@ -186,6 +180,6 @@ class IDSOptimizer(Search):
         std = np.sqrt(self._variances_to(posterior, incumbent))
         # There is nothing to ask about a target whose difference is known.
         lead = np.where(std > 0.0, mean - mean[incumbent], -np.inf)
-        bound = lead + self._width(posterior) * std
+        bound = lead + sqrt(self._norm.given_beta(posterior.t, self._model)) * std
         rival = argmax_first(bound)
         return incumbent, rival, max(float(bound[rival]), 0.0)

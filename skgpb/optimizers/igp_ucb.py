@@ -60,16 +60,13 @@ class IGPUCBOptimizer(GainUCBOptimizer):
     information_gain: Literal["greedy", "order"] | PerRound = "greedy"
     beta: Beta = "theory"
 
-    _parameter_constraints = {
-        "beta": BETA_CONSTRAINTS,
-    }
+    _parameter_constraints = {"beta": BETA_CONSTRAINTS}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled."""
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
-    @locked
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Theorem 2, with the gain of the round to come, which is no less."""
         return self._widths().beta_of_gain(self._gain(t), 1.0)

@@ -38,15 +38,7 @@ from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
 from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
-from skgpb.utils import (
-    MOST_POINTS,
-    Integral,
-    Interval,
-    Real,
-    StrOptions,
-    box_around,
-    check_callable_value,
-)
+from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions, box_around
 
 __all__ = [
     "IndirectEIOptimizer",
@@ -366,11 +358,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bounds."""
-        beta: Any = self.beta
-        if self._norm.chooses:
-            beta = self._widths().beta()
-        elif callable(beta):
-            beta = check_callable_value(beta, posterior.t, "beta")
+        beta = self._norm.given_beta(posterior.t, self._model)
         return posterior.mean + sqrt(beta) * posterior.std
 
     def _scores(self, round: Round) -> np.ndarray:
@@ -409,21 +397,14 @@ class IndirectMESOptimizer(IndirectBaseline):
     answer_kernel: Kernel | None = None
     n_max_values: int = 100
 
-    _parameter_constraints = {
-        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
-    }
+    _parameter_constraints = {"n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")]}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the information about the largest value of g."""
-        maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
+        mean, std, n = posterior.target_mean, np.sqrt(posterior.target_var), self.n_max_values
+        maxima = posterior.once("maxima", lambda: gumbel_max_values(mean, std, n, posterior.rng))
         return max_value_entropy(posterior.mean, posterior.std, maxima)
-
-    @locked
-    def _sample_maxima(self, posterior: Round) -> np.ndarray:
-        """Return samples of the largest value of g, shape (n_max_values,)."""
-        mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
-        return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
     def _scores(self, round: Round) -> np.ndarray:
         return self.acquisition(round) / round.cost

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -33,19 +33,18 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
-from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
+from skgpb.optimizers._cost_model import QueryPrices
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import IndirectInputs, points_of
-from skgpb.optimizers._norm_bound import CONSISTENT
 from skgpb.optimizers._parameters import AT_START, own_copy
 from skgpb.optimizers._posterior_cache import PosteriorCache
-from skgpb.optimizers._query_prices import QueryPrices
 from skgpb.optimizers._record import history_table
 from skgpb.optimizers._replay import seed_of_run
 from skgpb.optimizers._result import RunResult
@@ -57,7 +56,7 @@ from skgpb.surrogate.criticism import leave_one_out
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
-from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model, ModelOptions
+from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -195,16 +194,17 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
     _inputs_type = IndirectInputs
+    _recommends_points = True
     _methods = ("posterior", "paper")
     _sides = "continuous"
     _keeps_settings = False
     _targets_are_queries = False
     _at_start = AT_START | {"cost"}
     _parameter_constraints = {
+        "query_bounds": "no_validation",
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
         "operator": [StrOptions({"auto", "embedding", "window"})],
-        "query_bounds": "no_validation",
         "n_points": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
@@ -213,12 +213,15 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- names of the sides of two boxes: bounds of x, and query_bounds of queries --------------
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._query_space, own = self._checked_space("query_bounds"), self._params
-        # Both as arrays of shape (d, 2) and (q, 2), or None.
-        self._box = coordinates(own.bounds, self._space, "bounds")
-        self._query_box: Any = coordinates(own.query_bounds, self._query_space, "query_bounds")
+    @property
+    def _box(self) -> np.ndarray | None:
+        """The box of x as it was given, shape (d, 2)."""
+        return coordinates(self._params.bounds, self._space, "bounds")
+
+    @property
+    def _query_box(self) -> Any:
+        """The box of queries as it was given, shape (q, 2)."""
+        return coordinates(self._params.query_bounds, self._query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
@@ -261,13 +264,12 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
         check_unmasked(y, "y")
-        if y is None:
-            return validate_data(self, X, dtype=np.float64), None
-        if not paired:
+        if y is None or paired:
+            X = validate_data(self, X, dtype=np.float64)
+        else:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-            check_squares(y, "y")
-            return X, np.asarray(y, dtype=np.float64)
-        X = validate_data(self, X, dtype=np.float64)
+        if y is None:
+            return X, None
         y = np.asarray(y, dtype=np.float64)
         if y.shape != (len(X),) or np.isinf(y).any():
             raise ValueError(
@@ -278,11 +280,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- the kernel and the two sets --------------------------------------------------------
 
-    def _domain(self) -> np.ndarray:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray:
         """Box (d, 2) in which f is maximised; the kernel of answers says it where nobody else."""
-        X, A = self._pairs
-        self._answered = kernel = self._query_kernel(X, A)
-        box = self._box
+        box, _ = self._box, self._query_box  # both are checked first
+        self._answered = kernel = self._query_kernel(*self._pairs)
         if box is not None:
             check_resolution(box, "the domain")
             if X is not None and X.shape[1] == len(box):
@@ -351,41 +352,16 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
             conditional=kernel, alpha=None, model_noise=self.model_noise, random_state=self._seed
         )
-        self._share_lock(self.surrogate_)
-        self._take_model(model)
+        self._begin_with(model)
         self._track(
             PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
         )
         self._n_usual = self._usual_n_initial(kernel)
-        if self._norm.is_consistent:
-            self._check_consistent(kernel)
-        if self._norm.chooses:
-            self._widths().warn_if_unfounded()
-
-    def _options(self) -> ModelOptions:
-        own = None if self.model_noise == "auto" else float(self.model_noise)
-        return replace(super()._options(), model_noise=own)
-
-    def _check_consistent(self, kernel: Kernel) -> None:
-        super()._check_consistent(kernel)
-        if self._model.model_noise > 0.0:
-            raise ValueError(
-                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
-                "query: pass conditional instead of pairs"
-            )
 
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
         self._cost_model: Any = QueryPrices(queries, self._params.alpha)
-
-    @property
-    @locked
-    def alpha_(self) -> float:
-        """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        if callable(self._params.alpha):
-            raise AttributeError("there is no single noise variance, because alpha is a function")
-        return super().alpha_
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -429,8 +405,9 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
-        each = self._inputs.each(queries)
-        rows = [query.a if isinstance(query, IndirectQuery) else query for query in each]
+        inputs: Any = self._inputs
+        each = inputs.each(queries)
+        rows = [inputs.numbers(query) for query in each]
         return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
 
     # -- results ----------------------------------------------------------------------------
@@ -453,17 +430,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         best = super()._best(context)
         return best if best.has_names else best.points[0]
 
-    def _value_of(self, query: Any) -> float:
-        return float(self.predict(in_coordinates(np.atleast_2d(query))).mean())
-
     def _compared(self, best: Any) -> Rivals:
         """Points of the largest upper bounds, and the one that is recommended."""
-        gp, n = self._gp, len(self.targets_)
+        gp, n = self._gp.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[: defaults.N_RIVALS]
-        return Rivals(
-            gp.copy(), self.targets_.rows[some], self._functionals_at(np.atleast_2d(best))
-        )
+        rows = self._functionals_at(np.atleast_2d(best))
+        return Rivals(self.targets_.rows[some], gp, rows, self._widths)
 
     @property
     @reading_log

@@ -18,11 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from skgpb.acquisition.entropy import (
-    gumbel_max_values,
-    max_value_entropy,
-    maximisers,
-)
+from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy, maximisers
 from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
@@ -106,7 +102,6 @@ class MESOptimizer(Search):
             mean, std = posterior.mean, posterior.std
             return np.log(max_value_entropy(mean, std, self._sample_maxima(posterior)))
 
-    @locked
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
         if self.optimum is not None:
@@ -116,10 +111,10 @@ class MESOptimizer(Search):
         mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
         return gumbel_max_values(mean, std, self.n_max_values, posterior.rng)
 
-    def _begin_checks(self, d: int) -> None:
+    def _begin_checks(self) -> None:
         if self.optimum is not None and not self._targets_are_queries:
             raise ValueError(f"optimum must be None with queries or targets; got {self.optimum!r}")
-        super()._begin_checks(d)
+        super()._begin_checks()
 
 
 def largest_target_information(posterior: Round, n_draws: int = 100) -> np.ndarray:

@@ -60,9 +60,7 @@ class PIOptimizer(Search):
     _for_simple_regret = True
     _are_standard_scores = True
 
-    _parameter_constraints = {
-        "xi": [Interval(Real, 0, None, closed="left")],
-    }
+    _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

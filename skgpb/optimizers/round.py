@@ -505,7 +505,7 @@ class Round:
         )
 
     def information(
-        self, covariance: np.ndarray, variance: float, rounding: float = 0.0
+        self, covariance: np.ndarray, variance: float | np.ndarray, rounding: float = 0.0
     ) -> np.ndarray:
         """Information (n_queries,) in nats about a functional, by answers to each query.
 
@@ -513,8 +513,8 @@ class Round:
         ----------
         covariance : ndarray of shape (n_queries,)
             Posterior covariances of the functional with all rows of queries.
-        variance : float
-            Its posterior variance.
+        variance : float, or ndarray of shape (n_queries,)
+            Its posterior variance; one for each query where each has a functional of its own.
         rounding : float, default=0.0
             Queries whose variances are at most this share of the largest one tell nothing.
         """
@@ -525,9 +525,7 @@ class Round:
 
     def information_about_f(self, rounding: float = 0.0) -> np.ndarray:
         """Information (n_queries,) in nats about f as a whole, by answers to each query."""
-        var, unit = self.query_var, self.largest_variance
-        std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
-        return linear_information(var / unit, std, self.query_noise / unit, var / unit)
+        return self.information(self.query_var, self.query_var, rounding)
 
     @property
     def largest_variance(self) -> float:

@@ -27,7 +27,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -59,18 +59,13 @@ from skgpb.optimizers._best import (
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility
-from skgpb.optimizers._feedback import (
-    Feedback,
-    box_of_arms,
-    box_of_sets,
-    given_sets,
-)
+from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
 from skgpb.optimizers._limits import Measured, checked_limits
 from skgpb.optimizers._outcome_models import OutcomeModels
-from skgpb.optimizers._parameters import are_equal, checked_method
+from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths
 from skgpb.optimizers._posterior_cache import PosteriorCache
 from skgpb.optimizers._record import history_table
@@ -449,13 +444,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         each = [self._cost_model.noise_of(query, level) for query in queries]
         return np.array(each) + self._model.model_noise
 
-    def _look_at_round(self) -> bool:
-        if self._contexts:
-            return False
-        # Candidates also move when an answer arrives; a rule does not move them.
-        self._first_arm()
-        return True
-
     def _rng_of_candidates(self) -> np.random.Generator:
         """Random generator that scatters candidates around the best."""
         return np.random.default_rng([self._seed, self._record.n_told, self._record.n_fitted, 1])
@@ -624,11 +612,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     # -- noise and prices ---------------------------------------------------------------------
 
     @property
-    def _known_noise(self) -> float | None:
-        typical = self._cost_model.typical_noise
-        return super()._known_noise if typical is None else typical
-
-    @property
     @locked
     def spent_(self) -> float:
         """Cost of all answers told since the start."""
@@ -644,7 +627,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._feasibility().limits
         if limits is not None:
             rivals = rivals[~limits.hopeless(rivals)]
-        return Rivals(gp, rivals, rows, self._model.possible(gp))
+        return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
 
     # -- history ------------------------------------------------------------------------------
 
@@ -809,6 +792,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_initial: int | None = None
     limits: Limits | None = None
 
+    # Prices and noise of other sets are for the run on them.
+    _of_sets = frozenset({"cost", "alpha"})
     _parameter_constraints = {
         "arms": "no_validation",
         "queries": "no_validation",
@@ -833,11 +818,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             and self._params.targets is None
         )
 
-    def _domain(self) -> np.ndarray | None:
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         own = self._params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
-        bounds = super()._domain() if own.arms is None else box_of_arms(own.kernel, own.arms)
+        bounds = super()._domain(X) if own.arms is None else box_of_arms(own.kernel, own.arms)
         if own.arms is not None and own.bounds is not None:
             raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
         if not self._targets_are_queries:
@@ -860,7 +845,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         self._n_context = len(contexts)
         return np.concatenate([contexts, actions])
 
-    def _begin_checks(self, d: int) -> None:
+    def _begin_checks(self) -> None:
         checked_limits(self._params.limits)
         if self._actions is not None and not self._targets_are_queries:
             check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
@@ -975,16 +960,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             value = Measured(value, reward.outcomes, reward.block)
         return query, value, noise
 
-    def _take(self, query: Any, value: Any, noise: Any) -> None:
-        if not isinstance(value, Measured):
-            super()._take(query, value, noise)
-            return
-        self._record.block = value.block
-        super()._take(query, float(value), noise)
-        self._record.block = None
-        if value.outcomes is not None:
-            self._record.measure(query, value.outcomes)
-
     def _feasibility(
         self, pending: Sequence[Any] = (), n_failures: int | None = None
     ) -> Feasibility:
@@ -1026,13 +1001,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
         return np.ones(len(rows)) if limits is None else limits.hold(rows)
-
-    def _waiting(self, names: Collection[str]) -> Set[str]:
-        # Prices and noise of other sets are for the run on them.
-        sets = ("arms", "queries", "targets")
-        same = all(are_equal(getattr(self, s), getattr(self._params, s)) for s in sets)
-        of_sets = () if same else ("cost", "alpha")
-        return super()._waiting(names) | set(of_sets).intersection(names)
 
 
 def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:

@@ -20,7 +20,6 @@ from math import log, sqrt
 from typing import Any, Literal, overload
 
 import numpy as np
-from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import argmax_first
@@ -38,15 +37,8 @@ from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._cutting import (
-    CUTTING,
-    Cutting,
-    check_variation,
-    given_variation,
-    leaf_to_ask,
-    tree_arrays,
-)
+from skgpb.optimizers._cells import CellSearch
+from skgpb.optimizers._cutting import CUTTING, given_variation
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
@@ -56,7 +48,7 @@ __all__ = ["StoOOOptimizer"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StoOOOptimizer(BaseBanditOptimizer[Cell]):
+class StoOOOptimizer(CellSearch):
     r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
     >>> from skgpb import StoOOOptimizer
@@ -142,9 +134,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     direction: Direction = "maximize"
     random_state: Seed = None
 
-    _query_type = Cell
     _kept_fields = ("domain_", "_outside")
-    _sides = "any"
     _methods = ("paper",)
     # The width is a worst case over bounded rewards: it knows no variance.
     _default_noise_variance = 0.0
@@ -163,9 +153,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     def _propose(self, context: np.ndarray | None) -> Cell:
         """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
-        domain, pending = self.domain_, self._record.pending
-        chances = self._record.chances_of_regions(self.bounds_)
-        return domain.cell(leaf_to_ask(domain, pending, chances, self._best_leaf, domain.split))
+        return self._cell_to_ask(self.domain_.split)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         t = self._record.n_told + 1 + len(self._record.pending)
@@ -190,11 +178,8 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
             self.domain_.split(node)
         self._record.close(query, reward, *before, expand)
 
-    def _best(self, context: np.ndarray | None = None) -> Cell:
-        outcomes = self._record.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
-        means = [self._mean_of_node(node) for node in nodes.tolist()]
-        return self.domain_.cell(int(nodes[argmax_first(np.array(means))]))
+    def _best_of(self, nodes: np.ndarray) -> int:
+        return argmax_first(np.array([self._mean_of_node(node) for node in nodes.tolist()]))
 
     @overload
     def recommend(
@@ -255,16 +240,8 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
 
     # -- state ------------------------------------------------------------------------------
 
-    def _cutting(self) -> Cutting:
-        """Return how the domain is cut into cells."""
-        return Cutting.of(self._params, self._space)
-
-    def _domain(self) -> np.ndarray | None:
-        return self._cutting().box(self._params.bounds)
-
-    def _begin_checks(self, d: int) -> None:
-        self._cutting().check(d)
-        check_variation(self._params.variation)
+    def _begin_checks(self) -> None:
+        super()._begin_checks()
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
         ends = self._params.reward_range
@@ -280,7 +257,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         self._variation = given_variation(self._params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
-        cutting = self._cutting()
+        cutting = self._cutting
         self.domain_: BoxPartition | PoolPartition = cutting.partition(
             self.bounds_, cutting.depth(self.n_features_in_)
         )
@@ -296,19 +273,6 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
     def _mean_of_node(self, node: int) -> float:
         T, total = self._tree.evaluations(node)
         return total / T if T else np.nan
-
-    @property
-    @locked
-    def max_depth_(self) -> int:
-        """Deepest level at which cells are split."""
-        return self.domain_.max_depth
-
-    @property
-    @locked
-    def tree_(self) -> Bunch:
-        """The partition so far, as arrays with one entry per node, as for GPOOOptimizer."""
-        check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree, self._sign.of)
 
     # -- a regressor for f ------------------------------------------------------------------
 
@@ -350,9 +314,7 @@ class StoOOOptimizer(BaseBanditOptimizer[Cell]):
         X = self._inputs.points(X)
         boxes, means = self._observed()
         if not boxes:
-            return np.full(
-                len(X), 0.5 * (self._params.reward_range[0] + self._params.reward_range[1])
-            )
+            return np.full(len(X), 0.5 * sum(self._params.reward_range))
         return self._sign.of(nearest_means(X, boxes, means, self.bounds_, self._space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:

@@ -74,7 +74,5 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
             uncertainty = posterior.reduction(w, self.covariance)
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
-    @locked
-    def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22."""
-        return self._union_bound(t, n_arms)
+    # 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22.
+    _theory_beta = BaseUCBOptimizer._union_bound

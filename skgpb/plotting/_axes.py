@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -17,6 +17,10 @@ from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, in_coordinates
 from skgpb.inspection import check_is_single, feature_names_of
 from skgpb.utils import Integral, check_numbers, in_contexts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Colour of what is recommended, in every display: vermilion, which people who do not tell red
 # from green still tell from the blue, green and yellow of the others.
@@ -315,6 +319,19 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
     with needs("drawing", "matplotlib", "plot"):
         import matplotlib.pyplot as plt
     return plt.subplots(layout="constrained", **subplots)[1]
+
+
+class Display:
+    """What every display has once it is drawn: its axes, and the figure with them."""
+
+    ax_: Axes
+    figure_: Figure
+
+    def _start(self, ax: Any) -> Any:
+        """Take the axes given, or those of a new figure."""
+        ax = make_axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
 
 
 def make_panels(ax: Any, n: int) -> list[Any]:

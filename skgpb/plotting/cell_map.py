@@ -11,33 +11,18 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skgpb.domains import Cell
 from skgpb.domains.space import Axis
-from skgpb.plotting._axes import (
-    QUANTILE_95,
-    RECOMMENDED,
-    check_has_cells,
-    ink_of,
-    label_ticks,
-    make_axes,
-    mark_recommended,
-    names_of,
-    numbered,
-    outlined,
-    recommendation_of,
-    sides_of,
-)
+from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils import in_contexts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import Collection
-    from matplotlib.figure import Figure
 
 __all__ = ["CellMapDisplay"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CellMapDisplay:
+class CellMapDisplay(_axes.Display):
     """Map of the cells or groups of a tree search: queries and posterior.
 
     Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %; two as a
@@ -88,7 +73,7 @@ class CellMapDisplay:
     """
 
     #: Colour of the recommended cell.
-    color = RECOMMENDED
+    color = _axes.RECOMMENDED
 
     lower: np.ndarray
     upper: np.ndarray
@@ -138,13 +123,13 @@ class CellMapDisplay:
         display : CellMapDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        check_has_cells(optimizer, "cells with a posterior", posterior=True)
+        _axes.check_has_cells(optimizer, "cells with a posterior", posterior=True)
         if recommended is None:
             if in_contexts(optimizer):
                 raise ValueError(
                     "recommended must be given, because the best cell depends on the context"
                 )
-            recommended = recommendation_of(optimizer)
+            recommended = _axes.recommendation_of(optimizer)
         tree, cell_of = optimizer.tree_, optimizer.domain_.cell
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
         mean, std = optimizer.predict_query(cells, return_std=True)
@@ -181,9 +166,9 @@ class CellMapDisplay:
             answers=answers,
             points=points,
             leaf_of=leaf_of,
-            feature_names=names_of(optimizer, feature_names),
+            feature_names=_axes.names_of(optimizer, feature_names),
             value_name=value_name,
-            sides=sides_of(optimizer),
+            sides=_axes.sides_of(optimizer),
         )
         return display.plot(ax)
 
@@ -208,10 +193,8 @@ class CellMapDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
-        names = numbered(self.feature_names, self.lower.shape[1])
+        ax = self._start(ax)
+        names = _axes.numbered(self.feature_names, self.lower.shape[1])
         ax.set_xlabel(names[0])
         self.mappable_: Collection | None = None
         legend = None
@@ -222,7 +205,7 @@ class CellMapDisplay:
             legend = self._draw_map(ax, cmap, colorbar)
         drawn = (ax.xaxis, ax.yaxis)[: self.lower.shape[1]]
         for axis, side in zip(drawn, self.sides or (), strict=False):
-            label_ticks(axis, side)
+            _axes.label_ticks(axis, side)
         if len(names) > 2:
             ax.set_title(f"{names[0]} and {names[1]} of {len(names)} features, highest on top")
         fit_labels(ax)
@@ -234,8 +217,8 @@ class CellMapDisplay:
         """One feature: the posterior of every leaf as a step with its interval."""
         order = np.argsort(self.lower[:, 0])
         edges = np.concatenate([self.lower[order, 0], self.upper[order[-1:], 0]])
-        mean, half = self.mean[order], QUANTILE_95 * self.std[order]
-        value, ink = self.value_name or "average", ink_of(ax)
+        mean, half = self.mean[order], _axes.QUANTILE_95 * self.std[order]
+        value, ink = self.value_name or "average", _axes.ink_of(ax)
         band = ax.stairs(
             mean + half, edges, baseline=mean - half, fill=True, alpha=0.25, label="95 % interval"
         )
@@ -249,7 +232,7 @@ class CellMapDisplay:
             style = {"transform": ax.get_xaxis_transform(), "color": ink, "label": label}
             ax.plot([lower, upper], y, "|-", lw=0.8, ms=7, **style)
         if self.recommended is not None:
-            mark_recommended(ax, *self.recommended[:, 0])
+            _axes.mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(value)
 
     def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> list[Any]:
@@ -277,7 +260,7 @@ class CellMapDisplay:
                 linewidths=0,
                 rasterized=True,
             )
-        style: dict[str, Any] = {"facecolor": "none", "edgecolor": ink_of(ax), "alpha": 0.7}
+        style: dict[str, Any] = {"facecolor": "none", "edgecolor": _axes.ink_of(ax), "alpha": 0.7}
         legend = []
         if self.lower.shape[1] == 2:
             outlines = [box(lower, upper) for lower, upper in self.asked]
@@ -287,7 +270,7 @@ class CellMapDisplay:
         ax.autoscale_view()
         if self.recommended is not None:
             low, high = self.recommended
-            rim = outlined(ax, 1.2)
+            rim = _axes.outlined(ax, 1.2)
             best = box(low, high, fill=False, edgecolor=self.color, label="recommended", **rim)
             legend.append(ax.add_patch(best))
             self._point_out(ax, low[:2], high[:2])

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skgpb.inspection import feature_effects
-from skgpb.plotting._axes import make_axes, names_of, numbered
+from skgpb.plotting._axes import Display, names_of, numbered
 from skgpb.plotting._letters import add_legend, fit_labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
-    from matplotlib.figure import Figure
 
 __all__ = ["ImportanceDisplay"]
 
@@ -25,7 +23,7 @@ NAME_WIDTH = 26
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImportanceDisplay:
+class ImportanceDisplay(Display):
     """Importance of features: the variation of f with each feature alone.
 
     Use :meth:`from_optimizer`. The bars are those of :func:`~skgpb.inspection.feature_effects`,
@@ -124,9 +122,7 @@ class ImportanceDisplay:
         -------
         self : ImportanceDisplay
         """
-        ax = make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
+        ax = self._start(ax)
         names = numbered(self.feature_names, len(self.known))
         drawn = np.argsort(self.known, kind="stable")[-n_features:]
         places = np.arange(len(drawn))

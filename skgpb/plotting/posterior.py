@@ -11,29 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis
-from skgpb.plotting._axes import (
-    QUANTILE_95,
-    RECOMMENDED,
-    TITLE_WIDTH,
-    asked_of,
-    check_has_posterior,
-    check_resolution,
-    draw_band,
-    ink_of,
-    label_ticks,
-    make_axes,
-    mark_recommended,
-    names_of,
-    numbered,
-    numbers_of,
-    outlined,
-    place_of,
-    predicted_at,
-    setting_of,
-    shade_beyond,
-    sides_of,
-    with_categories_of,
-)
+from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 __all__ = ["PosteriorDisplay"]
@@ -42,13 +20,11 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
-    from matplotlib.figure import Figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PosteriorDisplay:
+class PosteriorDisplay(_axes.Display):
     """Posterior of f and the queries of a run, for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
@@ -153,20 +129,20 @@ class PosteriorDisplay:
         display : PosteriorDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        check_has_posterior(optimizer)
+        _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
-        drawn = numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
-        check_resolution(grid_resolution)
+        names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
+        drawn = _axes.numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
+        _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = place_of(optimizer, fixed)
+        point, corners = _axes.place_of(optimizer, fixed)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
-        mean, std, within = predicted_at(optimizer, X, drawn)
-        asked, rewards = asked_of(optimizer)
-        values = setting_of(point, sides)
+        mean, std, within = _axes.predicted_at(optimizer, X, drawn)
+        asked, rewards = _axes.asked_of(optimizer)
+        values = _axes.setting_of(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
         display = cls(
             grid=grid,
@@ -174,7 +150,7 @@ class PosteriorDisplay:
             std=std.reshape(shape),
             asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
-            here=None if asked is None else with_categories_of(point, asked, sides, drawn),
+            here=None if asked is None else _axes.with_categories_of(point, asked, sides, drawn),
             recommended=None if corners is None else corners[:, drawn],
             feature_names=[names[i] for i in drawn],
             sides=None if sides is None else [sides[i] for i in drawn],
@@ -211,13 +187,11 @@ class PosteriorDisplay:
         """
         if kind not in ("mean", "std"):
             raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
-        ax = make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
-        names = numbered(self.feature_names, len(self.grid))
+        ax = self._start(ax)
+        names = _axes.numbered(self.feature_names, len(self.grid))
         ax.set_xlabel(names[0])
         if self.title:
-            ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium", pad=9.0)
+            ax.set_title(fill(self.title, _axes.TITLE_WIDTH), fontsize="medium", pad=9.0)
         self.mappable_: ScalarMappable | None = None
         legend = None
         if len(self.grid) == 1:
@@ -226,26 +200,26 @@ class PosteriorDisplay:
             ax.set_ylabel(names[1])
             legend = self._draw_map(ax, kind, cmap, colorbar)
         for axis, side in zip((ax.xaxis, ax.yaxis), self.sides or (), strict=False):
-            label_ticks(axis, side)
+            _axes.label_ticks(axis, side)
         fit_labels(ax)
         if legend is None or legend:
             add_legend(ax, 2, handles=legend)
         return self
 
     def _draw_curve(self, ax: Any) -> None:
-        (x,), half = self.grid, QUANTILE_95 * self.std
-        draw_band(ax, x, self.mean, half)
+        (x,), half = self.grid, _axes.QUANTILE_95 * self.std
+        _axes.draw_band(ax, x, self.mean, half)
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
-            ink = ink_of(ax)
+            ink = _axes.ink_of(ax)
             if (high > low).any():
                 ax.hlines(self.rewards, low, high, color=ink, lw=0.8, alpha=0.35)
             style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
         if self.within is not None:
-            shade_beyond(ax, x, self.within, False)
+            _axes.shade_beyond(ax, x, self.within, False)
         if self.recommended is not None:
-            mark_recommended(ax, *self.recommended[:, 0])
+            _axes.mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
 
     def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> list[Any]:
@@ -259,19 +233,19 @@ class PosteriorDisplay:
             *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
         if not whole:  # settings that constraints exclude
-            ax.patch.set(hatch="///", edgecolor=ink_of(ax))
+            ax.patch.set(hatch="///", edgecolor=_axes.ink_of(ax))
         legend = []
         if self.within is not None and np.ptp(self.within) > 0.0:
             beyond = {"levels": [-1.0, 0.5], "colors": ["black"], "alpha": 0.45}
             ax.contourf(*self.grid, self.within.T, **beyond)
             border = {"levels": [0.5], "colors": ["white"], "linestyles": "dotted"}
             ax.contour(*self.grid, self.within.T, **border)
-            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": ink_of(ax)}
+            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": _axes.ink_of(ax)}
             legend.append(Patch(label="probably beyond a limit", **shade))
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
             here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
-            ink = {"facecolors": ax.get_facecolor(), "edgecolors": ink_of(ax)}
+            ink = {"facecolors": ax.get_facecolor(), "edgecolors": _axes.ink_of(ax)}
             style = {"s": 14, "linewidths": 0.7} | ink
             if here.any():
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))
@@ -285,10 +259,10 @@ class PosteriorDisplay:
             extent = np.array([abs(side[-1] - side[0]) for side in self.grid])
             if (high - low >= SMALLEST_BOX * extent).all():
                 marked = True
-                edge = {"fill": False, "edgecolor": RECOMMENDED, **outlined(ax, 1.1)}
+                edge = {"fill": False, "edgecolor": _axes.RECOMMENDED, **_axes.outlined(ax, 1.1)}
                 box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
-            style = {"marker": "*", "s": 130, "color": RECOMMENDED}
+            style = {"marker": "*", "s": 130, "color": _axes.RECOMMENDED}
             style["edgecolors"] = ax.get_facecolor()
             star = ax.scatter(
                 *self.recommended.mean(axis=0), label="recommended", zorder=3, **style

@@ -12,13 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting._axes import ink_of, make_axes, of_truth
+from skgpb.plotting._axes import Display, ink_of, of_truth
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.utils import check_numbers, check_real, in_contexts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 __all__ = ["RegretDisplay"]
@@ -34,7 +32,7 @@ LINES = ["-", "--", "-.", ":"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RegretDisplay:
+class RegretDisplay(Display):
     """Regret, or best answer so far, of a run after each round.
 
     Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs, and
@@ -223,9 +221,7 @@ class RegretDisplay:
         -------
         self : RegretDisplay
         """
-        ax = make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
+        ax = self._start(ax)
         rounds = np.arange(1, len(self.regret) + 1)
         others = [line.get_label() for line in ax.lines]
         line = LINES[len([label for label in others if label != "optimum"]) % len(LINES)]

@@ -5,39 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis
 from skgpb.inspection import feature_effects
-from skgpb.plotting._axes import (
-    QUANTILE_95,
-    TITLE_WIDTH,
-    asked_of,
-    check_has_posterior,
-    check_resolution,
-    draw_band,
-    ink_of,
-    is_short,
-    label_ticks,
-    make_panels,
-    mark_recommended,
-    names_of,
-    numbered,
-    numbers_of,
-    place_of,
-    predicted_at,
-    setting_of,
-    shade_beyond,
-    sides_of,
-)
+from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["SliceDisplay"]
 
@@ -48,7 +24,7 @@ ROOM = 0.4
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SliceDisplay:
+class SliceDisplay(_axes.Display):
     """Posterior of f along each side in turn, the others at the recommendation.
 
     Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
@@ -161,33 +137,35 @@ class SliceDisplay:
         display : SliceDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        check_has_posterior(optimizer)
+        _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
+        names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
         if features is None:
             features = range(d)
             if d > MOST_PANELS:
                 order = np.argsort(-feature_effects(optimizer).known, kind="stable")
                 features = sorted(order[:MOST_PANELS].tolist())
-        drawn = numbers_of(features, names, most=d)
-        check_resolution(grid_resolution)
+        drawn = _axes.numbers_of(features, names, most=d)
+        _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = place_of(optimizer, fixed)
+        point, corners = _axes.place_of(optimizer, fixed)
         of_drawn = [None if sides is None else sides[i] for i in drawn]
         grids = [
-            side.middles() if is_short(side) else np.linspace(lower[i], upper[i], grid_resolution)
+            side.middles()
+            if _axes.is_short(side)
+            else np.linspace(lower[i], upper[i], grid_resolution)
             for i, side in zip(drawn, of_drawn, strict=True)
         ]
         means, stds, within = [], [], []
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
-            mean, std, hold = predicted_at(optimizer, X, [i])
+            mean, std, hold = _axes.predicted_at(optimizer, X, [i])
             means.append(mean)
             stds.append(std)
             within += [] if hold is None else [hold]
-        asked, rewards = asked_of(optimizer)
-        values = setting_of(point, sides)
+        asked, rewards = _axes.asked_of(optimizer)
+        values = _axes.setting_of(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
         if d > MOST_PANELS:
             pairs = [*(pairs[i] for i in drawn), "..."]
@@ -227,15 +205,14 @@ class SliceDisplay:
             If the number of axes is neither one nor the number of sides.
         """
         new = ax is None
-        self.axes_: list[Any] = make_panels(ax, len(self.grids))
-        self.ax_: Axes = self.axes_[0]
-        self.figure_: Figure = self.ax_.figure
-        names = numbered(self.feature_names, len(self.grids))
+        self.axes_: list[Any] = _axes.make_panels(ax, len(self.grids))
+        self._start(self.axes_[0])
+        names = _axes.numbered(self.feature_names, len(self.grids))
         for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
             self._draw_side(panel, i)
             panel.set_xlabel(name)
             if self.sides is not None:
-                label_ticks(panel.xaxis, self.sides[i])
+                _axes.label_ticks(panel.xaxis, self.sides[i])
         limits = np.array([panel.get_ylim() for panel in self.axes_])
         for panel in self.axes_:
             panel.set_ylim(limits[:, 0].min(), limits[:, 1].max())
@@ -244,10 +221,10 @@ class SliceDisplay:
                 panel.set_ylabel(self.value_name or "f")
         fit_labels(*self.axes_)
         if new:
-            n_columns = self.ax_.get_gridspec().ncols
+            n_columns = self.axes_[0].get_gridspec().ncols
             add_legend_of_figure(self.figure_, handles_of(self.axes_), 2 * n_columns)
             if self.title:
-                width = TITLE_WIDTH * n_columns
+                width = _axes.TITLE_WIDTH * n_columns
                 title = self.figure_.suptitle(fill(self.title, width), fontsize="medium")
                 _make_room(self.figure_, [title, *self.figure_.legends])
         else:
@@ -256,26 +233,26 @@ class SliceDisplay:
 
     def _draw_side(self, ax: Any, i: int) -> None:
         """Draw one panel: the posterior along a side, the queries, and the recommendation."""
-        x, mean, half = self.grids[i], self.means[i], QUANTILE_95 * self.stds[i]
+        x, mean, half = self.grids[i], self.means[i], _axes.QUANTILE_95 * self.stds[i]
         side = None if self.sides is None else self.sides[i]
         if self.recommended is not None:
             low, high = self.recommended[i]
-            if is_short(side):
+            if _axes.is_short(side):
                 low = high = 0.5 * (low + high)
-            mark_recommended(ax, low, high)
+            _axes.mark_recommended(ax, low, high)
         if self.within is not None:
-            shade_beyond(ax, x, self.within[i], is_short(side))
-        if side is not None and is_short(side):
+            _axes.shade_beyond(ax, x, self.within[i], _axes.is_short(side))
+        if side is not None and _axes.is_short(side):
             ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
             ax.set_xlim(*side.ends)
         else:
-            draw_band(ax, x, mean, half)
+            _axes.draw_band(ax, x, mean, half)
             ax.set_xlim(x[0], x[-1])
         if self.asked is not None and len(self.asked[i]):
             middles = self.asked[i].mean(axis=1)
             none = np.zeros(len(middles), dtype=bool)
             here = none if self.here is None or self.rewards is None else self.here[i]
-            style = {"color": ink_of(ax), "alpha": 0.55, "linestyle": "none"}
+            style = {"color": _axes.ink_of(ax), "alpha": 0.55, "linestyle": "none"}
             if not here.all():
                 # Answers far from the slice would seem to contradict it.
                 mark = {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
@@ -301,7 +278,13 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
     groups = [rewards[which == k] for k in np.flatnonzero(counts > 1)]
     if groups:
         means, stds = [g.mean() for g in groups], [g.std(ddof=1) for g in groups]
-        style = {"fmt": "none", "capsize": 3, "ecolor": ink_of(ax), "elinewidth": 1.0, "alpha": 0.7}
+        style = {
+            "fmt": "none",
+            "capsize": 3,
+            "ecolor": _axes.ink_of(ax),
+            "elinewidth": 1.0,
+            "alpha": 0.7,
+        }
         ax.errorbar(places[counts > 1], means, stds, **style)
 
 

@@ -9,13 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.plotting._axes import RECOMMENDED, check_has_cells, ink_of, make_axes, recommendation_of
+from skgpb.plotting._axes import RECOMMENDED, Display, check_has_cells, ink_of, recommendation_of
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
-    from matplotlib.figure import Figure
 
 __all__ = ["TreeDisplay"]
 
@@ -25,7 +23,7 @@ SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeDisplay:
+class TreeDisplay(Display):
     """Tree of a tree search, to see where it refines and why.
 
     Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition and
@@ -140,9 +138,7 @@ class TreeDisplay:
         -------
         self : TreeDisplay
         """
-        ax = make_axes(ax)
-        self.ax_: Axes = ax
-        self.figure_: Figure = ax.figure
+        ax = self._start(ax)
         x, y = self.position_, self.depth
         child = np.flatnonzero(self.parent >= 0)
 

@@ -579,7 +579,8 @@ class GaussianProcess:
             raise np.linalg.LinAlgError(
                 f"the Gram matrix of kernel {self.kernel} is not positive definite even with "
                 f"jitter {JITTERS[-1] * scale:.1e}, the largest prior variance being {scale:.1e}; "
-                "increase alpha"
+                "increase alpha, or take another kernel: ExpSineSquared, for example, is a "
+                "covariance in one dimension only"
             )
 
     def _jitter_all(self, jitter: float) -> int:

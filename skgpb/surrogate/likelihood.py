@@ -483,11 +483,16 @@ def minimum(
     return result.x, float(result.fun)
 
 
-def noise_prior(unit: float, usual: tuple[float, float] | None = None) -> tuple[Prior, np.ndarray]:
+def noise_prior(
+    unit: float, usual: tuple[float, float] | None = None, repeated: float = 0.0
+) -> tuple[Prior, np.ndarray]:
     """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance.
 
-    ``usual`` has the median in this unit, and the spread; None for those of most searches.
+    ``usual`` has the median in this unit, and the spread; None for those of most searches. Means of
+    many answers may differ much less than answers to one query, whose variance is ``repeated``: of
+    three arms that are equally good, for example. The noise may be as large as either allows.
     """
     median, spread = usual or (defaults.NOISE, defaults.NOISE_SPREAD)
     prior = Prior(np.array([log(median * unit)]), np.array([spread]))
-    return prior, np.log(unit * np.array([defaults.NOISE_LIMITS]))
+    lower, upper = defaults.NOISE_LIMITS
+    return prior, np.log([[lower * unit, upper * max(unit, repeated)]])

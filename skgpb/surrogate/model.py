@@ -653,7 +653,9 @@ class Model:
         before: Hyperparameters,
     ) -> Hyperparameters:
         """Return ``before`` with what searches from some starts find."""
-        gp, options = self.process, self.options
+        gp, options, prior_of_noise = self.process, self.options, None
+        if scaled.unknown.any():
+            prior_of_noise = self._noise_prior(scaled.variance_of_repeats())
         theta, noise = learned_from(
             kernel,
             gp.observed,
@@ -664,15 +666,15 @@ class Model:
             n_restarts=options.n_restarts,
             random_state=self.seed,
             prior=prior,
-            noise_prior=self._noise_prior() if scaled.unknown.any() else None,
+            noise_prior=prior_of_noise,
             origin=gp.origin,
             model_noise=self._model_noise_of(samples, before.scale),
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 
-    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
+    def _noise_prior(self, repeated: float = 0.0) -> tuple[Prior, np.ndarray]:
         """Prior on the logarithm of the noise variance, and its limits."""
-        return noise_prior(self._unit(), self.usual_noise)
+        return noise_prior(self._unit(), self.usual_noise, repeated)
 
     def _usual_level(self, scaled: ScaledSamples) -> float | None:
         """Logarithm of the noise variance that is expected; None where it is known."""

@@ -72,11 +72,15 @@ class Models:
         They sum to one.
     noises : ndarray of shape (n_models,) or None
         Noise variances of an answer, in the user's units; None where they are known.
+    least : float
+        Variance of the noise that counts as none, if answers are known to be exact, in the user's
+        units. The processes smooth what is less, such as a kink at the maximum.
     """
 
     processes: list[GaussianProcess]
     weights: np.ndarray
     noises: np.ndarray | None
+    least: float = 0.0
 
     @classmethod
     def around(
@@ -109,7 +113,9 @@ class Models:
             prior = _varying(prior, epsilon / gp.scale)
         samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
         functionals, some = share_of(gp.observed, samples)
-        levels = np.zeros(1) if of_noise is None else NOISES
+        # Repeated queries may show more noise than all means differ.
+        highest = max(0.0, log(max(some.variance_of_repeats(), LEAST_NOISE)))
+        levels = np.zeros(1) if of_noise is None else NOISES + highest
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
@@ -144,7 +150,9 @@ class Models:
                 weights.append(weight)
                 noises.append(variance * gp.scale**2)
         learned = None if of_noise is None else np.array(noises)
-        return cls(processes, np.array(weights) / sum(weights), learned)
+        is_exact = of_noise is None and bool(samples.unknown.all())
+        least = noise * gp.scale**2 if is_exact else 0.0
+        return cls(processes, np.array(weights) / sum(weights), learned, least)
 
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
@@ -157,8 +165,9 @@ class Models:
         mean = self._mean(means)
         apart = means - mean
         if std:
-            return mean, np.sqrt(self._mean(second**2 + apart**2))
-        return mean, np.tensordot(self.weights, second, 1) + (apart.T * self.weights) @ apart
+            return mean, np.sqrt(self._mean(second**2 + apart**2) + self.least)
+        within = np.tensordot(self.weights, second, 1) + self.least * np.eye(len(mean))
+        return mean, within + (apart.T * self.weights) @ apart
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
         """Average values (n_models, n) over models; each rounds the same whatever n is."""

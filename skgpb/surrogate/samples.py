@@ -73,6 +73,14 @@ class ScaledSamples:
         """Whether the noise of each answer is to be learned."""
         return np.isnan(self.alpha)
 
+    def variance_of_repeats(self) -> float:
+        """Variance of unknown noise by answers to the same functional; 0 if there are none."""
+        some = self.unknown
+        number = np.unique(self.functional[some], return_inverse=True)[1]
+        share = np.broadcast_to(self.share, some.shape)[some]
+        merged = ScaledSamples(number, self.y[some], self.alpha[some], share).merged(1.0)
+        return merged.square / max(merged.n_merged_away, 1)
+
     def about(self, chosen: np.ndarray) -> ScaledSamples:
         """Return the samples of the functionals of some numbers (k,), which are counted anew."""
         place = np.full(int(self.functional.max(initial=-1)) + 1, -1)

@@ -34,7 +34,7 @@ from scipy.stats import norm
 from skgpb.tables.conditions import Subgroup
 from skgpb.tables.memory import MemoryTable
 from skgpb.tables.model import GroupModel
-from skgpb.tables.search import search_rows, simplified, standardized
+from skgpb.tables.search import RowSides, search_rows, simplified, standardized
 
 # Shares of the questions: for the first groups, and until the last ones are chosen.
 FIRST, PROPOSED = 0.45, 0.6
@@ -150,6 +150,7 @@ class AskedSearch:
         return next(i for i, group in enumerate(self.groups) if group is self.group)
 
 
+@dataclass(eq=False)
 class _Asking:
     """A search as it goes on.
 
@@ -171,24 +172,23 @@ class _Asking:
         Parts the table.
     tick : callable
         Called after every answer.
+    within, confidence : float
+        As of :func:`search_by_asking`.
     """
 
-    def __init__(
-        self,
-        table: MemoryTable,
-        oracle: Oracle,
-        least: int,
-        budget: int,
-        sign: float,
-        variance: float | None,
-        rng: np.random.Generator,
-        tick: Callable[[], object],
-    ) -> None:
-        self.table, self.oracle, self.least, self.budget = table, oracle, least, budget
-        self.sign, self.variance, self.rng, self.tick = sign, variance, rng, tick
-        self.groups: list[AskedGroup] = []
-        self.n_answers = 0
-        self.model: GroupModel | None = None
+    table: MemoryTable
+    oracle: Oracle
+    least: int
+    budget: int
+    sign: float
+    variance: float | None
+    rng: np.random.Generator
+    tick: Callable[[], object]
+    within: float | None = None
+    confidence: float = 0.95
+    groups: list[AskedGroup] = field(default_factory=list)
+    n_answers: int = 0
+    model: GroupModel | None = None
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -297,20 +297,14 @@ class _Asking:
             share = self.least / self.table.n_rows
             least = math.ceil(MOST_ROWS * share + 2.0 * math.sqrt(MOST_ROWS * share))
         target = standardized(predicted)
-        found, sides = search_rows(table, target, least), table.sides()
-
-        def marginals(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            sides.start(target, inside)
-            counts, totals = sides.marginals
-            return counts, totals, counts
-
+        found, sides = search_rows(table, target, least), RowSides(table, target)
         boxes: list[AskedGroup] = []
         seen: set[bytes] = set()
         for i in np.argsort(-found.mean, kind="stable").tolist():
             if found.inside[i].tobytes() in seen:
                 continue
             seen.add(found.inside[i].tobytes())
-            inside = simplified(found.inside[i], table.shape, marginals)
+            inside = simplified(found.inside[i], table.shape, sides.ask)
             group = self.group_of(inside)
             if len(group.rows) >= self.least and not any(_overlap(group, each) for each in boxes):
                 boxes.append(group)
@@ -320,7 +314,7 @@ class _Asking:
 
     # -- the search -------------------------------------------------------------------------
 
-    def run(self, enough: Callable[[_Asking, list[AskedGroup]], bool] | None) -> AskedSearch:
+    def run(self) -> AskedSearch:
         """Ask, and recommend a group."""
         whole = self.group_of(self.table.shape.everything)
         self.ask(whole, ON_WHOLE)
@@ -344,7 +338,7 @@ class _Asking:
             last = known[: max(2, min(2 * LAST, self.budget - self.n_answers))]
         if whole not in last and whole.answers:
             last.append(whole)
-        stopped = self._halve(last, enough)
+        stopped = self._halve(last)
         self.learn()
         return self._concluded(whole, "model" if earned else "halving", stopped)
 
@@ -363,11 +357,7 @@ class _Asking:
                 if len(group.rows) >= self.least:
                     self.ask(group, ON_FIRST / len(partitions))
 
-    def _halve(
-        self,
-        groups: list[AskedGroup],
-        enough: Callable[[_Asking, list[AskedGroup]], bool] | None,
-    ) -> bool:
+    def _halve(self, groups: list[AskedGroup]) -> bool:
         """Ask for groups and leave the worse half of them out, until one is left."""
         left = groups
         while len(left) > 1 and self.n_answers < self.budget:
@@ -376,9 +366,9 @@ class _Asking:
             asked = False
             for _ in range(each):
                 asked = self.ask_all(left, ON_OTHERS) or asked
-                if enough is not None:
+                if self.within is not None:
                     self.learn()
-                    if enough(self, left):
+                    if self._is_enough(left, self.within):
                         return True
             if not asked:
                 break  # no group can be asked
@@ -387,6 +377,16 @@ class _Asking:
             left.sort(key=lambda group: -group.pooled(floor)[0])
             left = left[: math.ceil(len(left) / 2)]
         return False
+
+    def _is_enough(self, groups: list[AskedGroup], within: float) -> bool:
+        """Return whether the best of some groups is known to be near the best of all of them."""
+        mean, cov = self.known()
+        some = [i for i, group in enumerate(self.groups) if group in groups]
+        best = max(some, key=lambda i: mean[i])
+        behind = cov[best, best] + np.diag(cov) - 2.0 * cov[best]
+        far = norm.isf((1.0 - self.confidence) / max(1, len(some) - 1))
+        more = mean - mean[best] + far * np.sqrt(np.maximum(behind, 0.0))
+        return bool((more[[i for i in some if i != best]] <= within).all())
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the posterior mean and covariance of the averages over the groups asked."""
@@ -493,21 +493,11 @@ def search_by_asking(
     >>> [name for name, _ in found.subgroup.conditions], bool(y[found.group.rows].mean() > 0.9)
     (['x0', 'x1'], True)
     """
-
-    def enough(asking: _Asking, groups: list[AskedGroup]) -> bool:
-        mean, cov = asking.known()
-        some = [i for i, group in enumerate(asking.groups) if group in groups]
-        best = max(some, key=lambda i: mean[i])
-        behind = cov[best, best] + np.diag(cov) - 2.0 * cov[best]
-        far = norm.isf((1.0 - confidence) / max(1, len(some) - 1))
-        more = mean - mean[best] + far * np.sqrt(np.maximum(behind, 0.0))
-        return bool((more[[i for i in some if i != best]] <= within).all())
-
     asking = _Asking(
         table, oracle, least, budget, -1.0 if minimize else 1.0, variance,
-        np.random.default_rng(seed), tick,
+        np.random.default_rng(seed), tick, within, confidence,
     )  # fmt: skip
-    return asking.run(None if within is None else enough)
+    return asking.run()
 
 
 class NoisyAverages:

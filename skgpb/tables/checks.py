@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -101,11 +102,12 @@ def repeats(columns: Mapping[str, np.ndarray]) -> int | None:
     """
     codes = [_codes(column) for column in columns.values()]
     n_rows = len(codes[0])
-    possible = float(np.prod([float(each.max()) + 1.0 for each in codes])) if n_rows else 0.0
+    possible = math.prod(float(each.max()) + 1.0 for each in codes) if n_rows else 0.0
     if possible < n_rows:
         return None
-    # So many would differ where values are dealt out at random.
-    expected = -possible * float(np.expm1(-n_rows / possible))
+    # So many would differ where values are dealt out at random: all, if more are possible than a
+    # float can count.
+    expected = -possible * math.expm1(-n_rows / possible) if math.isfinite(possible) else n_rows
     different = len(np.unique(np.column_stack(codes), axis=0))
     return different if different <= min(expected / 3.0, n_rows / FEWEST_REPEATS) else None
 

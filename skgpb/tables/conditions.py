@@ -185,13 +185,10 @@ class Subgroup:
         return len(self.conditions)
 
     def __contains__(self, name: object) -> bool:
-        return any(each == name for each, _ in self.conditions)
+        return name in dict(self.conditions)
 
     def __getitem__(self, name: str) -> Condition:
-        for each, side in self.conditions:
-            if each == name:
-                return side
-        raise KeyError(name)
+        return dict(self.conditions)[name]
 
     def without(self, name: str) -> Subgroup:
         """Return the box without its side of one feature."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from skgpb._core._sides import Sides
 from skgpb.tables.conditions import Range, Subgroup
 from skgpb.tables.levels import Levels, Moments, Shape
 
@@ -121,12 +120,6 @@ class MemoryTable:
         other = copy(self)
         other.y, other._centre = y, float(y.mean())
         return other
-
-    def sides(self) -> Sides:
-        """Return a box whose sides move."""
-        shape = self.shape
-        weights = np.ones(self.n_rows)
-        return Sides(self.codes, shape.offsets, shape.n_values, shape.ordered, weights)
 
     def rows(self, box: Subgroup) -> np.ndarray:
         """Return whether each row is in a box, shape (n_rows,) of bool."""

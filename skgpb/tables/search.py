@@ -37,11 +37,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
-from skgpb._core._sides import LEAST_GAIN, best_move, best_pairs
+from skgpb._core._sides import LEAST_GAIN, Sides, best_move, best_pairs
 from skgpb.tables.conditions import Subgroup
 from skgpb.tables.levels import Levels, Moments, Shape
 from skgpb.tables.memory import MemoryTable
@@ -74,25 +73,6 @@ MOST_OTHERS = 10
 
 # Counts, sums and the variances of these sums, in squared standard deviations of the target.
 Marginals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-
-class MovingSides(Protocol):
-    """A box whose sides move: :class:`skgpb._core._sides.Sides`, or :class:`QueriedSides`."""
-
-    @property
-    def count(self) -> float:
-        """Number of rows inside."""
-
-    @property
-    def total(self) -> float:
-        """Sum of their targets."""
-
-    @property
-    def box(self) -> np.ndarray:
-        """Whether each level is inside."""
-
-    def ascend(self, threshold: float, penalty: float, least: float, most: int) -> int:
-        """Move sides until none gains."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +189,7 @@ def ends_of(inside: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 def peel(
-    sides: MovingSides,
+    sides: RowSides | QueriedSides,
     min_rows: float,
     threshold: float = 0.0,
     penalty: float = PENALTY,
@@ -219,7 +199,7 @@ def peel(
 
     Parameters
     ----------
-    sides : MovingSides
+    sides : RowSides or QueriedSides
         The box to begin with; its target has the mean zero and the standard deviation one.
     min_rows : float
         Fewest rows of a box.
@@ -264,31 +244,42 @@ def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Subgro
     -------
     found : SubgroupPath
     """
-    sides, shape = table.sides(), table.shape
-    sides.start(target, shape.everything)
-    first = peel(sides, min_rows)
-    trajectories = [first]
-    for times in OTHER_HILLS:
-        around = first.around(times * min_rows)
-        flat = np.where(shape.holds(table.codes, around), 0.0, target)
-        sides.start(flat, shape.everything)
-        other = peel(sides, min_rows)
-        sides.start(target, other.inside[-1])
-        trajectories.append(peel(sides, min_rows, other.threshold))
-    for box in _pairs(table, target, min_rows):
-        sides.start(target, box)
+    sides = RowSides(table, target)
+    pairs = _pairs(sides, min_rows)
+    trajectories = _trajectories(sides, min_rows, OTHER_HILLS, pairs)
+    return SubgroupPath.of(trajectories, table.shape, table.n_rows)
+
+
+def _trajectories(
+    sides: RowSides | QueriedSides,
+    min_rows: float,
+    hills: Sequence[float],
+    starts: Sequence[np.ndarray],
+    step: float = STEP,
+) -> list[PeelingTrajectory]:
+    """Peel from the whole table, where ``sides`` are; from other hills, and from some boxes.
+
+    ``hills`` are multiples of the fewest rows: boxes around the first hill with at most so many are
+    taken to be average.
+    """
+    trajectories = [peel(sides, min_rows, step=step)]
+    for times in hills:
+        sides.begin(sides.shape.everything, trajectories[0].around(times * min_rows))
+        other = peel(sides, min_rows, step=step)
+        sides.begin(other.inside[-1])
+        trajectories.append(peel(sides, min_rows, other.threshold, step=step))
+    for box in starts:
+        sides.begin(box)
         if sides.count >= min_rows:
             # Halfway between the average in the box and 0: rows above it belong to the box.
             half = 0.5 * sides.total / sides.count
-            trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS))
-    return SubgroupPath.of(trajectories, shape, table.n_rows)
+            trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS, step))
+    return trajectories
 
 
-def _pairs(table: MemoryTable, target: np.ndarray, min_rows: int) -> list[np.ndarray]:
+def _pairs(sides: RowSides, min_rows: int) -> list[np.ndarray]:
     """Return the best boxes over two features each, on a coarse grid."""
-    shape = table.shape
-    sides = table.sides()
-    sides.start(target, shape.everything)
+    table, shape, target = sides.table, sides.shape, sides.target
     bins, some = _coarse_features(shape, *sides.marginals, MOST_PAIRED)
     coarse = np.column_stack([bins[j][table.codes[:, j]] for j in some])
     scores, found = best_pairs(
@@ -397,14 +388,8 @@ def recommend(
 
     A larger one is taken whose shrunken average is less by at most ``tolerance`` standard errors.
     """
-    sides = table.sides()
-
-    def ask(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        sides.start(target, inside)
-        counts, totals = sides.marginals
-        return counts, totals, counts
-
-    return simplified(found.inside[found.largest(tolerance)], table.shape, ask)
+    best = found.inside[found.largest(tolerance)]
+    return simplified(best, table.shape, RowSides(table, target).ask)
 
 
 def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
@@ -451,6 +436,37 @@ def _beyond(inside: np.ndarray, shape: Shape) -> Iterator[np.ndarray]:
                     yield levels
         if stop < shape.offsets[j + 1] and not inside[stop]:
             yield np.array([stop])
+
+
+class RowSides(Sides):
+    """A box in a table in memory, at first of all rows; its sides move by compiled sums.
+
+    Parameters
+    ----------
+    table : MemoryTable
+        Its features.
+    target : ndarray of shape (n_rows,)
+        With mean zero and standard deviation one.
+    """
+
+    def __init__(self, table: MemoryTable, target: np.ndarray) -> None:
+        shape, weights = table.shape, np.ones(table.n_rows)
+        super().__init__(table.codes, shape.offsets, shape.n_values, shape.ordered, weights)
+        self.table, self.shape, self.target = table, shape, target
+        self.begin(shape.everything)
+
+    def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
+        """Begin again from a box; the targets of rows of another one are taken to be average."""
+        target = self.target
+        if flat is not None:
+            target = np.where(self.shape.holds(self.table.codes, flat), 0.0, target)
+        self.start(target, inside)
+
+    def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts, sums and variances of sums of each feature without its own side."""
+        self.begin(inside)
+        counts, totals = self.marginals
+        return counts, totals, counts
 
 
 class QueriedSides:
@@ -535,7 +551,7 @@ class QueriedSides:
         """Return sums of targets, in standard deviations from the average of the table."""
         return moments.n * (moments.mean - self._centre) / self._scale
 
-    def start(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
+    def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
         """Begin again from a box; the targets of rows of another one are taken to be average."""
         self.box, self.flat = inside, flat
         self._counts, self._totals, self._errors = self.ask(inside)
@@ -696,17 +712,9 @@ def find_subgroup(
         shape = sides.shape
         firsts = _asked_pairs(sides, min_rows) if pairs else []
         firsts += [shape.inside(each) for each in starts]
-        trajectories = [peel(sides, min_rows, step=ASKED_STEP)]
-        for times in OTHER_HILLS if hills else ():
-            sides.start(shape.everything, trajectories[0].around(times * min_rows))
-            other = peel(sides, min_rows, step=ASKED_STEP)
-            sides.start(other.inside[-1])
-            trajectories.append(peel(sides, min_rows, other.threshold, step=ASKED_STEP))
-        for first in firsts:
-            sides.start(first)
-            if sides.count >= min_rows:
-                half = 0.5 * sides.total / sides.count
-                trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS, ASKED_STEP))
+        trajectories = _trajectories(
+            sides, min_rows, OTHER_HILLS if hills else (), firsts, ASKED_STEP
+        )
         inflation: np.ndarray | float = 1.0
         if sides.inexact:
             met = [each for trajectory in trajectories for each in trajectory.inside]

@@ -23,6 +23,7 @@ from skgpb.experiments import Experiment
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.table import read_answers
 from skgpb.file_lock import FileLock
+from skgpb.plotting._progress import draw_progress
 
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
@@ -30,7 +31,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from skgpb.app.pages import make_app
-from skgpb.app.pictures import Picture, progress
+from skgpb.app.pictures import Picture
 from skgpb.app.views import is_number
 from skgpb.cli.experiment_picture import draw_experiment
 
@@ -257,6 +258,9 @@ def test_what_is_wrong_is_said_in_the_words_of_the_page(path):
     text = window.send("/tell/1", "value", value="14.7 x")
     assert "A measurement in result must be a number, got &#39;x&#39;." in text
     assert "result must be a number" not in window.send("/tell/1", "value", value="14.7")
+    assert "This must be a number, got '2,5': write 2.5." in html.unescape(
+        window.open("/?within=2,5")
+    )
     text = html.unescape(window.open("/expect?side0=60&side1=A"))
     assert "These settings break a rule: heat <= 50." in text
     assert "Repeat this experiment to see how much results scatter." in window.open("/correct/1")
@@ -523,7 +527,7 @@ def test_pictures_of_the_progress_have_the_numbers_of_the_experiments(run):
     run.tell(2.0, 4)
     run.ask()
     in_app = Figure().subplots()
-    progress(run.history(), "maximize", "yield (%)")([in_app])
+    draw_progress(in_app, run.history(), "maximize", "yield (%)")
     at_the_shell = draw_experiment(run).subfigs[1].axes[0]
     for ax in (in_app, at_the_shell):
         (dots,) = ax.collections

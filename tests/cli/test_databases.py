@@ -173,6 +173,11 @@ def test_a_sample_is_searched_where_that_is_asked_for(database, capsys):
     [
         (["--sql", "duckdb:///sold.db"], "there is no file sold.db"),
         (["--sql", "sold.parquet"], "there is no Parquet file sold.parquet"),
+        (["--sql", "sales.db"], "a file of DuckDB is called duckdb:///sales.db"),
+        (
+            ["--sql", "sales.parquet", "--table", "a"],
+            "no tables by names, got table 'a'",
+        ),
         (["--sql", "oracel://x"], "cannot open oracel://x: Don't know how to connect"),
         (["--sql", "duckdb:///sales.db", "--table", "sold"], "there is no table 'sold'"),
         (

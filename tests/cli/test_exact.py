@@ -378,5 +378,18 @@ def test_luck_and_shuffled_tables_are_said_in_plain_words(search):
     result, printed, _ = search("--min-rows", "10%")
     n, as_good = result["n_permutations"], result["n_permutations_as_good"]
     assert f"real: {as_good} of {n} shuffled tables gave a group this good (p = 0.005)" in printed
-    if result["optimism"] > 0:
-        assert "of this is luck" in printed
+    # A difference that is rounding alone is none.
+    averages = number(result["new_rows_average"]), number(result["counted_average"])
+    assert ("of this is luck" in printed) == (averages[0] != averages[1])
+
+
+def test_rounding_is_no_luck(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = np.round(rng.random(200), 2)
+    rows = zip(x, np.round(10 * (x > 0.5) + rng.normal(size=200), 1), strict=True)
+    table, output = tmp_path / "table.csv", tmp_path / "result.json"
+    table.write_text("x,y\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    given = ["--features", "x", "--target", "y", "--output", str(output)]
+    assert main(["search", str(table), *given]) == 0
+    assert 0.0 < json.loads(output.read_text())["optimism"] < 1e-12
+    assert "is luck" not in capsys.readouterr().out

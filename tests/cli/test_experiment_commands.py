@@ -525,3 +525,48 @@ def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     (tmp_path / "broken.skgpb").write_text("no run")
     (row,) = call("list", tmp_path)["experiments"]
     assert (row["file"], row["n_answers"], row["n_pending"]) == ("run.skgpb", 7, 0)
+
+
+def test_an_answer_may_stand_behind_the_options(path, call, capsys):
+    call("ask", path, "-n", 3)
+    assert main(["tell", str(path), "--query", "2", "-5"]) == 0
+    assert main(["tell", "--query", "3", str(path), "--note", "new bottle", "4"]) == 0
+    assert main(["tell", str(path), "--query", "2", "--correct", "-1e-5"]) == 0
+    capsys.readouterr()
+    answers = {entry["query"]: entry["answer"] for entry in call("show", path)["history"]}
+    assert answers == {1: None, 2: -1e-5, 3: 4.0}
+    assert "unrecognized arguments: 5" in refused(capsys, "tell", path, "4", "--query", "1", "5")
+
+
+@pytest.mark.parametrize(
+    ("begin", "options"),
+    [
+        (["new"], ["--bounds", "x=0:1"]),
+        (["budget", "new"], ["--campaigns", "tv=0,1", "web=0,1", "--budget", "1"]),
+    ],
+)
+def test_the_next_command_can_be_typed_as_it_is_printed(tmp_path, capsys, begin, options):
+    run = tmp_path / "Ann's run.skgpb"
+    assert main([*begin, str(run), *options]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    command = shlex.split(line.removeprefix("next: "))
+    assert main(command[command.index("skgpb") + 1 :]) == 0
+    line = capsys.readouterr().out.splitlines()[-1].replace("ANSWER", "1")
+    command = shlex.split(line.removeprefix("then: "))
+    assert main(command[command.index("skgpb") + 1 :]) == 0
+
+
+def test_a_correction_with_a_wrong_note_changes_nothing(tmp_path, call, capsys):
+    path = tmp_path / "run.skgpb"
+    call("new", path, "--bounds", "x=0:1", "--limit", "peak < 80")
+    call("ask", path)
+    call("tell", path, 1, "--measured", "peak=70")
+    before = path.read_bytes(), call("show", path)
+    for wrong in (["--date", "2024-99-99"], ["--measured", "peak=7O"], ["--measured", "Peak=70"]):
+        refused(capsys, "tell", path, 2, "--query", 1, "--correct", *wrong)
+        assert (path.read_bytes(), call("show", path)) == before
+    told = ["tell", path, 2, "--query", 1, "--correct", "--measured", "peak=90", "--note", "late"]
+    (entry,) = call(*told)["told"]
+    assert (entry["answer"], entry["measured"], entry["note"]) == (2.0, {"peak": 90.0}, "late")
+    changed = {each["what"] for each in call("history", path, "--changes")["changes"]}
+    assert changed == {"answer", "measured"}

@@ -184,6 +184,14 @@ def test_two_header_lines(search):
     assert "lines 2 and 3: say --skip-lines 1 --header 2" in error
 
 
+def test_a_name_of_several_lines_in_one_cell_is_typed_in_one(search):
+    content = TABLE.replace("x,y", '"net\nincome  (EUR)",y')
+    name = "net income (EUR)"
+    status, result, out = search(content, "--where", f"[{name}] >= 3", features=(name,))
+    assert status == 0 and result["features"] == [name]
+    assert result["n_rows"] == N - 3 and f"  {name} " in out
+
+
 def test_no_header(search):
     status, _, error = search(ROWS)
     assert status == 2 and "line 1 has numbers, as if there were no header" in error

@@ -196,6 +196,14 @@ def test_what_cannot_be_set_is_refused():
         GPUCBOptimizer(bounds=Box(steps, feasible=lambda s: False)).start()
 
 
+@pytest.mark.parametrize("given", [None, "no", float("nan"), 1.0, [True], np.array([True])])
+def test_feasible_returns_true_or_false(given):
+    with pytest.raises(TypeError, match="feasible must return True or False, got"):
+        GPUCBOptimizer(bounds=Box({"x": (0, 1)}, feasible=lambda s: given)).start()
+    box = Box({"x": (0, 1)}, feasible=lambda s: np.float64(s["x"]) < 0.5)
+    assert GPUCBOptimizer(bounds=box).ask().params["x"] < 0.5
+
+
 WRONG = {
     "A * B <= 3": "multiplies sides",
     "1 / A <= 3": "divides by a side",

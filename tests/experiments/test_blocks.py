@@ -179,3 +179,14 @@ def test_the_shell_says_how_far_operators_are_apart(tmp_path, capsys):
     assert "shifted" not in capsys.readouterr().out
     assert main(["change", path, "--block", "heat"]) == 2
     assert "'heat' is a setting" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "told"), [("Operator", "Ann"), (" DATE ", "2026-01-31")])
+def test_operators_and_dates_are_those_of_the_notebook(tmp_path, name, told):
+    table = tmp_path / "past.csv"
+    table.write_text(f"x,y,{name.strip()}\n0.1,1,{told}\n0.9,2,{told}\n")
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], answer="y", block=name, data=table)
+    assert run.status()["block"] == name.strip().lower()
+    run.tell(3.0, at={"x": 0.5}, **{name.strip().lower(): told})
+    (block,) = run.blocks()
+    assert (block["block"], block["n_answers"]) == (told, 3)

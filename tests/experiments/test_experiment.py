@@ -891,3 +891,19 @@ def test_a_plate_after_the_first_answers_is_no_design(tmp_path):
     run.tell(1.0, run.ask()[0]["query"])
     run.ask(24)
     assert run.optimizer.n_initial is None
+
+
+def test_sizes_and_settings_of_regions_are_explained(tmp_path):
+    sides = ["x=0:80", "salt=0.1:10:log", "n=1:9:int", "kind=A,B"]
+    run = Experiment.create(tmp_path / "run", sides, regions=True)
+    run.ask()
+    run.tell(1.0)
+    params = run.best({"x": 8, "salt": 0.5, "n": 3})["params"]
+    low, high = params["salt"]
+    assert high / low == pytest.approx(10.0) and len(params["n"]) == 3 and len(params["kind"]) == 1
+    with pytest.raises(ValueError, match=r"1, the whole of a log scale: \[80[.]0, 1[.]0\]"):
+        run.best({"x": 8, "salt": 5})
+    for wrong in ({"x": "0 to 8"}, {"kind": "A, B"}):
+        at = {"x": 1, "salt": 1, "n": 1, "kind": "A"} | wrong
+        with pytest.raises(ValueError, match="; a region is told by its query, or in a table"):
+            run.tell(1.0, at=at)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from skgpb.cli import main
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, write_table
+from skgpb.experiments.judgement import beside_limits
 from skgpb.experiments.limits import read_limits, written
 
 SIDES = ["heat=20:90", "time=1:60"]
@@ -258,3 +259,46 @@ def test_the_shell_asks_for_what_is_limited(tmp_path, capsys):
     assert "peak" not in call("change", path, "--limit", "none").split("answers")[0]
     rows = list(csv.reader(io.StringIO(as_csv(Experiment(path)).decode("utf-8-sig"))))
     assert {"peak", "impurity (%)"} <= set(rows[0])
+
+
+def test_a_name_in_other_capitals_is_no_measurement_that_is_lost(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], limits=["peak < 80"], block="Batch")
+    run.ask(2)
+    for wrong, right in (("Peak", "peak"), ("PEAK", "peak"), ("batch", "Batch")):
+        with pytest.raises(
+            ValueError, match=f"no effect under the name '{wrong}': write '{right}'"
+        ):
+            run.tell(1.0, 1, measured={wrong: 7.0})
+    run.tell(1.0, 1, measured={"peak": 90.0, "Batch": "b1", "PH": 7.0})
+    run.tell(0.5, 2, measured={"pH": 7.0})
+    with pytest.raises(ValueError, match="write 'peak'"):
+        run.annotate(2, measured={"Peak": 70.0})
+    assert [each["within_limits"] for each in run.history()] == [False, None]
+    assert beside_limits(run.best()) == "(not every limit measured) "
+    run.annotate(2, measured={"peak": 85.0})
+    assert beside_limits(run.best()) == "(beyond a limit) "
+    run.annotate(2, measured={"peak": 75.0})
+    assert beside_limits(run.best()) == "within the limits "
+
+
+def test_several_changes_are_one(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"])
+    run.ask(3)
+    before = run.path.read_bytes(), run.history()
+
+    def tell_two(second):
+        with run.alone():
+            run.tell(1.0, 1)
+            assert run.path.read_bytes() == before[0] and run.history() != before[1]
+            run.tell(2.0, second)
+
+    with pytest.raises(ValueError, match="there is no query 9"):
+        tell_two(9)
+    assert (run.path.read_bytes(), run.history()) == before
+    with run.alone():
+        with pytest.raises(ValueError, match="there is no query 9"):
+            run.annotate(9, note="lost")
+        assert run.history() == before[1]
+    assert run.path.read_bytes() == before[0]
+    tell_two(2)
+    assert Experiment(run.path).history() == run.history() != before[1]

@@ -144,3 +144,16 @@ def test_when_answers_came_is_kept(tmp_path):
     events[5] = ("tell", events[5][1], 3.0, None)
     found = times_of(opt._repeated(events))
     assert found[:2] == times[:2] and pd.isna(found[2:]).all()
+
+
+@pytest.mark.parametrize("name", ["reward", "std", "noise", "failure", "time"])
+def test_a_side_keeps_its_name_beside_what_else_is_known(name):
+    search = GPUCBOptimizer(bounds={name: (10, 20)}, random_state=0)
+    search.run(lambda query: None if query.params[name] < 12 else 1.0, budget=5)
+    frame = history_frame(search)
+    asked = [event[1].params[name] for event in search._events if event[0] in ("tell", "fail")]
+    assert frame[name].tolist() == asked
+    plain = GPUCBOptimizer(bounds={"x": (10, 20)}, random_state=0)
+    plain.run(lambda query: None if query.params["x"] < 12 else 1.0, budget=5)
+    expected = [f"{each}_" if each == name else each for each in history_frame(plain).columns[1:]]
+    assert frame.columns[1:].tolist() == expected

@@ -231,7 +231,7 @@ def learned(cls, **settings):
 def assert_pairs_are_those_of_the_process(arms):
     process = arms.surrogate_.process_
     fresh = PairCovariances(process).covariance(process.posterior, [], [])
-    known = arms._cache.pairs().covariance(process.posterior, [], [])
+    known = arms._cache.covariances().covariance(process.posterior, [], [])
     assert_allclose(known, fresh, atol=1e-12)
 
 

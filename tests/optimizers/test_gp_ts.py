@@ -42,7 +42,7 @@ def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
     monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
     few._after_fit()
     np.testing.assert_allclose(few.posterior().query_draws(5), full, rtol=0, atol=1e-4)
-    assert few._cache.pairs()._draws._root.left.shape[1] < 30
+    assert few._cache.covariances()._draws._root.left.shape[1] < 30
 
 
 def in_a_box():

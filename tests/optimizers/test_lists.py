@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb import EIOptimizer, ESTOptimizer, GPUCBOptimizer, MESOptimizer, PIOptimizer
 from skgpb.domains import Box
@@ -167,3 +168,24 @@ def test_a_long_list_does_not_make_all_queries_first_ones():
         optimizer = cls(**settings, random_state=0)
         optimizer.ask()
         assert optimizer._n_initial == settings.get("n_initial", 10)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-6])
+@pytest.mark.parametrize("kernel", [None, RBF(0.3)])
+def test_noise_far_above_the_differences_of_arms_is_learned_from_repeats(factor, kernel):
+    """Means of many answers to a few arms hardly differ, and so say nothing of the noise."""
+    rng = np.random.default_rng(0)
+    if kernel is None:
+        arms = [{"arm": name} for name in "uvw"]
+        search = GPUCBOptimizer(bounds={"arm": list("uvw")}, random_state=0)
+    else:
+        arms, kernel = [[0.0], [0.5], [1.0]], ConstantKernel((0.01 * factor) ** 2) * kernel
+        search = GPUCBOptimizer(kernel, arms=arms, random_state=0)
+    for _ in range(85):
+        search.tell(arms, factor * rng.normal(size=3))
+    assert 0.8 < search.alpha_ / factor**2 < 1.25
+    mean, std = search.predict(arms, return_std=True)
+    assert (np.abs(mean) < 3.0 * std).all()
+    if search.kernel is None:
+        # The standard error of an arm with 85 answers is 0.11.
+        assert (std > 0.04 * factor).all()

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import (
     CMETSOptimizer,
+    EIOptimizer,
     GPTSOptimizer,
     IDSOptimizer,
     IndirectUCBOptimizer,
@@ -34,3 +35,10 @@ def test_of_two_queries_that_are_worth_the_same_the_cheaper_is_asked(cls, cheap)
     optimizer = cls(kernel=RBF(0.2), **settings)
     optimizer.tell([[0.5]], [0.0])
     assert optimizer.ask().points[0, 0] == rows[cheap, 0]
+
+
+@pytest.mark.parametrize("given", [None, "5", b"5", float("nan"), -1.0])
+def test_a_cost_is_a_number(given):
+    search = EIOptimizer(bounds={"t": (0, 1)}, cost=lambda setting: given)
+    with pytest.raises(ValueError, match=r"cost\(.* must be a finite number >= 0, got"):
+        search.ask()

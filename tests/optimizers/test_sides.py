@@ -442,3 +442,9 @@ def test_a_grid_that_is_worse_than_a_cell_beside_it_is_told():
         run(None, 0.5).recommend()
         between.recommend(side=0.125)
         between.recommend("paper")
+
+
+def test_the_side_of_a_region_has_names_only_where_sides_have():
+    search = GPOOOptimizer(bounds=[(0, 1)]).tell([[0.5]], [1.0])
+    with pytest.raises(ValueError, match="side must be a number, or several, where sides have no"):
+        search.recommend(side={"x": 0.1})

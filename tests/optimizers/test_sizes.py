@@ -11,7 +11,6 @@ from sklearn.linear_model import Ridge
 import skgpb
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.model_selection import BanditSearchCV, bandit_scorer
-from skgpb.optimizers._variation import variation_bound
 from skgpb.problems import AdvertisingBudget, gp_draw
 from skgpb.problems.simulation import simulate
 from skgpb.roots import joint_draws
@@ -122,7 +121,6 @@ MAKERS = {
     "batch_size": lambda n: search(batch_size=n),
     "budget": lambda n: bandit_scorer(budget=n),
     "n_repeats": lambda n: bandit_scorer(n_repeats=n),
-    "max_depth of a bound": lambda n: variation_bound(RBF(), [(0, 1)], max_depth=n),
     "max_active": lambda n: skgpb.GPTreeOptimizer(bounds=[(0, 1)], max_active=n).ask(),
     "max_active of contexts": lambda n: skgpb.ContextualGPTreeOptimizer(
         context_bounds=[(0, 1)], bounds=[(0, 1)], max_active=n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy.stats import loguniform, uniform
 
 from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.domains import Fidelities
+from skgpb.kernels import WindowMean
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 #: Optimizers over indirect queries are told alike, and those over arms; some stand for the others.
@@ -272,3 +274,81 @@ def test_what_stands_behind_the_sides_is_no_side():
     cmets.tell(query, 1.0)
     assert_allclose(cmets.predict_query([query.a]), cmets.predict_query([query]))
     assert_allclose(cmets.predict_query(query), cmets.predict_query([query]))
+
+
+# -- queries of another search -------------------------------------------------------------------
+
+SIDES = {"kind": ["a", "b"], "rate": loguniform(1e-3, 1.0)}
+#: Boxes on which the coordinates of a query mean other settings.
+OTHERS = {
+    "order of sides": {"rate": loguniform(1e-3, 1.0), "kind": ["a", "b"]},
+    "order of a list": {**SIDES, "kind": ["b", "a"]},
+    "range of a distribution": {**SIDES, "rate": loguniform(1e-4, 1.0)},
+    "names": {"kind": ["a", "b"], "speed": loguniform(1e-3, 1.0)},
+    "no names": [(0, 1), (0, 1)],
+}
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_no_query_of_a_search_with_other_sides_is_taken_by_its_coordinates(cls, other):
+    foreign = cls(bounds=other, random_state=0).ask()
+    search = cls(bounds=SIDES, random_state=0)
+    own = search.ask()
+    for attempt in (search.tell, lambda query, value: search.predict_query([query])):
+        search.tell(search.ask(), 1.0)
+        before = len(search.history_)
+        with pytest.raises(ValueError, match="was made for other sides: pass its params"):
+            attempt(foreign, 1.0)
+        assert len(search.history_) == before
+    with pytest.raises(ValueError, match="was made for other sides"):
+        cls(bounds=other, random_state=0).tell(own, 1.0)
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
+@pytest.mark.parametrize("kind", [["a", None], [float("nan"), 1.0], [np.zeros(2), np.ones(2)]])
+def test_queries_that_return_from_another_process_are_taken(cls, kind):
+    search = cls(bounds={**SIDES, "kind": kind}, random_state=0)
+    query = pickle.loads(pickle.dumps(search.ask()))
+    search.tell(query, 1.0)
+    assert search.pending_ == []
+    assert search.predict_query([pickle.loads(pickle.dumps(query))]).shape == (1,)
+
+
+def test_what_is_known_of_a_query_of_another_kind_is_that_of_its_points():
+    cell = GPOOOptimizer(bounds=[(0, 1)], random_state=0).ask()
+    search = GPUCBOptimizer(bounds=[(0, 1)], random_state=0).tell(X[:, :1], Y)
+    assert_array_equal(search.predict_query([cell]), search.predict_query([cell.points]))
+    tree = GPOOOptimizer(bounds=[(0, 1)], random_state=0).tell(X[:, :1], Y)
+    arm = search.ask()
+    assert_array_equal(tree.predict_query([arm]), tree.predict_query([arm.points]))
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer, CMESOptimizer])
+@pytest.mark.parametrize("values", [list("abcdefg"), np.full(7, "2026-01-01", "datetime64[D]")])
+def test_what_is_no_number_is_no_evaluation(cls, values):
+    search = made(cls).tell(X, Y)
+    with pytest.raises(TypeError, match="y must be real numbers, got"):
+        search.fit(X, values)
+    assert len(search.history_) == len(Y)
+
+
+def test_columns_of_one_name_are_refused():
+    table = pd.DataFrame([[0.1, 0.2, 0.3]], columns=["x", "y", "x"])
+    with pytest.raises(ValueError, match=r"columns must have different names, got \['x', 'y', 'x'"):
+        made(GPUCBOptimizer, ["x", "y"]).tell(table, [1.0])
+
+
+def test_a_recommendation_is_no_query_where_queries_have_sides_of_their_own():
+    search = CMESOptimizer(
+        bounds={"x": (0, 1)}, query_bounds={"dose": (0, 1)}, conditional=WindowMean(scale=0.1)
+    )
+    search.tell(X[:, :1], Y)
+    best = search.recommend()
+    for attempt in (lambda: search.tell(best, 1.0), lambda: search.predict_query([best])):
+        with pytest.raises(ValueError, match="was made for other sides"):
+            attempt()
+    search = CMESOptimizer(bounds={"x": (0, 1)}, conditional=WindowMean(scale=0.1))
+    search.tell(X[:, :1], Y)
+    best = search.recommend()
+    assert_array_equal(search.predict_query([best]), search.predict_query(best.points))

@@ -25,13 +25,25 @@ from skgpb.optimizers import (
 from skgpb.optimizers._variation import (
     PriorOfPoints,
     cell_deviations,
+    claim_2,
     h_max,
     largest_within,
     smoothness_exponent,
-    variation_bound,
 )
 
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 3: [(0, 1), (2.0, 2.5), (-1, 1)]}
+
+
+def variation_bound(kernel, bounds, *, n_children=2, max_depth=10, failure_probability=0.1):
+    """V_h for h = 0..max_depth + 1, from the deviations within cells of a kernel over points."""
+    bounds = np.asarray(bounds, dtype=np.float64)
+    stationary = kernel.is_stationary()
+
+    def cells(depth):
+        return sample_cells(bounds, n_children, depth, not stationary)
+
+    g = cell_deviations(kernel, cells, max_depth + 2)
+    return claim_2(g, n_children, len(bounds), failure_probability)
 
 
 @pytest.mark.parametrize("n_children", [2, 3])

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from scipy.stats import loguniform
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.app.pictures import MAP_HEIGHT, Picture, map_of, replicates, slices
 from skgpb.cli import main
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.experiments import Experiment
@@ -118,24 +117,34 @@ def test_picture_of_an_experiment(run):
     check(draw_experiment(run))
 
 
+def in_app(run, kind, *sides):
+    """Draw a picture of the pages, as they do."""
+    pytest.importorskip("flask")
+    from skgpb.app.guard import Guard
+    from skgpb.app.pages import Pages
+
+    return Pages(run.path, Guard(), None)._draw(kind, "light", "", *sides)
+
+
 def test_pictures_of_the_app(run, drawn):
     for sides in ((0, 1), (2, 0), (0, 2)):
-        picture = Picture("map", "", "", inches=MAP_HEIGHT)
-        picture.draw(map_of(run.optimizer, f"{VALUE} (%)", *sides), "light")
+        in_app(run, "map", *sides)
         check(drawn[-1])
-    Picture("replicates", "", "").draw(replicates(run.replicates(), VALUE), "light")
+    in_app(run, "replicates")
     check(drawn[-1])
-    Picture("slices", "", "", (BATH, OVEN, "solvent")).draw(slices(run.optimizer, VALUE), "light")
+    in_app(run, "slices")
     for panel in drawn[-1].axes:
         panel.set_visible(True)
     assert covered(drawn[-1]) == []
 
 
 def test_panels_of_a_picture_are_as_wide_and_whole(run):
-    picture = Picture("slices", "", "", (BATH, OVEN, "solvent"))
-    svgs = picture.draw(slices(run.optimizer, VALUE), "light")
+    svgs = in_app(run, "slices")
     assert len(svgs) == 3
-    for svg, height, name in zip(svgs, picture.heights, (BATH, OVEN, "solvent"), strict=True):
+    from skgpb.app.views import RunView
+
+    heights = next(each.heights for each in RunView(run).pictures if each.kind == "slices")
+    for svg, height, name in zip(svgs, heights, (BATH, OVEN, "solvent"), strict=True):
         text = svg.decode()
         words = " ".join(text.split("<text")[1:])
         assert name.split()[0] in words and 'width="316.8pt"' in text

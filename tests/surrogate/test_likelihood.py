@@ -222,6 +222,14 @@ def test_the_prior_of_the_noise_is_in_units_of_a_typical_variance():
     )
 
 
+@pytest.mark.parametrize(("repeated", "highest"), [(0.0, 4.0), (3.9, 4.0), (900.0, 900.0)])
+def test_the_noise_may_be_as_large_as_repeated_queries_say(repeated, highest):
+    prior, limits = noise_prior(4.0, repeated=repeated)
+    lower, upper = defaults.NOISE_LIMITS
+    assert_allclose(np.exp(limits), [[4.0 * lower, highest * upper]])
+    assert prior.center == noise_prior(4.0)[0].center
+
+
 def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
     kernel = default_kernel(np.array([[0.0, 2.0], [5.0, 5.0], [0.0, 1e-3], [-1.0, 1.0]]))
     assert isinstance(kernel.k2, Matern)

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb import defaults
 from skgpb.kernels import CellAverage
+from skgpb.surrogate.exactness import of_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
 from skgpb.surrogate.models import (
@@ -229,3 +230,22 @@ def test_each_model_has_the_noise_that_it_was_learned_with():
     assert_allclose(models.noises, 4.0 * np.array(own))
     assert len(set(own)) > 2
     assert Models.around(gp, samples, default_prior(BOX), None, 0.05).noises is None
+
+
+def test_intervals_of_exact_answers_contain_what_a_process_smooths():
+    # Sixty answers close to a kink, where a process with a little noise is lower than they are.
+    X = np.concatenate([np.linspace(0.05, 0.95, 10), 0.5 + np.linspace(-0.001, 0.001, 61)])
+    y = -np.abs(X - 0.5)
+    y = (y - y.mean()) / y.std()
+    noise = defaults.NOISE_LIMITS[0]
+    gp = GaussianProcess(of_smoothness(default_kernel(BOX), 1.5), 1)
+    for x, value in zip(X, y, strict=True):
+        gp.observe(np.array([[x]]), float(value), noise)
+    samples = ScaledSamples(np.arange(len(y)), y, np.full(len(y), np.nan))
+    models = Models.around(gp, samples, default_prior(BOX), None, noise)
+    top = [np.array([[0.5]])]
+    mean, std = models.moments(top, std=True)
+    missed = abs(float(mean[0]) - y.max())
+    assert missed < norm.ppf(0.975) * std[0]
+    assert missed > norm.ppf(0.975) * np.sqrt(std[0] ** 2 - noise)
+    assert_allclose(models.moments(top, cov=True)[1][0, 0], std[0] ** 2)

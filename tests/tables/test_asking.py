@@ -220,25 +220,19 @@ def test_what_is_recommended_is_the_best_of_what_is_known_to_be_better_than_all_
     assert max(least) > 1
 
 
-def test_enough_is_known_once_no_other_group_can_be_much_better(monkeypatch):
+def test_enough_is_known_once_no_other_group_can_be_much_better():
     table, y = mixed()
-    runs, run = [], _Asking.run
-    monkeypatch.setattr(_Asking, "run", lambda self, e: runs.append((self, e)) or run(self, None))
-
-    def enough(within):
-        search_by_asking(table, NoisyAverages(y, 0.5), 12, 60, within=within, confidence=0.9)
-        return runs[-1][1]
-
-    enough(1.0)
-    asking, _ = runs[0]
+    oracle, rng = NoisyAverages(y, 0.5), np.random.default_rng(0)
+    asking = _Asking(table, oracle, 12, 60, 1.0, None, rng, lambda: None, confidence=0.9)
+    asking.run()
     some = asking.groups[1:6]
     mean, cov = (each[1:6] for each in asking.known())
     apart = np.eye(5) - np.eye(5)[mean.argmax()]
     spread = np.sqrt(np.maximum(np.diag(apart @ cov[:, 1:6] @ apart.T), 0.0))
     more = mean - mean.max() + norm.isf(0.1 / 4) * spread
     most = np.delete(more, mean.argmax()).max()
-    assert enough(most + 1e-9)(asking, some)
-    assert not enough(most - 1e-9)(asking, some)
+    assert asking._is_enough(some, most + 1e-9)
+    assert not asking._is_enough(some, most - 1e-9)
 
 
 def test_all_rows_are_among_the_groups_where_no_question_about_them_is_answered():
@@ -263,7 +257,7 @@ def test_the_better_half_is_asked_on():
     asking = _Asking(table, oracle, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
     groups = [asking.group_of(inside) for inside in asking.parted(8)]
     asking.ask_all(groups, 0.1)
-    asking._halve(groups, None)
+    asking._halve(groups)
     averages = [y[group.rows].mean() for group in groups]
     times = [len(group.answers) for group in np.array(groups)[np.argsort(averages)]]
     assert times == sorted(times) and len(set(times)) > 2

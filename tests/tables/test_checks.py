@@ -90,6 +90,10 @@ def test_rows_that_repeat_are_counted():
     rng = np.random.default_rng(7)
     X = rng.random((30, 3))[np.repeat(np.arange(30), 10)]
     assert repeats(dict(enumerate(X.T))) == 30
+    # Nor does it matter that more could differ than a float can count.
+    wide = rng.random((100, 200))[np.repeat(np.arange(100), 5)]
+    with np.errstate(all="raise"):
+        assert repeats(dict(enumerate(wide.T))) == 100
     # Few values agree by themselves.
     assert repeats({"a": rng.integers(0, 3, 500) * 1.0, "b": rng.integers(0, 4, 500) * 1.0}) is None
 

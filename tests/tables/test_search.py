@@ -13,6 +13,7 @@ from skgpb.tables.conditions import Categories, Range, Subgroup
 from skgpb.tables.search import (
     PeelingTrajectory,
     QueriedSides,
+    RowSides,
     SubgroupPath,
     ends_of,
     peel,
@@ -227,11 +228,10 @@ def test_a_target_that_is_constant_recommends_all_rows():
 def test_asked_sides_know_what_moving_sides_count():
     X, y, _ = planted(n=500)
     table = MemoryTable(X, y, n_bins=6)
-    asked, sides = QueriedSides(Asked(table)), table.sides()
-    sides.start(standardized(y), table.shape.everything)
+    asked, sides = QueriedSides(Asked(table)), RowSides(table, standardized(y))
     for price in (0.1, 0.4):
         asked.ascend(price, 0.5, 20.0, 50)
-        sides.start(standardized(y), asked.box)
+        sides.begin(asked.box)
         assert asked.count == pytest.approx(sides.count)
         assert asked.total == pytest.approx(sides.total)
         # No side that moves on its own gains any more.

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from skgpb._install import needs
 from skgpb.datasets.credentials import check_address, repeated, secrets_of, shown
+from skgpb.datasets.sources import PARQUET
 from skgpb.exceptions import DatabaseError, ScansSpentError
 
 with needs("skgpb.integrations.ibis", "ibis", "sql"):
@@ -71,6 +72,8 @@ def connect(url: str, table: str | None = None) -> Any:
     secrets = secrets_of(url)
     try:
         if "://" not in url:
+            if table is not None:
+                raise DatabaseError(f"Parquet files have no tables by names, got table {table!r}")
             return _parquet(ibis.duckdb.connect(), url)
         check_address(url)
         connection = _connected(url)
@@ -375,6 +378,13 @@ def _parquet(connection: Any, name: str) -> Any:
     pattern = str(path / "**" / "*.parquet") if path.is_dir() else name
     if not path.is_file() and not glob.glob(pattern, recursive=True):
         raise DatabaseError(f"there is no Parquet file {repeated(name)}")
+    if path.is_file():
+        with open(path, "rb") as file:
+            if file.read(len(PARQUET)) != PARQUET:
+                raise DatabaseError(
+                    f"{name} is no Parquet file: a file of DuckDB is called duckdb:///{name}, and "
+                    "text and Excel are no databases"
+                )
     with suppress(Exception):  # an older DuckDB keeps nothing
         connection.raw_sql("SET enable_external_file_cache = false")
     return connection.read_parquet(pattern)
