@@ -268,6 +268,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             X = validate_data(self, X, dtype=np.float64)
         else:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+            check_squares(y, "y")  # what is no number is refused in words
         if y is None:
             return X, None
         y = np.asarray(y, dtype=np.float64 if np.asarray(y).dtype.kind == "O" else None)
