@@ -165,7 +165,7 @@ class Recommendation:
                 return known
         possible, limits = feasibility.possible, feasibility.limits
         if limits is not None and possible is not None and not possible(targets.rows).any():
-            return targets.arm(argmax_first(limits.hold(targets.rows)))
+            return targets.arm(limits.nearest(targets.rows))
         means, possible = means_of_possible(targets, means, possible)
         best = best_known(means, variances)
         return polished(targets, best, means, self.model.process, possible)

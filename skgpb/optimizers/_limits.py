@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from skgpb import defaults
+from skgpb._core._ties import argmax_first
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import Real, check_reward
 
@@ -131,6 +132,20 @@ class OutcomeConstraints:
     def possible(self, rows: Blocks) -> np.ndarray:
         """Return which rows may be recommended, shape (n,)."""
         return self.hold(rows) >= defaults.SURE_OF_LIMITS
+
+    def nearest(self, rows: np.ndarray) -> int:
+        """Return the number of the row at which all limits most probably hold.
+
+        Where that is beyond the smallest numbers, it is the one least beyond the limits.
+        """
+        hold = self.hold(rows)
+        if hold.any():
+            return argmax_first(hold)
+        beyond = np.zeros(len(rows))
+        for low, high, process in self._limits:
+            mean = process.moments(rows)
+            beyond += np.maximum(np.maximum(low - mean, mean - high), 0.0) / process.scale
+        return argmax_first(-beyond)
 
     def base(self, known: GaussianProcess) -> float | None:
         """Return the largest mean of an answered query that keeps all limits; None for none.

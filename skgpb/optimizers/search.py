@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
@@ -52,9 +52,6 @@ from skgpb.optimizers._best import (
     ANSWERED,
     Recommendation,
     best_answered,
-    best_known,
-    means_of_possible,
-    polished,
 )
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
@@ -475,15 +472,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        possible = self._feasibility().possible
-        means, possible = means_of_possible(targets, (mean - offset) / scale, possible)
-        best = best_known(means, (std / scale) ** 2)
-        sides = targets.sides_at(best)
-        if sides is None:
-            return targets.arm(best)
-        if targets.layout.task_column is not None:
-            return polished(targets, best, means, self._gp, possible)
-        return self._best_region(sides, context=context)
+        recommendation = replace(self._recommendation(), targets=targets)
+        return recommendation.target((mean - offset) / scale, (std / scale) ** 2)
 
     @overload
     def recommend(

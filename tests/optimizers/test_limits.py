@@ -209,6 +209,20 @@ def test_where_all_answers_are_beyond_another_target_is_recommended():
         optimizer.recommend("best_observed")
 
 
+@pytest.mark.parametrize("context", [None, [0.5]])
+def test_where_no_limit_can_hold_the_least_beyond_is_recommended(context):
+    """However improbable, and in a context as well."""
+    bounds = {} if context is None else {"context_bounds": [(0, 1)]}
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits={"heat": (None, 0)}, random_state=0, **bounds)
+    for _ in range(12):
+        query = optimizer.ask() if context is None else optimizer.ask(context=context)
+        x = query.points[0, -1]
+        optimizer.tell(query, x, outcomes={"heat": 1 + x})
+    best = optimizer.recommend(context=context)
+    assert best.points[0, -1] < 0.1
+    assert optimizer.predict_within_limits(best.points)[0] < 1e-9
+
+
 def test_a_missing_measurement_is_only_missing_there():
     optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
     play(optimizer, 6)
