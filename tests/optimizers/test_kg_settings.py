@@ -158,7 +158,7 @@ def test_in_a_context_settings_are_asked_and_found():
             reward += (clean - ((each["heat"] - 60) / 40) ** 2) / len(query.settings)
         optimizer.tell(query, reward)
     for dirt, soap in (("mud", "a"), ("ink", "b")):
-        assert optimizer.recommend(context={"dirt": dirt}).params["soap"] == [soap]
+        assert optimizer.recommend(context={"dirt": dirt}).params["soap"] == soap
 
 
 def test_it_is_saved_with_its_settings(tmp_path):
