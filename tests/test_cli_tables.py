@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb._install import install_command
 from skgpb.cli import main
+from skgpb.cli.pictures import draw_categories
 from skgpb.cli.where import Condition
 from skgpb.datasets.table import TableFile
 
@@ -546,6 +547,17 @@ def test_the_report_is_one_page_with_pictures(search, tmp_path, features, epsilo
     assert not re.search(r"https?://|<script|<south>", page)
     assert f"{result['n_members']} rows" in page
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_average_of_skewed_values_may_lie_outside_of_what_most_span():
+    figure = pytest.importorskip("matplotlib.figure")
+    ax = figure.Figure().subplots()
+    mean, below, above = np.array([[1.0, 2.0], [0.5, -0.2], [-0.1, 0.4]])
+    draw_categories(ax, [True, False], mean, [below, above], ("average", "80 %"))
+    spans = [line.get_segments()[0][:, 1] for line in ax.collections]
+    assert_allclose(spans, [[2.2, 2.4], [0.5, 0.9]])
+    points = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert_allclose(points, [2.0, 1.0])
 
 
 # -- large tables -------------------------------------------------------------------------------

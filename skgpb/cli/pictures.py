@@ -246,10 +246,14 @@ def draw_categories(
     """Draw averages of categories with intervals; ``chosen`` are those of the group."""
     for inside in (False, True):
         some = np.flatnonzero(np.asarray(chosen) == inside)
-        style = {"color": RECOMMENDED if inside else "C0", "capsize": 3}
+        color = RECOMMENDED if inside else "C0"
         label = "recommended" if inside else f"{names[0]}, with {names[1]}"
         if len(some):
-            ax.errorbar(some, mean[some], np.array(error)[:, some], fmt="o", label=label, **style)
+            # The average of skewed values may lie outside of what most of them span.
+            below, above = np.array(error)[:, some]
+            middle, half = mean[some] + (above - below) / 2, np.maximum(above + below, 0.0) / 2
+            ax.errorbar(some, middle, half, fmt="none", color=color, capsize=3)
+            ax.plot(some, mean[some], "o", color=color, label=label)
 
 
 def finish_profile(ax: Any, name: str, value: str) -> None:
