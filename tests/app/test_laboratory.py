@@ -85,7 +85,9 @@ class Clicks(Person):
 
     def tell(self, answer, impurity, person):
         self.press("Save", self._fill(answer, impurity, person))
-        assert "is saved" in self.message
+        if "Nothing is saved yet" in self.message:  # asked about an honest impurity
+            self.press("Save", self.find(".card"))
+        assert "is saved" in self.message and "Nothing" not in self.message
 
     def mistype(self, wrong, answer, impurity, person):
         """The page asks, and nothing is saved before the number is right."""
