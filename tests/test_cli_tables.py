@@ -552,8 +552,8 @@ def test_the_report_is_one_page_with_pictures(search, tmp_path, features, epsilo
 def test_the_average_of_skewed_values_may_lie_outside_of_what_most_span():
     figure = pytest.importorskip("matplotlib.figure")
     ax = figure.Figure().subplots()
-    mean, below, above = np.array([[1.0, 2.0], [0.5, -0.2], [-0.1, 0.4]])
-    draw_categories(ax, [True, False], mean, [below, above], ("average", "80 %"))
+    mean, low, high = np.array([[1.0, 2.0], [0.5, 2.2], [0.9, 2.4]])
+    draw_categories(ax, [True, False], mean, [low, high], ("average", "80 %"))
     spans = [line.get_segments()[0][:, 1] for line in ax.collections]
     assert_allclose(spans, [[2.2, 2.4], [0.5, 0.9]])
     points = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]

@@ -59,7 +59,7 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             among = side.among if isinstance(side, Categories) else ()
             chosen = [label in among for label in levels.labels]
             mean = np.where(seen.n > 0, seen.mean, np.nan)
-            pictures.draw_categories(ax, chosen, mean, [_error_of(seen)] * 2, AVERAGES)
+            pictures.draw_categories(ax, chosen, mean, _spans_of(seen), AVERAGES)
             pictures.label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
         else:
             _draw_numbers(ax, levels.edges, side, seen)
@@ -87,8 +87,8 @@ def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: M
         low = ends[0] if side.low is None else _positions([side.low])[0]
         limits = (low, ends[-1] if side.high is None else _positions([side.high])[0])
     some = parts.n > 0
-    error = [_error_of(parts)[some]] * 2
-    pictures.draw_averages(ax, middle[some], parts.mean[some], error, limits, AVERAGES)
+    spans = [end[some] for end in _spans_of(parts)]
+    pictures.draw_averages(ax, middle[some], parts.mean[some], spans, limits, AVERAGES)
     if isinstance(edges[0], date):
         pictures.label_dates(ax.xaxis)
 
@@ -113,9 +113,10 @@ def _positions(values: Sequence[Any]) -> np.ndarray:
     return np.array([float(each) for each in values]) - 0.5 * whole
 
 
-def _error_of(seen: Moments) -> np.ndarray:
-    """Half of each interval of 95 %."""
-    return QUANTILE_95 * np.sqrt(seen.variance / np.maximum(seen.n - 1, 1))
+def _spans_of(seen: Moments) -> list[np.ndarray]:
+    """Ends of the intervals of 95 %, the low ones first."""
+    half = QUANTILE_95 * np.sqrt(seen.variance / np.maximum(seen.n - 1, 1))
+    return [seen.mean - half, seen.mean + half]
 
 
 def said(value: Any) -> str:

@@ -93,12 +93,12 @@ def _profile(found: ExactFound, limit: FeatureLimits) -> Panel:
 
 
 def _average(target: np.ndarray) -> tuple[float, float, float]:
-    """Average and the halves of its interval of 95 %; NaN without rows."""
+    """Average and the ends of its interval of 95 %; NaN without rows."""
     if not len(target):
         return math.nan, math.nan, math.nan
     spread = float(target.std(ddof=1)) if len(target) > 1 else 0.0
-    half = QUANTILE_95 * spread / math.sqrt(len(target))
-    return float(target.mean()), half, half
+    mean, half = float(target.mean()), QUANTILE_95 * spread / math.sqrt(len(target))
+    return mean, mean - half, mean + half
 
 
 def _values(found: ExactFound) -> np.ndarray:

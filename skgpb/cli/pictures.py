@@ -182,8 +182,7 @@ def _profile(found: Found, name: str) -> Panel:
     def spread(mean: np.ndarray) -> tuple[float, float, float]:
         if not len(mean):
             return math.nan, math.nan, math.nan
-        average, (low, high) = float(mean.mean()), np.quantile(mean, (0.1, 0.9))
-        return average, average - float(low), float(high) - average
+        return float(mean.mean()), *np.quantile(mean, (0.1, 0.9)).tolist()
 
     def draw(ax: Any) -> None:
         step = -(-found.memory.n_rows // ROWS_DRAWN)
@@ -208,50 +207,49 @@ def draw_profile(
     """Draw averages of rows along a feature, of its categories or of parts with as many rows each.
 
     ``values`` (n,) and ``target`` (n,) are those of the rows. ``average`` returns that of a part,
-    and how far an interval goes to either side of it; ``names`` are what these two are called.
+    and the ends of an interval; ``names`` are what these two are called.
     """
     column = limit.column
     if column.kind == "texts":
         parts = [target[values == code] for code in range(len(column.labels))]
-        mean, *error = np.array([average(part) for part in parts]).T
+        mean, *spans = np.array([average(part) for part in parts]).T
         chosen = [limit.among is not None and label in limit.among for label in column.labels]
-        draw_categories(ax, chosen, mean, error, names)
+        draw_categories(ax, chosen, mean, spans, names)
     else:
         n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
         places = np.array_split(np.argsort(values, kind="stable"), n)
         x = np.array([values[part].mean() for part in places])
-        mean, *error = np.array([average(target[part]) for part in places]).T
+        mean, *spans = np.array([average(target[part]) for part in places]).T
         ends = None
         if limit.low is not None or limit.high is not None:
             low = values.min() if limit.low is None else limit.low
             ends = (low, values.max() if limit.high is None else limit.high)
-        draw_averages(ax, x, mean, error, ends, names)
+        draw_averages(ax, x, mean, spans, ends, names)
     label_axis(limit, ax.xaxis)
 
 
 def draw_averages(
-    ax: Any, x: Any, mean: np.ndarray, error: Any, ends: Any, names: tuple[str, str]
+    ax: Any, x: Any, mean: np.ndarray, spans: Any, ends: Any, names: tuple[str, str]
 ) -> None:
     """Draw averages along a number with intervals, and the side of the group, if it has one."""
-    below, above = error
-    ax.fill_between(x, mean - below, mean + above, alpha=0.25, lw=0, label=names[1])
+    ax.fill_between(x, *spans, alpha=0.25, lw=0, label=names[1])
     ax.plot(x, mean, label=names[0])
     if ends is not None:  # with an edge, because it may be narrow
         ax.axvspan(*ends, color=RECOMMENDED, alpha=0.2, lw=1.0, label="recommended")
 
 
 def draw_categories(
-    ax: Any, chosen: Sequence[bool], mean: np.ndarray, error: Any, names: tuple[str, str]
+    ax: Any, chosen: Sequence[bool], mean: np.ndarray, spans: Any, names: tuple[str, str]
 ) -> None:
     """Draw averages of categories with intervals; ``chosen`` are those of the group."""
     for inside in (False, True):
-        some = np.flatnonzero(np.asarray(chosen) == inside)
+        some = np.flatnonzero((np.asarray(chosen) == inside) & ~np.isnan(mean))
         color = RECOMMENDED if inside else "C0"
         label = "recommended" if inside else f"{names[0]}, with {names[1]}"
         if len(some):
             # The average of skewed values may lie outside of what most of them span.
-            below, above = np.array(error)[:, some]
-            middle, half = mean[some] + (above - below) / 2, np.maximum(above + below, 0.0) / 2
+            low, high = np.array(spans)[:, some]
+            middle, half = (low + high) / 2, (high - low) / 2
             ax.errorbar(some, middle, half, fmt="none", color=color, capsize=3)
             ax.plot(some, mean[some], "o", color=color, label=label)
 

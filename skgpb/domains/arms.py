@@ -401,10 +401,6 @@ class ArmSet:
         """Return where the query of a row could lie as well; None if it is one of finitely many."""
         return None
 
-    def sides_at(self, slot: int) -> np.ndarray | None:
-        """Return the sides (d,) of the region of a row, if a region lies wherever it fits."""
-        return None
-
     def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
         """Descriptor rows of what a query observes."""
         if isinstance(query, Arm):

@@ -150,11 +150,6 @@ class FreeCells(ArmSet):
 
         return Placements(alike, places[alike][:, free], limits[free], rows_at)
 
-    def sides_at(self, slot: int) -> np.ndarray | None:
-        """Return the sides (d,) of the cell of a row; None if it is no region."""
-        sides = self.sizes[self.size_of[slot]]
-        return sides if (sides > 0.0).all() else None
-
     def _bounds_of_centers(self, sides: np.ndarray) -> np.ndarray:
         lower, upper = self.bounds.T
         half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free

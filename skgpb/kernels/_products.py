@@ -119,7 +119,7 @@ def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProduc
     Returns
     -------
     products : GaussianProducts or None
-        None when the kernel has another form (other kernels, subclasses of the three leaves,
+        None when the kernel has another form (other kernels, subclasses of the leaves,
         powers that are not positive integers) or more than ``MAX_TERMS`` monomials.
     """
     found = compile_radial_products(kernel, n_features, GAUSSIAN_LEAVES)
@@ -288,7 +288,7 @@ def precisions_of(leaf: Kernel, d: int) -> tuple[np.ndarray, np.ndarray] | None:
 
 @dataclass(frozen=True)
 class _RadialLeaf:
-    """Return the argument of a leaf kernel, and the function."""
+    """Kind of function of a leaf kernel, and the scaled distance that it is of."""
 
     kind: int
     precision: np.ndarray  # (d,)

@@ -268,11 +268,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             X = validate_data(self, X, dtype=np.float64)
         else:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-            check_squares(y, "y")  # what is no number is refused in words
         if y is None:
             return X, None
         y = np.asarray(y, dtype=np.float64 if np.asarray(y).dtype.kind == "O" else None)
-        check_squares(y[y == y], "y")  # NaN marks points without a value
+        check_squares(y[y == y], "y")  # NaN marks points without a value; texts are refused
         if y.shape != (len(X),) or np.isinf(y).any():
             raise ValueError(
                 f"y must hold one number or NaN for each of {len(X)} rows of X, got shape {y.shape}"

@@ -48,11 +48,7 @@ from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
 from skgpb.optimizers._base import Q, checked_scores
-from skgpb.optimizers._best import (
-    ANSWERED,
-    Recommendation,
-    best_answered,
-)
+from skgpb.optimizers._best import ANSWERED, Recommendation, best_answered
 from skgpb.optimizers._cost_model import CostModel, differs
 from skgpb.optimizers._failing import Chances
 from skgpb.optimizers._feasibility import Feasibility

@@ -322,8 +322,9 @@ def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
     assert sorted(labels) == ["A", "B", "C"]
     points = {
         labels[int(x)]: y
-        for bars in by_name["town"].containers
-        for x, y in zip(*bars.lines[0].get_data(), strict=True)
+        for dots in by_name["town"].lines
+        if dots.get_marker() == "o"
+        for x, y in zip(*dots.get_data(), strict=True)
     }
     told = {town: selected(f"hour >= 18 AND town = '{town}'")[1] for town in "ABC"}
     assert points == pytest.approx(told)
