@@ -58,7 +58,7 @@ NOISES = (0.0, 5.0, 30.0)
 #: Features that a process is made of, and the power that fills the tail of their frequencies.
 N_FEATURES, TAIL = 3000, 3
 #: Settings that are drawn at random, and those by which the range of f is known.
-N_HELD_OUT, N_RANGE = 50, 4000
+N_HELD_OUT, N_RANGE = 50, 2000
 #: Entries of the list, and how far apart they are.
 ENTRIES, APART = tuple("abcdef"), 0.4
 #: Standard deviation of the blur of CMES, and the points that stand for it.
