@@ -267,6 +267,7 @@ class Experiment(KeptRun):
             limited=list(outcome_limits(self._optimizer)),
             scored=_measured_in(self._score, self._sides),
             block=self._block,
+            unit=self._labels["unit"],
             space=self._optimizer._space,
             regions=self._has_regions,
         )
@@ -344,8 +345,8 @@ class Experiment(KeptRun):
         Parameters
         ----------
         answer : float, str or sequence of float
-            The answer. A text such as ``"12 of 300"`` is a proportion, whose noise follows
-            from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
+            The answer. A text such as ``"12 of 300"`` is a proportion, 4 if the unit is % and
+            0.04 if not, whose noise follows from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
             of this one run: the answer is their mean, and its noise their standard error, which is
             itself uncertain below about five of them. Where all are equal its noise is as usual.
             None, or left out, if it is computed from ``measured`` by a score.
@@ -370,7 +371,8 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        told = None if answer is None else read_answer(answer, noise)
+        unit = self._labels["unit"]
+        told = None if answer is None else read_answer(answer, noise, unit=unit)
         record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
         with self._changing():
@@ -823,7 +825,8 @@ class Experiment(KeptRun):
         """
         if answer is ... and at is None:
             raise ValueError("nothing is corrected: give the right answer, or the setting as at")
-        told = None if answer is ... or answer is None else read_answer(answer, noise)
+        unit = self._labels["unit"]
+        told = None if answer is ... or answer is None else read_answer(answer, noise, unit=unit)
         if told is None and noise is not None:
             raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
         with self._changing():
@@ -1112,7 +1115,7 @@ class Experiment(KeptRun):
             ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
             None.
         """
-        value, alpha, _ = read_answer(answer, None)
+        value, alpha, _ = read_answer(answer, None, unit=self._labels["unit"])
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
             if not answers or (self._has_regions and at is not None):
