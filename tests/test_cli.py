@@ -370,6 +370,10 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         (["--features", "name"], "'name' has 600 different texts, such as 'r0'"),
         (["--colour", "red"], "unrecognized arguments: --colour red"),
         (["--budge", "3"], "unrecognized arguments: --budge 3"),
+        # Options that would have no effect.
+        (["--confidence", "0.9"], "--confidence is for --stop-within"),
+        (["--sheet", "first"], "--sheet first has no effect on"),
+        (["--dates", "%d/%m/%Y"], "has no effect: none of the columns 'x', 'y', 'value' holds"),
     ],
 )
 def test_bad_arguments(table, capsys, more, says):

@@ -482,6 +482,15 @@ def test_decimals_of_parquet_are_numbers_and_durations_are_refused(search):
     assert is_one_line(error) and "column 'whole' holds durations: write them as numbers" in error
 
 
+@pytest.mark.parametrize("option", ["--separator", "--encoding", "--skip-lines", "--sheet"])
+def test_options_of_other_kinds_of_tables_are_refused(search, option):
+    given = option, 1 if option == "--skip-lines" else "tab"
+    if option in ("--separator", "--encoding"):
+        assert "which is excel" in search(excel(only=frame()), *given)[2]
+    _, _, error = search(parquet(frame()), *given)
+    assert is_one_line(error) and f"{option} {given[1]} has no effect on" in error
+
+
 def test_missing_and_damaged_in_parquet_and_excel(search):
     table = frame()
     table.loc[5, "x"] = np.nan

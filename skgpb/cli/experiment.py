@@ -21,6 +21,7 @@ from skgpb.cli.arguments import (
     UsageError,
     add_confidence,
     add_seed,
+    check_confidence,
     given_for,
     positive,
     whole,
@@ -542,6 +543,8 @@ def _check_what_is_told(arguments: argparse.Namespace) -> None:
             f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
         )
     _check_skip(arguments)
+    if arguments.by is not None and not arguments.correct:
+        raise UsageError("--by is for --correct; who measured is told by --operator")
     if arguments.correct and (arguments.query is None or arguments.data):
         raise UsageError("--correct needs --query N, and an ANSWER, --failed or --at")
     if arguments.data and (arguments.query or arguments.at or arguments.noise):
@@ -626,6 +629,7 @@ def _listed(experiment: Experiment) -> list[str]:
 
 
 def _best(arguments: argparse.Namespace) -> Said:
+    check_confidence(arguments)
     experiment = Experiment(arguments.run_file)
     best = experiment.best(_lengths(arguments.side))
     if best is None:

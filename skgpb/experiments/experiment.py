@@ -204,6 +204,8 @@ class Experiment(KeptRun):
         experiment : Experiment
         """
         every = _sides_of(sides)
+        if skip_outside and data is None:
+            raise ValueError("skip_outside is about rows of data, got skip_outside=True, data=None")
         if direction not in ("maximize", "minimize"):
             raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
@@ -376,15 +378,15 @@ class Experiment(KeptRun):
         record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
         with self._changing():
-            self._check_told(told is not None or noise is not None)
+            self._check_told(told is not None, noise)
             value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
             return self._take(query, at, value, alpha, record)
 
-    def _check_told(self, is_told: bool) -> None:
+    def _check_told(self, is_told: bool, noise: float | None = None) -> None:
         """Raise ValueError if an answer is told that is computed, or none that is not."""
         if self._score is None and not is_told:
             raise ValueError("there is no answer: give the number that was measured")
-        if self._score is not None and is_told:
+        if self._score is not None and (is_told or noise is not None):
             raise ValueError(
                 f"the answer is computed by {self._score.text!r}: give what was measured, not the "
                 "answer or its noise"

@@ -296,6 +296,24 @@ def test_rows_of_the_past_outside_the_sides_are_left_out_on_request(tmp_path, ca
     assert "--skip-outside is for --data" in refused(capsys, "tell", run, 1, "--skip-outside")
 
 
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["best", "--confidence", "0.9"], "--confidence is for --stop-within"),
+        (["tell", "1", "--by", "Ada"], "--by is for --correct; who measured is told by --operator"),
+        (["export", "TABLE.xlsx", "--decimal-comma"], "decimal commas are for .csv"),
+    ],
+)
+def test_options_without_an_effect_are_refused(tmp_path, call, capsys, argv, says):
+    command, *more = argv
+    run = tmp_path / "run.skgpb"
+    call("new", run, "--bounds", "x=0:1")
+    call("ask", run)
+    more = [tmp_path / each if "TABLE" in each else each for each in more]
+    assert says in refused(capsys, command, run, *more)
+    assert not list(tmp_path.glob("TABLE*"))
+
+
 def test_awkward_names(tmp_path, call):
     run = tmp_path / "versuch 7 µ.skgpb"
     names = ["oven temperature", "a=b", "µ-Größe", "n:1"]

@@ -561,6 +561,14 @@ def test_counts_that_cannot_be_are_refused(run, answer, noise, message):
     assert run.history() == before
 
 
+def test_a_noise_without_an_answer_is_refused(run):
+    query = run.ask()[0]["query"]
+    with pytest.raises(ValueError, match="there is no answer: give the number"):
+        run.tell(None, query, noise=0.1)
+    with pytest.raises(ValueError, match="skip_outside is about rows of data"):
+        Experiment.create(run.path.with_name("other"), ["x=0:1"], skip_outside=True)
+
+
 # -- the notebook's page ------------------------------------------------------------------------
 
 
