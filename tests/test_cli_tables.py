@@ -352,6 +352,21 @@ def test_categories_are_features(search):
     assert status == 0 and result["n_rows"] == 16
 
 
+def test_names_and_categories_of_several_lines_are_said_in_one(search):
+    """As Excel has them; and what is said to select the rows does so."""
+    kinds = ["low\nor\thigh" if value > np.median(VALUE) else "C\x07" for value in VALUE]
+    lines = [f'{y},"{kind}",{v}' for y, kind, v in zip(Y, kinds, VALUE, strict=True)]
+    content = "\n".join(['"y\r\n(mm)","the\nkind",value', *lines])
+    status, result, said = search(content, features=["the kind"])
+    assert status == 0 and result["members"] == members_of([kind[0] == "l" for kind in kinds])
+    assert result["where"] == "[the kind] = 'low or high'"
+    report = said.split("\n\n")[1].splitlines()
+    assert report[1].split() == ["the", "kind", "low", "or", "high"]
+    assert report[2].startswith("exactly these rows") and "low or high'" in report[2]
+    again = search(content, "--where", result["where"], features=["y (mm)"])[1]
+    assert again["n_rows"] == result["n_members"]
+
+
 def test_numbers_are_categories_where_that_is_said(search):
     code = np.array(["01", "1", "2", "03"])[np.argsort(np.argsort(VALUE)) // 16]
     content = described("code", code)

@@ -40,7 +40,7 @@ from skgpb.experiments.limits import in_words as limit_in_words
 from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import in_percent, rounded, shown
-from skgpb.experiments.texts import quoted_name, split_pair
+from skgpb.experiments.texts import in_one_line, quoted_name, split_pair
 
 # Output of a command: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -754,7 +754,7 @@ def _written(entry: dict[str, Any]) -> list[str]:
     parts += [f"{name} = {shown(value)}" for name, value in entry["measured"].items()]
     if several := entry["measurements"]:
         parts.append(f"the mean of {', '.join(map(shown, several))}")
-    text = "; ".join(filter(None, parts))
+    text = in_one_line("; ".join(filter(None, parts)))
     return [text] if text else []
 
 

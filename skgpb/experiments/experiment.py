@@ -348,9 +348,10 @@ class Experiment(KeptRun):
         ----------
         answer : float, str or sequence of float
             The answer. A text such as ``"12 of 300"`` is a proportion, 4 if the unit is % and
-            0.04 if not, whose noise follows from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
-            of this one run: the answer is their mean, and its noise their standard error, which is
-            itself uncertain below about five of them. Where all are equal its noise is as usual.
+            0.04 if not, whose noise follows from the counts. Several numbers, as a list or as in
+            ``"14.7 15.3"``, are measurements of this one run: the answer is their mean, and its
+            noise their standard error, which is itself uncertain below about five of them. Where
+            all are equal its noise is as usual.
             None, or left out, if it is computed from ``measured`` by a score.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
