@@ -25,7 +25,12 @@ from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._norm_bound import CONSISTENT, NormBound
-from skgpb.optimizers._placement import best_placed, checked_sides
+from skgpb.optimizers._placement import (
+    CELLS_AT_A_TIME,
+    averages,
+    best_placed,
+    checked_sides,
+)
 from skgpb.optimizers._record import block_told
 from skgpb.optimizers._replay import seed_of_run
 from skgpb.surrogate.bounded_norm import Widths
@@ -562,12 +567,20 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         n, space = len(there), self._space if context is None else self._actions
         bounds, seen = self.bounds_[n:], self._places_seen()[:, n:]
 
-        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            points = [np.hstack([np.tile(there, (len(cell), 1)), cell]) for cell in cells]
-            return self._gp.moments([self._functionals_at(each) for each in points], std=True)
+        def at(points: np.ndarray) -> np.ndarray:
+            return self._functionals_at(np.hstack([np.tile(there, (len(points), 1)), points]))
+
+        def worth(cells: list[np.ndarray]) -> np.ndarray:
+            """Mean, less caution, of the averages over cells."""
+            if not caution:
+                return averages(lambda points: self._gp.moments(at(points)), cells)
+            blocks, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
+            begins = range(0, len(blocks), at_a_time)
+            found = [self._gp.moments(blocks[i : i + at_a_time], std=True) for i in begins]
+            return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)
-        best = best_placed(moments, seen, bounds, sides, caution, space)
+        best = best_placed(worth, seen, bounds, sides, space)
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
