@@ -37,7 +37,7 @@ from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
-from skgpb.experiments.listed import experiments_in
+from skgpb.experiments.listed import ENDING, experiments_in
 from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.experiments.texts import in_one_line, quoted_name, split_pair
@@ -522,8 +522,15 @@ def _list(arguments: argparse.Namespace) -> Said:
         unit = f" {each['unit']}" if each["unit"] and best else ""
         n, m = str(each["n_answers"]), str(each["n_pending"])
         rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
-    none = [f"no experiment in {arguments.run_file}"]
-    return {"experiments": found}, aligned(rows) if found else none
+    lines = aligned(rows) if found else [f"no experiment in {arguments.run_file}"]
+    listed = [each["file"] for each in found]
+    there = sorted(path.name for path in Path(arguments.run_file).glob(f"*{ENDING}"))
+    if unread := [name for name in there if name not in listed]:
+        lines.append(
+            f"no experiments: {', '.join(map(in_one_line, unread))} (budgets are shown by "
+            f"{program()} budget show FILE)"
+        )
+    return {"experiments": found, "unread": unread}, lines
 
 
 def _check_what_is_told(arguments: argparse.Namespace) -> None:

@@ -478,6 +478,8 @@ class Functionals:
         return out
 
     def __getitem__(self, i: int) -> np.ndarray:
+        if not 0 <= i < self._n:
+            raise IndexError(f"there are functionals 0 to {self._n - 1}, got {i}")
         return self._buffer[i : i + 1] if self._blocks is None else self._blocks[i]
 
     def __setitem__(self, i: int, block: np.ndarray) -> None:

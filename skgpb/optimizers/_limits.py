@@ -165,7 +165,7 @@ class OutcomeConstraints:
         It is in units of the process.
         """
         observed, means = known.observed, known.means_of_f()
-        kept = means[self.possible([observed[i] for i in range(len(observed))])]
+        kept = means[self.possible([*observed])]
         return float(kept.max()) if len(kept) else None
 
 
