@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +34,7 @@ from skgpb.optimizers._placement import (
 )
 from skgpb.optimizers._record import block_told
 from skgpb.optimizers._replay import seed_of_run
+from skgpb.roots import joint_draws
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -47,6 +49,7 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    check_draws,
     check_reached,
     unchanged_by_errors,
 )
@@ -450,6 +453,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
+        If the kernel is learned each is from a model that is drawn as well, see :meth:`predict`.
+
         Parameters
         ----------
         X : array-like of shape (n_samples_X, d)
@@ -460,8 +465,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        rows = self._rows_of(self._inputs.points(X))
-        return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
+        X, models = self._inputs.points(X), self._model.averaged
+        if models is None:
+            rows = self._rows_of(X)
+            return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
+        rng, points = check_random_state(random_state), self._functionals_at(X)
+        counts = rng.multinomial(check_draws(n_samples, len(X)), models.weights)
+        draws = []
+        for gp, n in zip(models.processes, counts.tolist(), strict=True):
+            if n:
+                mean, cov = gp.moments(points, cov=True)
+                draws.append(joint_draws(mean, cov + models.least * np.eye(len(mean)), n, rng))
+        return self._sign.of(np.hstack(draws)[:, rng.permutation(n_samples)])
 
     @overload
     def predict_query(
