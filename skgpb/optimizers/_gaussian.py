@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
@@ -305,7 +306,30 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._record.n_fitted = len(X)
         self._fit_model()
 
+    def _warn_of_penalty(self) -> None:
+        """Warn where answers seem to stand for failures: beside them all others look alike.
+
+        The last answer is compared with all before, which a search does not concentrate.
+        """
+        rewards, first = self._model.samples.reward, defaults.FIRST_CHECK_OF_PENALTIES
+        n = len(rewards)
+        if n < first or (n > first and rewards[-1] > min(rewards)):
+            return
+        best_first = np.sort(rewards)[::-1]
+        for k in range(first // 2, first) if n == first else [n - 1]:
+            spread, gap = best_first[0] - best_first[k - 1], best_first[k - 1] - best_first[k]
+            if 0.0 < spread < gap / defaults.PENALTY:
+                worst = self._sign.of(float(best_first[-1]))
+                warn(
+                    f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "
+                    "the others as these are apart, and beside it they look alike to the model: "
+                    "tell None where an evaluation failed, and no penalty; where answers grow "
+                    "exponentially tell their logarithms",
+                    ModelWarning,
+                )
+
     def _learn(self) -> None:
+        self._warn_of_penalty()
         n = self._record.n_known
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
