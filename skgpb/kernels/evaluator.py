@@ -477,6 +477,9 @@ class Functionals:
         out.__setstate__({**self.__getstate__(), "_memory": memory})
         return out
 
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(self._n))
+
     def __getitem__(self, i: int) -> np.ndarray:
         if not 0 <= i < self._n:
             raise IndexError(f"there are functionals 0 to {self._n - 1}, got {i}")
