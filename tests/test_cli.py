@@ -95,6 +95,16 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     assert re.search("groups of one row +0 %", printed)
 
 
+def test_the_guide_names_every_key_of_a_result(table, tmp_path):
+    page = (Path(__file__).parents[1] / "doc/user_guide/command_line.rst").read_text("utf-8")
+    exact, asked = page.split("A missing value of a feature")[0], page.split("at least these")[1]
+    said = [set(re.findall(r"``(\w+)``", text)) for text in (exact + asked, asked)]
+    for budget, known in zip(([], ["--budget", "9"]), said, strict=True):
+        given = ["--features", "x", "y", "--target", "value", *budget]
+        assert main(["search", str(table), *given, "--output", str(tmp_path / "found")]) == 0
+        assert json.loads((tmp_path / "found").read_text()).keys() <= known
+
+
 def test_same_seed_same_result_and_another_seed_other_noise(table, tmp_path):
     def run(name, seed):
         output = tmp_path / name
@@ -370,6 +380,10 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         (["--features", "name"], "'name' has 600 different texts, such as 'r0'"),
         (["--colour", "red"], "unrecognized arguments: --colour red"),
         (["--budge", "3"], "unrecognized arguments: --budge 3"),
+        # Options that would have no effect.
+        (["--confidence", "0.9"], "--confidence is for --stop-within"),
+        (["--sheet", "first"], "--sheet first has no effect on"),
+        (["--dates", "%d/%m/%Y"], "has no effect: none of the columns 'x', 'y', 'value' holds"),
     ],
 )
 def test_bad_arguments(table, capsys, more, says):

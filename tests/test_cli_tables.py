@@ -352,6 +352,21 @@ def test_categories_are_features(search):
     assert status == 0 and result["n_rows"] == 16
 
 
+def test_names_and_categories_of_several_lines_are_said_in_one(search):
+    """As Excel has them; and what is said to select the rows does so."""
+    kinds = ["low\nor\thigh" if value > np.median(VALUE) else "C\x07" for value in VALUE]
+    lines = [f'{y},"{kind}",{v}' for y, kind, v in zip(Y, kinds, VALUE, strict=True)]
+    content = "\n".join(['"y\r\n(mm)","the\nkind",value', *lines])
+    status, result, said = search(content, features=["the kind"])
+    assert status == 0 and result["members"] == members_of([kind[0] == "l" for kind in kinds])
+    assert result["where"] == "[the kind] = 'low or high'"
+    report = said.split("\n\n")[1].splitlines()
+    assert report[1].split() == ["the", "kind", "low", "or", "high"]
+    assert report[2].startswith("exactly these rows") and "low or high'" in report[2]
+    again = search(content, "--where", result["where"], features=["y (mm)"])[1]
+    assert again["n_rows"] == result["n_members"]
+
+
 def test_numbers_are_categories_where_that_is_said(search):
     code = np.array(["01", "1", "2", "03"])[np.argsort(np.argsort(VALUE)) // 16]
     content = described("code", code)
@@ -480,6 +495,15 @@ def test_decimals_of_parquet_are_numbers_and_durations_are_refused(search):
     assert found["true_average"] == pytest.approx(plain["true_average"])
     _, _, error = search(parquet(exact), features=["whole"])
     assert is_one_line(error) and "column 'whole' holds durations: write them as numbers" in error
+
+
+@pytest.mark.parametrize("option", ["--separator", "--encoding", "--skip-lines", "--sheet"])
+def test_options_of_other_kinds_of_tables_are_refused(search, option):
+    given = option, 1 if option == "--skip-lines" else "tab"
+    if option in ("--separator", "--encoding"):
+        assert "which is excel" in search(excel(only=frame()), *given)[2]
+    _, _, error = search(parquet(frame()), *given)
+    assert is_one_line(error) and f"{option} {given[1]} has no effect on" in error
 
 
 def test_missing_and_damaged_in_parquet_and_excel(search):

@@ -164,6 +164,8 @@ OTHER: dict[str, Any] = {
     "SMOOTHNESS": (2.5,),
     "OUTLIER_Z": inf,
     "OUTLIER_SPREAD": 0.0,
+    "PENALTY": inf,
+    "FIRST_CHECK_OF_PENALTIES": 12,
     "MAX_OUTLIERS_AT_ONCE": 1,
     # when to stop
     "GAP_DELTA": 0.2,

@@ -558,7 +558,7 @@ class Pages:
                     "Results were saved or changed since this page was opened, and nothing was "
                     "taken back. Look at them and press the button again."
                 )
-            return "undone", experiment.undo()["query"]
+            return "undone", experiment.undo(by=form.text("by"))["query"]
 
         return self._submitted(form, change)
 

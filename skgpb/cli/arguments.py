@@ -113,7 +113,14 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence",
         type=share,
-        default=CONFIDENCE,
         metavar="P",
-        help="with which probability --stop-within is to be true (default: %(default)s)",
+        help=f"with which probability --stop-within is to be true (default: {CONFIDENCE})",
     )
+
+
+def check_confidence(arguments: argparse.Namespace) -> None:
+    """Refuse a confidence of nothing, and take the default where none is given."""
+    if arguments.confidence is None:
+        arguments.confidence = CONFIDENCE
+    elif arguments.stop_within is None:
+        raise UsageError("--confidence is for --stop-within")

@@ -6,7 +6,14 @@ import argparse
 from functools import partial
 from typing import Any
 
-from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
+from skgpb.cli.arguments import (
+    UsageError,
+    add_common,
+    add_stop,
+    check_confidence,
+    not_negative,
+    whole,
+)
 from skgpb.cli.asked import search_asked
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
 from skgpb.cli.pictures import PIXELS, draw_photograph
@@ -46,6 +53,7 @@ def add_parser(commands: Any) -> None:
 
 def _demo(arguments: argparse.Namespace) -> None:
     output, plot = arguments.output, arguments.plot
+    check_confidence(arguments)
     check_outputs({"--output": output, "--plot": plot})
     check_picture(plot)
     try:

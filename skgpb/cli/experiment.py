@@ -21,6 +21,7 @@ from skgpb.cli.arguments import (
     UsageError,
     add_confidence,
     add_seed,
+    check_confidence,
     given_for,
     positive,
     whole,
@@ -36,10 +37,10 @@ from skgpb.experiments.export import write_table
 from skgpb.experiments.judgement import beside_limits, expectation, limits_hold_in_words
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.limits import in_words as limit_in_words
-from skgpb.experiments.listed import experiments_in
+from skgpb.experiments.listed import ENDING, experiments_in
 from skgpb.experiments.reasons import reason_in_words
 from skgpb.experiments.sides import in_percent, rounded, shown
-from skgpb.experiments.texts import quoted_name, split_pair
+from skgpb.experiments.texts import in_one_line, quoted_name, split_pair
 
 # Output of a command: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -521,8 +522,15 @@ def _list(arguments: argparse.Namespace) -> Said:
         unit = f" {each['unit']}" if each["unit"] and best else ""
         n, m = str(each["n_answers"]), str(each["n_pending"])
         rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
-    none = [f"no experiment in {arguments.run_file}"]
-    return {"experiments": found}, aligned(rows) if found else none
+    lines = aligned(rows) if found else [f"no experiment in {arguments.run_file}"]
+    listed = [each["file"] for each in found]
+    there = sorted(path.name for path in Path(arguments.run_file).glob(f"*{ENDING}"))
+    if unread := [name for name in there if name not in listed]:
+        lines.append(
+            f"no experiments: {', '.join(map(in_one_line, unread))} (budgets are shown by "
+            f"{program()} budget show FILE)"
+        )
+    return {"experiments": found, "unread": unread}, lines
 
 
 def _check_what_is_told(arguments: argparse.Namespace) -> None:
@@ -542,6 +550,8 @@ def _check_what_is_told(arguments: argparse.Namespace) -> None:
             f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
         )
     _check_skip(arguments)
+    if arguments.by is not None and not arguments.correct:
+        raise UsageError("--by is for --correct; who measured is told by --operator")
     if arguments.correct and (arguments.query is None or arguments.data):
         raise UsageError("--correct needs --query N, and an ANSWER, --failed or --at")
     if arguments.data and (arguments.query or arguments.at or arguments.noise):
@@ -626,6 +636,7 @@ def _listed(experiment: Experiment) -> list[str]:
 
 
 def _best(arguments: argparse.Namespace) -> Said:
+    check_confidence(arguments)
     experiment = Experiment(arguments.run_file)
     best = experiment.best(_lengths(arguments.side))
     if best is None:
@@ -750,7 +761,7 @@ def _written(entry: dict[str, Any]) -> list[str]:
     parts += [f"{name} = {shown(value)}" for name, value in entry["measured"].items()]
     if several := entry["measurements"]:
         parts.append(f"the mean of {', '.join(map(shown, several))}")
-    text = "; ".join(filter(None, parts))
+    text = in_one_line("; ".join(filter(None, parts)))
     return [text] if text else []
 
 

@@ -62,7 +62,7 @@ class Report:
     def lines(self) -> list[str]:
         """The report on a terminal: sentences, rows with names of one width, and remarks."""
         width = max(len(name) for name, _ in self.rows)
-        return [
+        lines = [
             f"{self.title} in {self.source}",
             "",
             *self.headline,
@@ -70,6 +70,8 @@ class Report:
             *(f"{name:<{width}}  {text}" for name, text in self.rows),
             *(line for remark in self.remarks for line in ("", *remark)),
         ]
+        # Names and values of a database may have several lines; its condition has to have them.
+        return [line if " WHERE " in line else " ".join(line.splitlines()) for line in lines]
 
     def write_page(self, panels: Sequence[Panel], name: str) -> None:
         """Write a page that needs nothing but itself, with pictures."""

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from skgpb.cli import private
-from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
+from skgpb.cli.arguments import (
+    UsageError,
+    add_common,
+    add_stop,
+    check_confidence,
+    not_negative,
+    rows_or_share,
+    whole,
+)
 from skgpb.cli.asked import fewest_asked, search_asked
 from skgpb.cli.counted import report_of as counted_report_of
 from skgpb.cli.databases import add_database, check_database, search_database
@@ -110,6 +118,7 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
     if check_database(arguments, parser):
         search_database(arguments)
         return
+    check_confidence(arguments)
     check_table(arguments)
     private.check_private(arguments)
     files = ("output", "plot", "save_rows", "report", "ledger")

@@ -224,6 +224,11 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     texts = {*arguments.one_hot, *arguments.groups}
     read = file.read(names, texts, numbers=[arguments.target], keep_unreadable=True)
     columns = dict(zip(names, read, strict=True))
+    if arguments.dates is not None and all(column.kind != "dates" for column in read):
+        raise ValueError(
+            f"--dates {arguments.dates} has no effect: none of the columns "
+            f"{', '.join(map(repr, names))} holds dates"
+        )
     features, target = (
         [columns[name] for name in arguments.features],
         columns[arguments.target].as_numbers,

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from skgpb.datasets.dates import SECONDS_PER_DAY, days_of, is_like_date
-from skgpb.datasets.format import TableError
+from skgpb.datasets.format import TableError, in_one_line
 from skgpb.datasets.numbers import (
     Decimal,
     UnclearError,
@@ -201,7 +201,8 @@ class _Cells:
 
     def __init__(self, name: str, series: Any, verbatim: bool) -> None:
         codes, cells = series.factorize()
-        texts = [str(cell).strip() for cell in cells]
+        read = str.strip if verbatim else in_one_line
+        texts = [read(str(cell)) for cell in cells]
         there = [bool(text) if verbatim else not is_missing(text) for text in texts]
         self.name = name
         self.cells = [cell for cell, is_there in zip(cells, there, strict=True) if is_there]

@@ -13,6 +13,8 @@ from skgpb.datasets.numbers import Decimal
 
 # Maximum number of column names in a message.
 NAMES_SHOWN = 12
+# Line ends, tabs and all else that has no form, with the blanks around them.
+_NO_FORM = re.compile(r"\s*[\x00-\x1f\x7f-\x9f\u2028\u2029]+\s*")
 # A unit behind the name of a column.
 _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
@@ -102,7 +104,7 @@ class Header:
             raise ValueError(f"{table} is empty")
         n = min(how.header, len(lines))
         width = len(lines[n - 1].cells) if n else max(len(line.cells) for line in lines)
-        rows = [[cell.strip() for cell in line.cells] for line in lines[:n]]
+        rows = [[in_one_line(cell) for cell in line.cells] for line in lines[:n]]
         rows = [_filled(row, width) for row in rows[:-1]] + rows[-1:]
         parts = [list(dict.fromkeys(filter(None, each))) for each in zip(*rows, strict=True)]
         names = [" ".join(each) for each in parts]
@@ -197,6 +199,11 @@ def _numbered(names: Sequence[str]) -> list[str]:
 def _has_values(cells: Sequence[str]) -> bool:
     """Return whether a line holds numbers, which names of columns seldom are, except for years."""
     return any(_NUMBER.fullmatch(cell.strip()) for cell in cells)
+
+
+def in_one_line(text: str) -> str:
+    """Return a text without line ends and control characters, a blank in the place of some."""
+    return _NO_FORM.sub(" ", text).strip()
 
 
 def without_unit(name: str) -> str:

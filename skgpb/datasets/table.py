@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "text": (TextTable, ("pandas",)),
     "parquet": (ParquetTable, ("pandas", "pyarrow")),
     "excel": (ExcelTable, ("pandas", "openpyxl")),
+}
+# Options that say nothing of a kind of table.
+WITHOUT_EFFECT = {
+    "text": ("sheet",),
+    "parquet": ("separator", "encoding", "sheet", "skip_lines", "header"),
+    "excel": ("separator", "encoding"),
 }
 # Number of cells that tell which decimal mark a column has.
 TELLING = 10_000
@@ -65,6 +72,13 @@ class TableFile:
     def __init__(self, path: str | Path, how: TableFormat | None = None) -> None:
         source, self._how = Source(path), how or TableFormat()
         self.name: str = source.name
+        for option in fields(TableFormat):
+            given = getattr(self._how, option.name)
+            if option.name in WITHOUT_EFFECT[source.kind] and given != option.default:
+                raise ValueError(
+                    f"--{option.name.replace('_', '-')} {given} has no effect on {self.name}, "
+                    f"which is {source.kind}"
+                )
         kind, libraries = KINDS[source.kind]
         try:
             for library in libraries:

@@ -31,13 +31,14 @@ class EnteredAnswer(NamedTuple):
     measurements: tuple[float, ...] = ()
 
 
-def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnswer:
+def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = "") -> EnteredAnswer:
     """Return the answer that somebody typed or sent.
 
     Parameters
     ----------
     given : str, number or sequence of numbers
-        The answer. A text such as "12 of 300" is a proportion, whose noise follows. Several
+        The answer. A text such as "12 of 300" is a proportion, 4 if the unit is % and 0.04 if not,
+        whose noise follows. Several
         numbers, in a list or a text such as "14.7 15.3", are measurements of one run: their mean is
         the answer, and its noise their standard error. Where all are equal, which says nothing of
         it, the noise is as usual.
@@ -45,6 +46,8 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
         Standard deviation of the noise; None where nothing is said of it.
     what : str, default="the answer"
         Name of it, for messages.
+    unit : str, default=""
+        Unit of the answers.
 
     Raises
     ------
@@ -56,7 +59,9 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
         _check_no_noise(given, noise, "counts")
         successes, trials = (number(part, f"a count in {what}") for part in counts)
         # Not the angle: what is shown, recommended and drawn is then a proportion.
-        return EnteredAnswer(*from_counts(successes, trials, stabilize=False))
+        share, variance = from_counts(successes, trials, stabilize=False)
+        whole = 100.0 if is_percent(unit) else 1.0
+        return EnteredAnswer(share * whole, variance * whole**2)
     values = _several(given, what)
     if len(values) == 1:
         return EnteredAnswer(number(values[0], what), variance_of(noise))
@@ -64,6 +69,11 @@ def read_answer(given: Any, noise: Any, what: str = "the answer") -> EnteredAnsw
     numbers = [number(value, f"a measurement in {what}") for value in values]
     variance = float(np.var(numbers, ddof=1)) / len(numbers)
     return EnteredAnswer(float(np.mean(numbers)), variance or None, tuple(numbers))
+
+
+def is_percent(unit: str) -> bool:
+    """Return whether the whole of a proportion is 100 in a unit."""
+    return unit.strip().lower() in ("%", "percent", "per cent")
 
 
 def written_measurements(values: Sequence[float]) -> str:
@@ -109,9 +119,10 @@ def written_range(ends: AnswerRange) -> str:
     return ":".join("" if end is None else exact(end) for end in ends)
 
 
-def read_cell(text: str) -> EnteredAnswer:
+def read_cell(text: str, unit: str = "") -> EnteredAnswer:
     """Return the answer in a cell of a table, whose numbers may have decimal commas."""
-    return read_answer(re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text), None)
+    text = re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text)
+    return read_answer(text, None, unit=unit)
 
 
 def _several(given: Any, what: str) -> list[Any]:

@@ -204,6 +204,8 @@ class Experiment(KeptRun):
         experiment : Experiment
         """
         every = _sides_of(sides)
+        if skip_outside and data is None:
+            raise ValueError("skip_outside is about rows of data, got skip_outside=True, data=None")
         if direction not in ("maximize", "minimize"):
             raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
@@ -267,6 +269,7 @@ class Experiment(KeptRun):
             limited=list(outcome_limits(self._optimizer)),
             scored=_measured_in(self._score, self._sides),
             block=self._block,
+            unit=self._labels["unit"],
             space=self._optimizer._space,
             regions=self._has_regions,
         )
@@ -344,10 +347,11 @@ class Experiment(KeptRun):
         Parameters
         ----------
         answer : float, str or sequence of float
-            The answer. A text such as ``"12 of 300"`` is a proportion, whose noise follows
-            from the counts. Several numbers, as a list or as in ``"14.7 15.3"``, are measurements
-            of this one run: the answer is their mean, and its noise their standard error, which is
-            itself uncertain below about five of them. Where all are equal its noise is as usual.
+            The answer. A text such as ``"12 of 300"`` is a proportion, 4 if the unit is % and
+            0.04 if not, whose noise follows from the counts. Several numbers, as a list or as in
+            ``"14.7 15.3"``, are measurements of this one run: the answer is their mean, and its
+            noise their standard error, which is itself uncertain below about five of them. Where
+            all are equal its noise is as usual.
             None, or left out, if it is computed from ``measured`` by a score.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
@@ -370,19 +374,20 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        told = None if answer is None else read_answer(answer, noise)
+        unit = self._labels["unit"]
+        told = None if answer is None else read_answer(answer, noise, unit=unit)
         record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
         with self._changing():
-            self._check_told(told is not None or noise is not None)
+            self._check_told(told is not None, noise)
             value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
             return self._take(query, at, value, alpha, record)
 
-    def _check_told(self, is_told: bool) -> None:
+    def _check_told(self, is_told: bool, noise: float | None = None) -> None:
         """Raise ValueError if an answer is told that is computed, or none that is not."""
         if self._score is None and not is_told:
             raise ValueError("there is no answer: give the number that was measured")
-        if self._score is not None and is_told:
+        if self._score is not None and (is_told or noise is not None):
             raise ValueError(
                 f"the answer is computed by {self._score.text!r}: give what was measured, not the "
                 "answer or its noise"
@@ -823,7 +828,8 @@ class Experiment(KeptRun):
         """
         if answer is ... and at is None:
             raise ValueError("nothing is corrected: give the right answer, or the setting as at")
-        told = None if answer is ... or answer is None else read_answer(answer, noise)
+        unit = self._labels["unit"]
+        told = None if answer is ... or answer is None else read_answer(answer, noise, unit=unit)
         if told is None and noise is not None:
             raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
         with self._changing():
@@ -1112,7 +1118,7 @@ class Experiment(KeptRun):
             ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
             None.
         """
-        value, alpha, _ = read_answer(answer, None)
+        value, alpha, _ = read_answer(answer, None, unit=self._labels["unit"])
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
             if not answers or (self._has_regions and at is not None):

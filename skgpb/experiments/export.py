@@ -149,11 +149,16 @@ def write_table(experiment: Experiment, path: str | Path, *, decimal_comma: bool
     Raises
     ------
     ValueError
-        For another ending.
+        For another ending, and for decimal commas in .xlsx, which shows them as Excel is set.
     """
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise ValueError(f"the file must end in {' or '.join(FORMATS)}, got {str(path)!r}")
+    if decimal_comma and ending != ".csv":
+        raise ValueError(
+            f"decimal commas are for .csv, got {str(path)!r}: Excel shows numbers of .xlsx with "
+            "the decimal mark it is set to"
+        )
     if ending == ".csv":
         data = as_csv(experiment, decimal_comma=decimal_comma)
     else:

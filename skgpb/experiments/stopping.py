@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from skgpb.experiments.answers import AnswerRange
+from skgpb.experiments.answers import AnswerRange, is_percent
 from skgpb.experiments.judgement import FEWEST_ANSWERS
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.sides import shown
@@ -116,7 +116,7 @@ def verdict(
         why = "There is no result yet."
         return {**nothing, "n_answers": n_answers, "enough": False, "why": why}
     # A difference between percentages is no percentage.
-    unit = f" {'points' if unit == '%' else unit}" if unit else ""
+    unit = f" {'points' if is_percent(unit) else unit}" if unit else ""
     enough = within is not None and outlook.is_enough(n_answers, n_sides, within)
     said = list(_said(outlook, n_answers, n_sides, confidence, unit))
     if within is not None:

@@ -110,6 +110,7 @@ def read_answers(
     limited: Sequence[str] = (),
     scored: Sequence[str] = (),
     block: str = "",
+    unit: str = "",
     space: ParameterSpace,
     regions: bool = False,
     skip_outside: bool = False,
@@ -131,6 +132,8 @@ def read_answers(
         What answers are computed from; the first stands for them.
     block : str, default=""
         What tells blocks of answers apart; there need not be a column for it.
+    unit : str, default=""
+        Unit of the answers.
     space : ParameterSpace
         The sides and their constraints. Rows that violate one were measured all the same: they are
         taken, with a note and a warning that name it.
@@ -163,7 +166,7 @@ def read_answers(
         table = TableFile(Path(path))
         names = [side.name for side in sides]
         header = _Header(table, names, answer, [*limited, *scored], block, [*scored[:1]])
-        return _read(table, sides, header, space, regions, skip_outside)
+        return _read(table, sides, header, unit, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
         for option, instead in INSTEAD.items():
@@ -175,6 +178,7 @@ def _read(
     table: TableFile,
     sides: Sequence[Side],
     header: _Header,
+    unit: str,
     space: ParameterSpace,
     regions: bool,
     skip_outside: bool,
@@ -195,7 +199,7 @@ def _read(
         for name in header.numbers:
             if not found[name].missing.all():
                 found[name].check_numbers()
-        answers = _answers_in(table, found[header.answer])
+        answers = _answers_in(table, found[header.answer], unit)
         there = np.array([answer is not None for answer in answers], dtype=bool)
         if header.book:
             states = _texts_of(found[header.book[STATUS]])
@@ -424,7 +428,7 @@ def _number_in(column: Column, row: int) -> float | None:
     return None if np.isnan(value) or column.labels else value
 
 
-def _answers_in(table: TableFile, column: Column) -> list[EnteredAnswer | None]:
+def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnswer | None]:
     """Return the answer in each row; there may be several measurements, or counts, in a cell."""
     try:
         if not column.missing.all():
@@ -433,7 +437,7 @@ def _answers_in(table: TableFile, column: Column) -> list[EnteredAnswer | None]:
         (texts,) = table.read([column.name], (), [column.name])
         try:
             return [
-                None if is_missing(text) else read_cell(text)
+                None if is_missing(text) else read_cell(text, unit)
                 for text in (unprotected(each) for each in _texts_of(texts))
             ]
         except ValueError:

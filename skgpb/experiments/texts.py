@@ -33,8 +33,8 @@ def cleaned(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """Return a cleaned text without line ends."""
-    return " ".join(cleaned(text).split("\n")).strip()
+    """Return a cleaned text without line ends and tabs."""
+    return _GAP.sub(" ", cleaned(text)).strip()
 
 
 def split_pair(text: str) -> tuple[str, str]:

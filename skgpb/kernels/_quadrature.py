@@ -166,9 +166,10 @@ def difference_rule(
     u = u.reshape(len(gap), -1)
     total = mass.sum(axis=1)
     flat = (first == 0.0) & (second == 0.0)
-    u[flat], mass[flat] = gap[flat, None], 1.0
-    total[flat] = mass.shape[1]
-    return u, mass / total[:, None]
+    u[flat], mass[flat], mass[flat, :1], total[flat] = gap[flat, None], 0.0, 1.0, 1.0
+    # Panels of no width, such as where one of the two is a point.
+    used = mass.any(axis=0)
+    return u[:, used], mass[:, used] / total[:, None]
 
 
 def mean_over_differences(

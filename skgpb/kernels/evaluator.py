@@ -477,7 +477,12 @@ class Functionals:
         out.__setstate__({**self.__getstate__(), "_memory": memory})
         return out
 
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(self._n))
+
     def __getitem__(self, i: int) -> np.ndarray:
+        if not 0 <= i < self._n:
+            raise IndexError(f"there are functionals 0 to {self._n - 1}, got {i}")
         return self._buffer[i : i + 1] if self._blocks is None else self._blocks[i]
 
     def __setitem__(self, i: int, block: np.ndarray) -> None:

@@ -437,6 +437,11 @@ class WindowEvaluator:
         counts = [self.n_nodes(row[self.d :]) if n is None else n for row in rows]
         return clipped_rules(rows, counts, self.domain, self.window)
 
+    def _nodes_of(self, scales: np.ndarray) -> np.ndarray:
+        """Return :meth:`n_nodes` of each row of scales (n, d); few of them differ."""
+        distinct, which = np.unique(scales, axis=0, return_inverse=True)
+        return np.array([self.n_nodes(scale) for scale in distinct])[which.ravel()]
+
     def n_nodes(self, scale: np.ndarray) -> int:
         """Return the nodes per axis, or per panel, that bring a window within the tolerance.
 
@@ -536,7 +541,7 @@ class WindowEvaluator:
     def _difference(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         """Stationary kernels: the mean of the base over the difference of the two points."""
         K = np.empty((len(E), len(F)))
-        left, right = (np.array([self.n_nodes(s) for s in G.rows[:, self.d :]]) for G in (E, F))
+        left, right = (self._nodes_of(G.rows[:, self.d :]) for G in (E, F))
         counts = np.maximum(left[:, None], right[None])
         for n in np.unique(counts):
             i, j = np.nonzero(counts == n)

@@ -114,7 +114,7 @@ def best_answered(
         Returns which blocks of rows may be recommended; None stands for all.
     """
     observed, outlying = model.process.observed, model.diagnosis.outlying
-    blocks = [observed[i] for i in range(len(observed))]
+    blocks = [*observed]
     may_be = np.ones(len(blocks), dtype=bool) if possible is None else possible(blocks)
     for i in np.argsort(-VALUES[method](model), kind="stable").tolist():
         arm = None if i in outlying or not may_be[i] else arms.arm_at(observed[i])

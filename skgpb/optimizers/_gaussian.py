@@ -11,9 +11,11 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb import defaults
 from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
 from skgpb._warnings import warn
 from skgpb.domains.query import Region
@@ -25,9 +27,15 @@ from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._norm_bound import CONSISTENT, NormBound
-from skgpb.optimizers._placement import best_placed, checked_sides
+from skgpb.optimizers._placement import (
+    CELLS_AT_A_TIME,
+    averages,
+    best_placed,
+    checked_sides,
+)
 from skgpb.optimizers._record import block_told
 from skgpb.optimizers._replay import seed_of_run
+from skgpb.roots import joint_draws
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -42,6 +50,7 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    check_draws,
     check_reached,
     unchanged_by_errors,
 )
@@ -297,7 +306,30 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._record.n_fitted = len(X)
         self._fit_model()
 
+    def _warn_of_penalty(self) -> None:
+        """Warn where answers seem to stand for failures: beside them all others look alike.
+
+        The last answer is compared with all before, which a search does not concentrate.
+        """
+        rewards, first = self._model.samples.reward, defaults.FIRST_CHECK_OF_PENALTIES
+        n = len(rewards)
+        if n < first or (n > first and rewards[-1] > min(rewards)):
+            return
+        best_first = np.sort(rewards)[::-1]
+        for k in range(first // 2, first) if n == first else [n - 1]:
+            spread, gap = best_first[0] - best_first[k - 1], best_first[k - 1] - best_first[k]
+            if 0.0 < spread < gap / defaults.PENALTY:
+                worst = self._sign.of(float(best_first[-1]))
+                warn(
+                    f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "
+                    "the others as these are apart, and beside it they look alike to the model: "
+                    "tell None where an evaluation failed, and no penalty; where answers grow "
+                    "exponentially tell their logarithms",
+                    ModelWarning,
+                )
+
     def _learn(self) -> None:
+        self._warn_of_penalty()
         n = self._record.n_known
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
@@ -445,6 +477,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
+        If the kernel is learned each is from a model that is drawn as well, see :meth:`predict`.
+
         Parameters
         ----------
         X : array-like of shape (n_samples_X, d)
@@ -455,8 +489,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        rows = self._rows_of(self._inputs.points(X))
-        return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
+        X, models = self._inputs.points(X), self._model.averaged
+        if models is None:
+            rows = self._rows_of(X)
+            return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
+        rng, points = check_random_state(random_state), self._functionals_at(X)
+        counts = rng.multinomial(check_draws(n_samples, len(X)), models.weights)
+        draws = []
+        for gp, n in zip(models.processes, counts.tolist(), strict=True):
+            if n:
+                mean, cov = gp.moments(points, cov=True)
+                draws.append(joint_draws(mean, cov + models.least * np.eye(len(mean)), n, rng))
+        return self._sign.of(np.hstack(draws)[:, rng.permutation(n_samples)])
 
     @overload
     def predict_query(
@@ -562,12 +606,20 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         n, space = len(there), self._space if context is None else self._actions
         bounds, seen = self.bounds_[n:], self._places_seen()[:, n:]
 
-        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            points = [np.hstack([np.tile(there, (len(cell), 1)), cell]) for cell in cells]
-            return self._gp.moments([self._functionals_at(each) for each in points], std=True)
+        def at(points: np.ndarray) -> np.ndarray:
+            return self._functionals_at(np.hstack([np.tile(there, (len(points), 1)), points]))
+
+        def worth(cells: list[np.ndarray]) -> np.ndarray:
+            """Mean, less caution, of the averages over cells."""
+            if not caution:
+                return averages(lambda points: self._gp.moments(at(points)), cells)
+            blocks, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
+            begins = range(0, len(blocks), at_a_time)
+            found = [self._gp.moments(blocks[i : i + at_a_time], std=True) for i in begins]
+            return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)
-        best = best_placed(moments, seen, bounds, sides, caution, space)
+        best = best_placed(worth, seen, bounds, sides, space)
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))

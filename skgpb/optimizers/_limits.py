@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from math import inf, isfinite
 from typing import Any, Self
 
@@ -62,7 +63,7 @@ class Measured(float):
     Measured(2.5, {'temperature': 71.0}, None)
     """
 
-    outcomes: dict[str, float] | None
+    outcomes: dict[str, Any] | None
     block: str | None
 
     def __new__(cls, reward: Any, outcomes: Any, block: Any = None) -> Self:
@@ -86,8 +87,8 @@ class Measured(float):
         return f"Measured({float(self)!r}, {self.outcomes!r}, {self.block!r})"
 
 
-def checked_outcomes(outcomes: Any) -> dict[str, float]:
-    """Return the outcomes that were measured, or raise ValueError; None stands for missing."""
+def checked_outcomes(outcomes: Any) -> dict[str, Any]:
+    """Return outcomes as floats, or raise ValueError; None stands for missing."""
     if not isinstance(outcomes, Mapping):
         raise ValueError(f"outcomes must be a dict of numbers by their names, got {outcomes!r}")
     out = {}
@@ -96,9 +97,20 @@ def checked_outcomes(outcomes: Any) -> dict[str, float]:
             raise ValueError(
                 f"outcomes must be finite numbers by their names, or None; got {name!r}: {value!r}"
             )
-        if value is not None:
-            out[name] = float(value)
+        out[name] = None if value is None else float(value)
     return out
+
+
+def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None) -> None:
+    """Raise ValueError where an outcome that has a limit seems to be told under another name."""
+    missing = [name for name in limits or () if name not in outcomes]
+    others = {name.strip().casefold(): name for name in outcomes if name not in (limits or ())}
+    for name in missing:
+        if alike := get_close_matches(name.strip().casefold(), others, 1):
+            raise ValueError(
+                f"outcomes has {others[alike[0]]!r}, which has no limit, and not {name!r}, which "
+                f"has one: write {name!r}, or tell {name!r}: None as well if it was not measured"
+            )
 
 
 class OutcomeConstraints:
@@ -153,7 +165,7 @@ class OutcomeConstraints:
         It is in units of the process.
         """
         observed, means = known.observed, known.means_of_f()
-        kept = means[self.possible([observed[i] for i in range(len(observed))])]
+        kept = means[self.possible([*observed])]
         return float(kept.max()) if len(kept) else None
 
 

@@ -60,7 +60,7 @@ class OutcomeModels:
         known = self._known.pop(name) if name in self._known else None
         model, n_seen, expected = known or (self._new(options), 0, ExpectedAnswers())
         for i, (kind, *rest) in enumerate(record.events[n_seen:], n_seen):
-            if kind == "outcomes" and name in rest[1]:
+            if kind == "outcomes" and rest[1].get(name) is not None:
                 stratum = record.stratum_of_last(i)
                 model = model.with_effects() if stratum else model
                 expected.forget()

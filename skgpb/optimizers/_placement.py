@@ -21,11 +21,11 @@ from skgpb.utils import check_numbers
 
 #: Sides of a cell: one for all, one for each, or by name.
 SideLengths = float | Sequence[float] | np.ndarray | Mapping[str, float]
-#: Means and deviations of the averages over points (S, d) of several cells.
-Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
+#: Returns what several cells are worth, from points (S, d) in each.
+Worth = Callable[[list[np.ndarray]], np.ndarray]
 
-# Memory: places per block, to save memory.
-AT_A_TIME = 32
+# Memory: points per block, and cells, which have 100 points or fewer.
+POINTS_AT_A_TIME, CELLS_AT_A_TIME = 3200, 32
 
 
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
@@ -79,36 +79,42 @@ def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) ->
     return [side.get(name, 1) for name in names]
 
 
+def averages(values: Callable[[np.ndarray], np.ndarray], cells: list[np.ndarray]) -> np.ndarray:
+    """Return the averages over cells of what has values at points; cells have many in common."""
+    points, which = np.unique(np.concatenate(cells), axis=0, return_inverse=True)
+    begins = range(0, len(points), POINTS_AT_A_TIME)
+    found = np.concatenate([values(points[i : i + POINTS_AT_A_TIME]) for i in begins])
+    sizes = np.array([len(cell) for cell in cells])
+    return np.add.reduceat(found[which.ravel()], np.cumsum(sizes) - sizes) / sizes
+
+
 def best_placed(
-    moments: Moments,
+    worth: Worth,
     seen: np.ndarray,
     bounds: np.ndarray,
     sides: np.ndarray,
-    caution: float,
     space: ParameterSpace | None = None,
 ) -> Region:
-    """Return the cell of given sides with the largest posterior mean of its average.
+    """Return the cell of given sides that is worth most.
 
     Places that fill the box and those around what was observed are compared, and the best of them
     are improved by local searches.
 
     Parameters
     ----------
-    moments : callable
-        Returns means and deviations of averages over points.
+    worth : callable
+        Returns what cells are worth, such as the posterior mean of their averages.
     seen : ndarray of shape (n, d)
         Observed points.
     bounds : ndarray of shape (d, 2)
         The box.
     sides : ndarray of shape (d,)
         Sides of the cell.
-    caution : float
-        Number of standard deviations that the mean is lowered by.
     space : ParameterSpace, default=None
         Names and scales of the sides of the box.
     """
     if space is not None and space.discrete:
-        return _best_mixed(moments, seen, Placed(space, sides), caution).named(space)
+        return _best_mixed(worth, seen, Placed(space, sides)).named(space)
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)
     offsets = representatives(np.zeros(d), sides, counts)
@@ -118,10 +124,10 @@ def best_placed(
     room = np.column_stack([lower, last])[free]
 
     def value(places: np.ndarray) -> np.ndarray:
-        """Mean, less caution, of cells whose free coordinates are at places (n, n_free)."""
+        """What cells are worth whose free coordinates are at places (n, n_free)."""
         corners = np.tile(lower, (len(places), 1))
         corners[:, free] = places
-        return _values(moments, [corner + offsets for corner in corners], caution)
+        return worth([corner + offsets for corner in corners])
 
     corner = lower.copy()
     if len(free):
@@ -141,27 +147,18 @@ def best_placed(
     return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts).named(space)
 
 
-def _values(moments: Moments, cells: list[np.ndarray], caution: float) -> np.ndarray:
-    """Mean, less caution, of the averages over cells."""
-    found = []
-    for start in range(0, len(cells), AT_A_TIME):
-        mean, std = moments(cells[start : start + AT_A_TIME])
-        found.append(mean - caution * std)
-    return np.concatenate(found)
-
-
 def beside_of(start: int, n: int) -> list[int]:
     """Other starts of n, those next to one and some of the rest."""
     others = {*range(start - 2, start + 3), *range(0, n, -(-n // defaults.N_BESIDE))}
     return sorted(other for other in others if 0 <= other < n and other != start)
 
 
-def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: float) -> Region:
+def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
     """Place a region if some sides are integers or categories: best value ranges first."""
     starts, free, room = placed.starts, placed.free, placed.room
 
     def value(run: tuple[int, ...], places: np.ndarray) -> np.ndarray:
-        return _values(moments, [placed.points(run, place) for place in places], caution)
+        return worth([placed.points(run, place) for place in places])
 
     # Runs of values that are looked at: all, or some and those that were observed.
     sizes = [range(n) for n in starts]
@@ -177,10 +174,12 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
     known = dict.fromkeys(runs, places)
     for run, place in placed.around(seen[-defaults.N_PLACES :]):
         known[run] = np.concatenate([known.get(run, places), place[None]])
-    values = {run: value(run, some) for run, some in known.items()}
-    low = min(found.min() for found in values.values())
-    values = {run: found - low for run, found in values.items()}
-    unit = size_of(np.concatenate(list(values.values())))
+    every = worth([placed.points(run, place) for run, some in known.items() for place in some])
+    low = every.min()
+    every = every - low
+    unit = size_of(every)
+    ends = np.cumsum([len(some) for some in known.values()])
+    values = dict(zip(known, np.split(every, ends[:-1]), strict=True))
     tops = levelled(np.array([found.max() for found in values.values()]))
     run = list(values)[int(np.argmax(tops))]
 
@@ -201,7 +200,7 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
         ]
         if not beside:
             break
-        found = _values(moments, [placed.points(other, place) for other in beside], caution) - low
+        found = worth([placed.points(other, place) for other in beside]) - low
         if not exceeds(found.max(), top, unit):
             break
         run = beside[argmax_first(found)]

@@ -56,7 +56,7 @@ from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
-from skgpb.optimizers._limits import Measured, checked_limits
+from skgpb.optimizers._limits import Measured, check_spelling, checked_limits
 from skgpb.optimizers._outcome_models import OutcomeModels
 from skgpb.optimizers._parameters import checked_method
 from skgpb.optimizers._placement import SideLengths
@@ -903,8 +903,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, default=None
-            What else was measured, for ``limits``, by its name; None for what was not. An objective
-            of :meth:`run` returns a pair, the reward and this dict.
+            What else was measured, for ``limits``, by its name; None for what was not. What has no
+            limit is kept for limits that are set later. An objective of :meth:`run` returns a pair,
+            the reward and this dict.
         block : str, or list of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, whose variance is
@@ -938,6 +939,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = Measured(*reward)
         query, value, noise = super()._checked(query, reward, alpha)
         if isinstance(reward, Measured):
+            check_spelling(reward.outcomes or {}, self._params.limits)
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "

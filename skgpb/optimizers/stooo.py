@@ -41,7 +41,7 @@ from skgpb.optimizers._cells import CellSearch
 from skgpb.optimizers._cutting import CUTTING, given_variation
 from skgpb.optimizers._nearest import nearest_means
 from skgpb.optimizers._parameters import checked_method
-from skgpb.optimizers._placement import SideLengths, best_placed, checked_sides
+from skgpb.optimizers._placement import SideLengths, averages, best_placed, checked_sides
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 __all__ = ["StoOOOptimizer"]
@@ -219,15 +219,13 @@ class StoOOOptimizer(CellSearch):
         if self._params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
-        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            points = in_coordinates(np.concatenate(cells))
-            mean = self._sign.of(self.predict(points)).reshape(len(cells), -1)
-            return mean.mean(axis=1), np.zeros(len(cells))
+        def worth(cells: list[np.ndarray]) -> np.ndarray:
+            return averages(lambda X: self._sign.of(self.predict(in_coordinates(X))), cells)
 
         sides = checked_sides(side, self.bounds_, self._space)
         lower, upper = np.split(np.array(self._observed()[0]), 2, axis=1)
         seen = 0.5 * (lower + upper)
-        return best_placed(moments, seen, self.bounds_, sides, 0.0, self._space)
+        return best_placed(worth, seen, self.bounds_, sides, self._space)
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""

@@ -526,7 +526,7 @@ class OnlineGaussianProcessRegressor(
         process, observed = self.process_, self.process_.observed
         if process.origin is None:
             return observed
-        blocks = [process.relative(observed[i]) for i in range(len(observed))]
+        blocks = [process.relative(block) for block in observed]
         return Functionals.of(blocks, process.n_columns)
 
     def _add(self, X: np.ndarray, y: np.ndarray, noise: np.ndarray, learn: bool = False) -> None:

@@ -282,8 +282,9 @@ def test_only_what_was_seen_is_taken_back(run, path):
     run.tell(9.0, 4)
     assert "nothing was taken back" in window.send("/undo")
     assert window.status == 409 and entries(run)[3] == (4, "answered", 9.0)
-    assert "experiment 4, is taken back" in window.send("/undo")
+    assert "experiment 4, is taken back" in window.send("/undo", by="Ada")
     assert entries(run)[3] == (4, "pending", None)
+    assert {change["by"] for change in run.changes()} == {"Ada"}
 
 
 def test_a_button_pressed_twice_suggests_once(run, path):

@@ -174,6 +174,44 @@ def test_keys_of_every_object(path, call, tmp_path):
     }
 
 
+def test_the_guide_names_every_key(path, call, tmp_path):
+    page = (Path(__file__).parents[2] / "doc/user_guide/experiment.rst").read_text(encoding="utf-8")
+    table, entry = page.split("The keys stay as they are")[1].split("A query, in ``queries``")
+    rows = re.findall(r"^``(\w+)`` +(.*(?:\n {12}.*)*)", table, re.MULTILINE)
+    said = {command: set(re.findall(r"``(\w+)``", text)) for command, text in rows}
+    said["new"] = said["change"] = said["show"] - {"history", "trade_offs"}
+    at = ("temperature=50", "salt=0.01", "catalyst=B")
+    told = [(1.5, []), (2.5, ["--correct"])]
+    found = {
+        "new": [call("new", tmp_path / "two.skgpb", "--bounds", "x=0:1")],
+        "ask": [call("ask", path, "-n", 2, "--why")],
+        "tell": [call("tell", path, y, "--query", 1, *more) for y, more in told],
+        "note": [call("note", path, "--query", 1, "--note", "a", "--by", "Ada")],
+        "history": [call("history", path), call("history", path, "--changes")],
+        "best": [call("best", path, "--stop-within", 1)],
+        "expect": [call("expect", path, "--at", *at)],
+        "show": [call("show", path)],
+        "change": [call("change", path, "--cost", "1 + temperature")],
+        "export": [call("export", path, tmp_path / "table.csv")],
+        "list": [call("list", tmp_path)],
+        "plot": [call("plot", path)],
+        "undo": [call("undo", path)],
+    }
+    assert said.keys() == found.keys()
+    for command, objects in found.items():
+        keys = set().union(*objects)
+        assert keys <= said[command], (command, keys - said[command])
+    nested = {
+        "ask": [*found["ask"][0]["reasons"]],
+        "history": found["history"][1]["changes"],
+        "list": found["list"][0]["experiments"],
+    }
+    for command, objects in nested.items():
+        assert objects and set().union(*objects) <= said[command], command
+    entries = set(re.findall(r"``(\w+)``", entry.split("The exit status")[0]))
+    assert set(found["note"][0]["noted"]) <= entries
+
+
 def test_settings_are_corrected_and_the_history_says_what_was(path, call, capsys):
     at = ("temperature=50", "salt=0.01", "catalyst=B")
     told = call("tell", path, "14.7 15.3", "--at", *at, "--note", "two")["told"][0]
@@ -294,6 +332,24 @@ def test_rows_of_the_past_outside_the_sides_are_left_out_on_request(tmp_path, ca
     assert main(["tell", str(run), "--data", str(past), "--skip-outside", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["told"]) == 2
     assert "--skip-outside is for --data" in refused(capsys, "tell", run, 1, "--skip-outside")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["best", "--confidence", "0.9"], "--confidence is for --stop-within"),
+        (["tell", "1", "--by", "Ada"], "--by is for --correct; who measured is told by --operator"),
+        (["export", "TABLE.xlsx", "--decimal-comma"], "decimal commas are for .csv"),
+    ],
+)
+def test_options_without_an_effect_are_refused(tmp_path, call, capsys, argv, says):
+    command, *more = argv
+    run = tmp_path / "run.skgpb"
+    call("new", run, "--bounds", "x=0:1")
+    call("ask", run)
+    more = [tmp_path / each if "TABLE" in each else each for each in more]
+    assert says in refused(capsys, command, run, *more)
+    assert not list(tmp_path.glob("TABLE*"))
 
 
 def test_awkward_names(tmp_path, call):
@@ -523,7 +579,9 @@ def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert f"queries 1, {again['query']} are of one setting" in shown and "colour = blue" in shown
     (tmp_path / "broken.skgpb").write_text("no run")
-    (row,) = call("list", tmp_path)["experiments"]
+    listed = call("list", tmp_path)
+    assert listed["unread"] == ["broken.skgpb"]
+    (row,) = listed["experiments"]
     assert (row["file"], row["n_answers"], row["n_pending"]) == ("run.skgpb", 7, 0)
 
 

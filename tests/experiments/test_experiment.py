@@ -526,6 +526,23 @@ def test_counts_are_told_as_a_proportion_with_the_noise_that_follows(run):
     assert 0.0 < corrected["noise"] < told["noise"]
 
 
+@pytest.mark.parametrize("unit", ["%", "Per cent"])
+def test_counts_are_percentages_where_these_are_the_unit(tmp_path, unit):
+    """Typed, corrected, and in a cell of a table."""
+    table = tmp_path / "past.csv"
+    table.write_text("x,conversion\n0.25,12 of 300\n0.5,7.5\n")
+    given = {"answer": "conversion", "unit": unit, "data": table}
+    run = Experiment.create(tmp_path / "percent.skgpb", {"x": (0.0, 1.0)}, **given)
+    asked = run.ask(2)
+    run.tell("30 of 300", asked[0]["query"])
+    run.tell("1 of 2", asked[1]["query"])
+    run.correct(asked[1]["query"], "3 of 200")
+    entries = run.history()
+    assert [entry["answer"] for entry in entries] == [7.5, 4.0, 10.0, 1.5]
+    q = 31 / 302
+    assert_allclose(entries[2]["noise"], 100 * np.sqrt(q * (1 - q) / 300), rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("answer", "noise", "message"),
     [
@@ -542,6 +559,14 @@ def test_counts_that_cannot_be_are_refused(run, answer, noise, message):
     with pytest.raises(ValueError, match=message):
         run.tell(answer, query, noise=noise)
     assert run.history() == before
+
+
+def test_a_noise_without_an_answer_is_refused(run):
+    query = run.ask()[0]["query"]
+    with pytest.raises(ValueError, match="there is no answer: give the number"):
+        run.tell(None, query, noise=0.1)
+    with pytest.raises(ValueError, match="skip_outside is about rows of data"):
+        Experiment.create(run.path.with_name("other"), ["x=0:1"], skip_outside=True)
 
 
 # -- the notebook's page ------------------------------------------------------------------------

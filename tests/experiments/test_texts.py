@@ -25,6 +25,7 @@ def test_notes_are_kept_as_texts_that_everything_can_hold(tmp_path, odd):
     text = f"first{odd}second"
     run.tell(1.0, run.ask()[0]["query"], note=text, operator=text, measured={"hue": text})
     run.skip(run.ask()[0]["query"], note=text)
+    assert run.annotate(2, operator="A\tB")["operator"] == "A B"
     entry = run.history()[0]
     ends_line = odd in "\x0b\x0c\x85\u2028"
     assert entry["note"] == ("first\nsecond" if ends_line else "first\ufffdsecond")

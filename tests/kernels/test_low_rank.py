@@ -157,6 +157,7 @@ def test_functionals_keep_their_features_apart():
     evaluator = LowRank(RBF(0.5), pool_of(100), 1e-4).evaluator(2)
     rng = np.random.default_rng(0)
     ours = Functionals(2)
+    assert list(ours) == []
     blocks = [rng.random((k, 2)) for k in (3, 1, 4)]
     for i, block in enumerate(blocks):
         ours[i] = block
@@ -167,6 +168,8 @@ def test_functionals_keep_their_features_apart():
     ours.put(1, other, 0)
     blocks[0] = rng.random((2, 2))
     ours[0] = blocks[0]
+    for mine, block in zip(ours, blocks, strict=True):
+        assert_allclose(mine, block)
     expected = [evaluator.features.points(block).mean(axis=0) for block in blocks]
     assert_allclose(ours.embedding(evaluator), expected, atol=1e-12)
     assert_allclose(ours.copy().embedding(evaluator), expected, atol=1e-12)

@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.kernels import CellIntegral, WindowMean
-from skgpb.kernels._quadrature import clipped_rule, gauss_rule
+from skgpb.kernels._quadrature import clipped_rule, difference_rule, gauss_rule
 from skgpb.kernels.window_mean import WindowEvaluator
 
 PRODUCTS = {
@@ -105,6 +105,18 @@ def test_closed_form_equals_a_double_integral(window):
     for a, b in [((0.2, 0.1), (0.5, 0.4)), ((0.9, 0.02), (0.9, 0.02))]:
         value = mean(lambda x, b=b: mean(lambda y: 1.5 * np.exp(-((x - y) ** 2) / 0.18), *b), *a)
         assert_allclose(kernel([a], [b])[0, 0], value, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_no_node_of_a_difference_is_without_weight(window):
+    """Kernels are evaluated at each; between two points at one."""
+    gap = np.array([0.5, -0.1])
+    for scales in ((0.2, 0.3), (0.2, 0.2), (0.2, 0.0), (0.0, 0.0)):
+        nodes, weights = difference_rule(gap, *(np.full(2, scale) for scale in scales), window, 30)
+        assert nodes.shape == weights.shape and weights.any(axis=0).all()
+        assert_allclose(weights.sum(axis=1), 1.0)
+        assert_allclose((weights * nodes).sum(axis=1), gap, atol=1e-6)
+    assert nodes.shape == (2, 1)
 
 
 @pytest.mark.parametrize("window", WINDOWS)

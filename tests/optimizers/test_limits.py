@@ -227,7 +227,8 @@ def test_a_missing_measurement_is_only_missing_there():
     optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
     play(optimizer, 6)
     query = optimizer.ask()
-    optimizer.tell(query, 0.5, outcomes={"heat": None, "acid": 0.4})
+    # That outlet and inlet are spelt alike does not matter where it is said what was not measured.
+    optimizer.tell(query, 0.5, outcomes={"heat": None, "heat2": 0.3, "acid": 0.4})
     optimizer.tell(optimizer.ask(), 0.5)
     counts = [cases.outcome_model(optimizer, name).n_answers for name in LIMITS]
     assert counts == [6, 7] and optimizer._model.n_answers == 8
@@ -342,6 +343,8 @@ def test_limits_are_checked(limits):
         (1.0, {"heat": inf}, "'heat': inf"),
         (1.0, {1: 2.0}, "1: 2.0"),
         (1.0, [2.0], "outcomes must be a dict"),
+        (1.0, {"Heat": 1.0, "acid": 0.4}, "'Heat', which has no limit, and not 'heat'"),
+        (1.0, {"heat": 1.0, "acidd": 0.4}, "write 'acid', or tell 'acid': None as well"),
         (None, {"heat": 2.0}, "that failed has no outcomes"),
     ],
 )

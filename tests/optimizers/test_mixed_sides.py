@@ -20,6 +20,7 @@ from skgpb import (
     GPUCBOptimizer,
     GPZoomingOptimizer,
     StoOOOptimizer,
+    defaults,
 )
 from skgpb.domains import Region
 from skgpb.domains.space import in_coordinates
@@ -271,6 +272,25 @@ def most_probable(optimizer, settings):
     """Mean over settings by the most probable model; what is read is an average over several."""
     points = optimizer._inputs.points(settings)
     return optimizer._gp.moments(optimizer._functionals_at(points)).mean()
+
+
+def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monkeypatch):
+    optimizer = made(GPOOOptimizer, bounds={"x": range(20), "y": range(20)})
+    cases.play(optimizer, 8, lambda q: np.mean([-((s["x"] - 7) ** 2) - s["y"] for s in q.settings]))
+    moments, seen = optimizer._gp.moments, []
+    monkeypatch.setattr(
+        optimizer._gp, "moments", lambda X, **of: (seen.append(len(X)), moments(X, **of))[1]
+    )
+    region = optimizer.recommend(side={"x": 5, "y": 5})
+    assert sum(seen) <= 20 * 20 * (1 + defaults.N_SWEEPS)
+    monkeypatch.undo()
+    cells = [
+        [{"x": x + i, "y": y + j} for i in range(5) for j in range(5)]
+        for x in range(16)
+        for y in range(16)
+    ]
+    best = max(most_probable(optimizer, cell) for cell in cells)
+    assert_allclose(most_probable(optimizer, region.settings), best, rtol=1e-9)
 
 
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])

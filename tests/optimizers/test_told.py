@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -352,3 +353,33 @@ def test_a_recommendation_is_no_query_where_queries_have_sides_of_their_own():
     search.tell(X[:, :1], Y)
     best = search.recommend()
     assert_array_equal(search.predict_query([best]), search.predict_query(best.points))
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("failed", [{8}, {2, 4}, {9, 11, 12}])
+def test_a_penalty_in_the_place_of_a_failure_is_said_once(cls, direction, failed):
+    sign = 1.0 if direction == "maximize" else -1.0
+    optimizer = cls(bounds=[(0, 1)] * 2, random_state=0, direction=direction)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for i in range(14):
+            query = optimizer.ask()
+            answer = -1e6 if i in failed else -((query.points - 0.3) ** 2).sum(axis=1).mean()
+            optimizer.tell(query, sign * float(answer))
+    messages = [str(each.message) for each in said if "penalty" in str(each.message)]
+    assert len(messages) == 1
+    assert f"the answer {sign * -1e6:g} is" in messages[0] and "tell None" in messages[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_honest_answers_are_no_penalties(seed):
+    """Not even those of a steep valley, or of a search that has converged."""
+    for f in (lambda x: -np.exp(8 * x), lambda x: -((x - 0.3) ** 2), lambda x: 1.0 * (x > 0.6)):
+        optimizer = GPUCBOptimizer(bounds=[(0, 1)], random_state=seed)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(20):
+                query = optimizer.ask()
+                optimizer.tell(query, float(f(query.points[0, 0])))
+        assert not [each for each in said if "penalty" in str(each.message)]

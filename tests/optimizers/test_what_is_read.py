@@ -156,3 +156,21 @@ def test_intervals_hold_at_the_recommendation():
         one += abs(truth - mean[0]) <= 1.96 * std[0]
     # 34 of 40 is two standard errors below 38.
     assert held >= 34 > one
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
+def test_samples_have_the_moments_that_are_predicted(cls):
+    """Also where the kernel is learned and moments are averages over models."""
+    optimizer, rng = (
+        cls(bounds=[(0, 1)] * 2, random_state=0, direction="minimize"),
+        np.random.default_rng(0),
+    )
+    for _ in range(8):
+        query = optimizer.ask()
+        optimizer.tell(query, float(np.sin(5 * query.points[:, 0]).mean()) + 0.1 * rng.normal())
+    X = rng.random((5, 2))
+    mean, cov = optimizer.predict(X, return_cov=True)
+    draws = optimizer.sample_y(X, 4000, random_state=1)
+    scale = np.sqrt(np.diag(cov))
+    assert np.abs((draws.mean(axis=1) - mean) / scale).max() < 0.06
+    assert np.abs((np.cov(draws) - cov) / np.outer(scale, scale)).max() < 0.12
