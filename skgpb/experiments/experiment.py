@@ -1028,14 +1028,16 @@ class Experiment(KeptRun):
             bounds it then; ``expected_gain``, by how much ten more answers are expected to improve
             the recommendation, None under limits or for regions; ``n_answers``;
             ``least_answers``, from how many on the gap is believed; and ``why``, all of it in
-            sentences. With more than two settings it is enough if ten answers or more are there,
-            and ten more are expected to bring at most ``within``.
+            sentences. Before four answers, or if all are equal, a learned kernel is an assumption:
+            there is neither gap nor gain. With more than two settings it is enough if ten answers
+            or more are there, and ten more are expected to bring at most ``within``.
         """
         with self._reading():
-            n = sum(entry.answer is not None for entry in self._entries)
-            n_sides = len(self._sides)
-            unit = self._labels["unit"] if self._score is None else ""
-            outlook = Outlook.of(self._optimizer, n_sides, self._range, confidence) if n else None
+            answers = [entry.answer for entry in self._entries if entry.answer is not None]
+            n, n_sides = len(answers), len(self._sides)
+            unit, outlook = self._labels["unit"] if self._score is None else "", None
+            if n:
+                outlook = Outlook.of(self._optimizer, answers, n_sides, self._range, confidence)
             return verdict(outlook, n, n_sides, within, confidence, unit)
 
     def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
