@@ -1099,9 +1099,10 @@ class Experiment(KeptRun):
     ) -> dict[str, Any] | None:
         """Return what was expected of an answer that is probably a slip of the pen.
 
-        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer is questioned
-        if it is more probable that one of these was meant, or the opposite sign, than that it is
-        right; and if it is far beyond all others. None before there are five answers.
+        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer that is not
+        within what was expected is questioned if it is at least a tenth as probable that one of
+        these was meant, or the opposite sign, as that it is right; and if it is far beyond all
+        others. None before there are five answers.
 
         Parameters
         ----------
@@ -1124,7 +1125,8 @@ class Experiment(KeptRun):
             mean, std = judgement.most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
-            return judgement.surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+            std, odds = sqrt(std**2 + noise + shift**2), judgement.WORTH_ASKING
+            return judgement.surprise(answers, mean, std, value, odds)
 
     def surprises(
         self, measured: Mapping[str, Any], query: int | None = None

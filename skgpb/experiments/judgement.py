@@ -1,9 +1,10 @@
 """Assessment of an experiment: implausible answers, replicates.
 
-An answer is questioned if a slip of the pen is more probable than that it is right. What is
-expected has Student's distribution around the prediction, whose tails allow for a model that is too
-sure of itself; a slip is a forgotten or displaced decimal point, or the wrong sign, three times in
-a hundred answers.
+An answer is questioned if it is not within what was expected and a slip of the pen is more probable
+than that it is right; while it can still be looked up, already if a slip is a tenth as probable.
+What is expected has Student's distribution around the prediction, whose tails allow for a model
+that is too sure of itself; a slip is a forgotten or displaced decimal point, or the wrong sign,
+three times in a hundred answers.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ ENOUGH, TIMES = 5, 2.0
 # What was meant is at most MOST_DEVIATIONS standard deviations from what was expected.
 MOST_DEVIATIONS = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
+# Odds of a slip from which on an answer is asked about when it is entered: a look at it costs less
+# than a slip that stays.
+WORTH_ASKING = 0.1
 
 
 def predicted(optimizer: Any, mean: float, std: float, ends: AnswerRange) -> dict[str, Any]:
@@ -159,7 +163,7 @@ def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
 
 
 def surprise(
-    answers: Sequence[float], mean: float, std: float, answer: float
+    answers: Sequence[float], mean: float, std: float, answer: float, odds: float = 1.0
 ) -> dict[str, Any] | None:
     """Return what was expected of an answer that is questioned; else None.
 
@@ -171,6 +175,8 @@ def surprise(
         Prediction of this one from them, noise included.
     answer : float
         What was typed.
+    odds : float, default=1.0
+        As for :func:`slip`.
 
     Returns
     -------
@@ -182,7 +188,7 @@ def surprise(
     if len(answers) < ENOUGH:
         return None
     low, high = mean - BAND * std, mean + BAND * std
-    meant = slip(mean, std, answer)
+    meant = slip(mean, std, answer, odds)
     if meant is not None:
         return {"expected": [low, high], "meant": meant}
     low, high = min(*answers, low), max(*answers, high)
@@ -198,8 +204,17 @@ def surprise_by_others(others: Sequence[float], value: float) -> dict[str, Any] 
     return surprise(others, float(np.mean(others)), std, value)
 
 
-def slip(mean: float, std: float, answer: float) -> float | None:
+def slip(mean: float, std: float, answer: float, odds: float = 1.0) -> float | None:
     """Return what was probably meant by an answer, None if that is what was typed.
+
+    Parameters
+    ----------
+    mean, std : float
+        Prediction of the answer, noise included.
+    answer : float
+        What was typed.
+    odds : float, default=1.0
+        How many times as probable a slip has to be as that the answer is right.
 
     Examples
     --------
@@ -207,7 +222,7 @@ def slip(mean: float, std: float, answer: float) -> float | None:
     >>> slip(70.0, 5.0, 7.37), slip(70.0, 5.0, 61.0)
     (73.7, None)
     """
-    if answer == 0.0 or not std > 0.0:
+    if answer == 0.0 or not abs(answer - mean) > BAND * std > 0.0:
         return None
 
     def log_density(value: float) -> float:
@@ -220,7 +235,7 @@ def slip(mean: float, std: float, answer: float) -> float | None:
         for c, p in SLIPS.items()
         if abs(c * answer - mean) <= MOST_DEVIATIONS * std
     }
-    if not slips or max(slips.values()) <= log_density(answer):
+    if not slips or max(slips.values()) <= log(odds) + log_density(answer):
         return None
     return float(f"{max(slips, key=slips.__getitem__) * answer:.12g}")
 

@@ -111,6 +111,9 @@ def test_what_was_typed_is_believed_unless_a_slip_is_more_probable():
     for mean, std, answer in ((70.0, 500.0, 7.0), (70.0, 5.0, 0.0), (70.0, 0.0, 7.0)):
         assert slip(mean, std, answer) is None
     assert surprise([1.0, 2.0, 3.0, 4.0], 2.0, 1.0, 25.0) is None  # too few to say
+    # While it can be looked up, less probable slips are asked about, but not what was expected.
+    assert slip(30.0, 12.0, 3.2) is None and slip(30.0, 12.0, 3.2, odds=0.1) == 32.0
+    assert slip(30.0, 15.0, 3.2, odds=0.1) is None
 
 
 def test_what_else_is_measured_is_asked_about_too(tmp_path, capsys):
