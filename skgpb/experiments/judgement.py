@@ -10,7 +10,7 @@ three times in a hundred answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log, prod, sqrt
+from math import exp, log, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import written
 from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._limits import checked_limits, probability_between
-from skgpb.surrogate.criticism import leave_one_out
+from skgpb.surrogate.criticism import learned_without
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
@@ -256,20 +256,33 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     process, functional = optimizer._gp, optimizer._model.samples.functional
     if len(known) <= ENOUGH or len(known) != len(functional):
         return []
-    errors, variances = leave_one_out(process)
-    posterior = process.posterior
-    means = posterior.targets() - errors
-    of_f = np.maximum(variances - posterior.noises(), 0.0) * process.scale**2
     sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
-    found = []
-    for place, (entry, i) in enumerate(zip(known, functional, strict=True)):
-        noise = optimizer.alpha_ if entry.alpha is None else entry.alpha
-        mean = sign * float(process.offset + process.scale * means[i])
-        others, answer = [*answers[:place], *answers[place + 1 :]], answers[place]
-        said = surprise(others, mean, sqrt(of_f[i] + noise), answer)
-        if said is not None:
-            found.append({"query": entry.number, "answer": answer, **said})
-    return found
+    y = (sign * np.array(answers) - process.offset) / process.scale
+    K = process.covariance(process.observed, process.observed)[np.ix_(functional, functional)]
+    usual, own = optimizer.alpha_, [entry.alpha for entry in known]
+    noise = np.array([usual if each is None else each for each in own]) / process.scale**2
+    prior, spreads = optimizer._model.prior, [0.0, 0.0]
+    if prior is not None:
+        # The level of f is not known either.
+        K = (K * exp(-process.kernel.theta[0]) + 1.0) * exp(prior.center[0])
+        spreads[0] = defaults.AMPLITUDE_SPREAD
+    if optimizer.alpha is None and None in own:
+        noise *= defaults.NOISE * process.scale**2 / usual
+        spreads[1] = defaults.NOISE_SPREAD
+    found, left = dict[int, dict[str, Any]](), np.arange(len(known))
+    while len(left) > ENOUGH:
+        errors, variances = learned_without(K[np.ix_(left, left)], noise[left], y[left], spreads)
+        # The most improbable one counts no longer when the others are judged.
+        for k in np.argsort(-(errors**2) / variances, kind="stable"):
+            i, std = int(left[k]), process.scale * sqrt(variances[k])
+            mean = sign * (process.offset + process.scale * float(y[i] - errors[k]))
+            said = surprise([answers[j] for j in left if j != i], mean, std, answers[i])
+            if said is not None:
+                found[i], left = said, np.delete(left, k)
+                break
+        else:
+            break
+    return [{"query": known[i].number, "answer": answers[i], **found[i]} for i in sorted(found)]
 
 
 def replicates(entries: Sequence[Entry], shifts: Mapping[int, float]) -> list[dict[str, Any]]:
