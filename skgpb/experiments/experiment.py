@@ -1034,14 +1034,16 @@ class Experiment(KeptRun):
             bounds it then; ``expected_gain``, by how much ten more answers are expected to improve
             the recommendation, None under limits or for regions; ``n_answers``;
             ``least_answers``, from how many on the gap is believed; and ``why``, all of it in
-            sentences. With more than two settings it is enough if ten answers or more are there,
-            and ten more are expected to bring at most ``within``.
+            sentences. Before four answers, or if all are equal, a learned kernel is an assumption:
+            there is neither gap nor gain. With more than two settings it is enough if ten answers
+            or more are there, and ten more are expected to bring at most ``within``.
         """
         with self._reading():
-            n = sum(entry.answer is not None for entry in self._entries)
-            n_sides = len(self._sides)
-            unit = self._labels["unit"] if self._score is None else ""
-            outlook = Outlook.of(self._optimizer, n_sides, self._range, confidence) if n else None
+            answers = [entry.answer for entry in self._entries if entry.answer is not None]
+            n, n_sides = len(answers), len(self._sides)
+            unit, outlook = self._labels["unit"] if self._score is None else "", None
+            if n:
+                outlook = Outlook.of(self._optimizer, answers, n_sides, self._range, confidence)
             return verdict(outlook, n, n_sides, within, confidence, unit)
 
     def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
@@ -1103,9 +1105,10 @@ class Experiment(KeptRun):
     ) -> dict[str, Any] | None:
         """Return what was expected of an answer that is probably a slip of the pen.
 
-        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer is questioned
-        if it is more probable that one of these was meant, or the opposite sign, than that it is
-        right; and if it is far beyond all others. None before there are five answers.
+        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer that is not
+        within what was expected is questioned if it is at least a tenth as probable that one of
+        these was meant, or the opposite sign, as that it is right; and if it is far beyond all
+        others. None before there are five answers.
 
         Parameters
         ----------
@@ -1128,7 +1131,8 @@ class Experiment(KeptRun):
             mean, std = judgement.most_probable(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
             shift = between_blocks(optimizer) or 0.0
-            return judgement.surprise(answers, mean, sqrt(std**2 + noise + shift**2), value)
+            std, odds = sqrt(std**2 + noise + shift**2), judgement.WORTH_ASKING
+            return judgement.surprise(answers, mean, std, value, odds)
 
     def surprises(
         self, measured: Mapping[str, Any], query: int | None = None

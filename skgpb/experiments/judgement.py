@@ -1,15 +1,16 @@
 """Assessment of an experiment: implausible answers, replicates.
 
-An answer is questioned if a slip of the pen is more probable than that it is right. What is
-expected has Student's distribution around the prediction, whose tails allow for a model that is too
-sure of itself; a slip is a forgotten or displaced decimal point, or the wrong sign, three times in
-a hundred answers.
+An answer is questioned if it is not within what was expected and a slip of the pen is more probable
+than that it is right; while it can still be looked up, already if a slip is a tenth as probable.
+What is expected has Student's distribution around the prediction, whose tails allow for a model
+that is too sure of itself; a slip is a forgotten or displaced decimal point, or the wrong sign,
+three times in a hundred answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log, prod, sqrt
+from math import exp, log, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import written
 from skgpb.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._limits import checked_limits, probability_between
-from skgpb.surrogate.criticism import leave_one_out
+from skgpb.surrogate.criticism import learned_without
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
@@ -37,6 +38,9 @@ ENOUGH, TIMES = 5, 2.0
 # What was meant is at most MOST_DEVIATIONS standard deviations from what was expected.
 MOST_DEVIATIONS = 10.0
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
+# Odds of a slip from which on an answer is asked about when it is entered: a look at it costs less
+# than a slip that stays.
+WORTH_ASKING = 0.1
 
 
 def predicted(optimizer: Any, mean: float, std: float, ends: AnswerRange) -> dict[str, Any]:
@@ -159,7 +163,7 @@ def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
 
 
 def surprise(
-    answers: Sequence[float], mean: float, std: float, answer: float
+    answers: Sequence[float], mean: float, std: float, answer: float, odds: float = 1.0
 ) -> dict[str, Any] | None:
     """Return what was expected of an answer that is questioned; else None.
 
@@ -171,6 +175,8 @@ def surprise(
         Prediction of this one from them, noise included.
     answer : float
         What was typed.
+    odds : float, default=1.0
+        As for :func:`slip`.
 
     Returns
     -------
@@ -182,7 +188,7 @@ def surprise(
     if len(answers) < ENOUGH:
         return None
     low, high = mean - BAND * std, mean + BAND * std
-    meant = slip(mean, std, answer)
+    meant = slip(mean, std, answer, odds)
     if meant is not None:
         return {"expected": [low, high], "meant": meant}
     low, high = min(*answers, low), max(*answers, high)
@@ -198,8 +204,17 @@ def surprise_by_others(others: Sequence[float], value: float) -> dict[str, Any] 
     return surprise(others, float(np.mean(others)), std, value)
 
 
-def slip(mean: float, std: float, answer: float) -> float | None:
+def slip(mean: float, std: float, answer: float, odds: float = 1.0) -> float | None:
     """Return what was probably meant by an answer, None if that is what was typed.
+
+    Parameters
+    ----------
+    mean, std : float
+        Prediction of the answer, noise included.
+    answer : float
+        What was typed.
+    odds : float, default=1.0
+        How many times as probable a slip has to be as that the answer is right.
 
     Examples
     --------
@@ -207,7 +222,7 @@ def slip(mean: float, std: float, answer: float) -> float | None:
     >>> slip(70.0, 5.0, 7.37), slip(70.0, 5.0, 61.0)
     (73.7, None)
     """
-    if answer == 0.0 or not std > 0.0:
+    if answer == 0.0 or not abs(answer - mean) > BAND * std > 0.0:
         return None
 
     def log_density(value: float) -> float:
@@ -220,7 +235,7 @@ def slip(mean: float, std: float, answer: float) -> float | None:
         for c, p in SLIPS.items()
         if abs(c * answer - mean) <= MOST_DEVIATIONS * std
     }
-    if not slips or max(slips.values()) <= log_density(answer):
+    if not slips or max(slips.values()) <= log(odds) + log_density(answer):
         return None
     return float(f"{max(slips, key=slips.__getitem__) * answer:.12g}")
 
@@ -241,20 +256,33 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     process, functional = optimizer._gp, optimizer._model.samples.functional
     if len(known) <= ENOUGH or len(known) != len(functional):
         return []
-    errors, variances = leave_one_out(process)
-    posterior = process.posterior
-    means = posterior.targets() - errors
-    of_f = np.maximum(variances - posterior.noises(), 0.0) * process.scale**2
     sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
-    found = []
-    for place, (entry, i) in enumerate(zip(known, functional, strict=True)):
-        noise = optimizer.alpha_ if entry.alpha is None else entry.alpha
-        mean = sign * float(process.offset + process.scale * means[i])
-        others, answer = [*answers[:place], *answers[place + 1 :]], answers[place]
-        said = surprise(others, mean, sqrt(of_f[i] + noise), answer)
-        if said is not None:
-            found.append({"query": entry.number, "answer": answer, **said})
-    return found
+    y = (sign * np.array(answers) - process.offset) / process.scale
+    K = process.covariance(process.observed, process.observed)[np.ix_(functional, functional)]
+    usual, own = optimizer.alpha_, [entry.alpha for entry in known]
+    noise = np.array([usual if each is None else each for each in own]) / process.scale**2
+    prior, spreads = optimizer._model.prior, [0.0, 0.0]
+    if prior is not None:
+        # The level of f is not known either.
+        K = (K * exp(-process.kernel.theta[0]) + 1.0) * exp(prior.center[0])
+        spreads[0] = defaults.AMPLITUDE_SPREAD
+    if optimizer.alpha is None and None in own:
+        noise *= defaults.NOISE * process.scale**2 / usual
+        spreads[1] = defaults.NOISE_SPREAD
+    found, left = dict[int, dict[str, Any]](), np.arange(len(known))
+    while len(left) > ENOUGH:
+        errors, variances = learned_without(K[np.ix_(left, left)], noise[left], y[left], spreads)
+        # The most improbable one counts no longer when the others are judged.
+        for k in np.argsort(-(errors**2) / variances, kind="stable"):
+            i, std = int(left[k]), process.scale * sqrt(variances[k])
+            mean = sign * (process.offset + process.scale * float(y[i] - errors[k]))
+            said = surprise([answers[j] for j in left if j != i], mean, std, answers[i])
+            if said is not None:
+                found[i], left = said, np.delete(left, k)
+                break
+        else:
+            break
+    return [{"query": known[i].number, "answer": answers[i], **found[i]} for i in sorted(found)]
 
 
 def replicates(entries: Sequence[Entry], shifts: Mapping[int, float]) -> list[dict[str, Any]]:

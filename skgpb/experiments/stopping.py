@@ -7,13 +7,14 @@ learned from them; what can be said is how much the next ten are expected to bri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from skgpb import defaults
 from skgpb.experiments.answers import AnswerRange, is_percent
-from skgpb.experiments.judgement import FEWEST_ANSWERS
+from skgpb.experiments.judgement import FEWEST_ANSWERS, missing
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.sides import shown
 from skgpb.optimizers._stop import first_where_learned
@@ -45,6 +46,8 @@ class Outlook:
         Standard deviation of the noise in an answer.
     learned : bool
         Whether this rests on a model that was learned from the answers.
+    is_known : bool
+        Whether the answers show how much results vary; else there is neither gap nor gain.
     """
 
     gap: float | None
@@ -53,9 +56,17 @@ class Outlook:
     end: float | None
     scatter: float
     learned: bool
+    is_known: bool
 
     @classmethod
-    def of(cls, optimizer: Any, n_sides: int, ends: AnswerRange, confidence: float) -> Outlook:
+    def of(
+        cls,
+        optimizer: Any,
+        answers: Sequence[float],
+        n_sides: int,
+        ends: AnswerRange,
+        confidence: float,
+    ) -> Outlook:
         """Return what is known after some answers."""
         best, learned = optimizer.recommend(), optimizer._model.learns
         low, high = ends
@@ -65,13 +76,14 @@ class Outlook:
             mean = float(optimizer.predict_query([best])[0])
             room = max(0.0, mean - end if downwards else end - mean)
         gap = gain = None
-        if not learned or n_sides <= MOST_SIDES:
+        is_known = not learned or not missing(answers, optimizer.alpha is not None)
+        if is_known and (not learned or n_sides <= MOST_SIDES):
             gap = float(optimizer.gap(1.0 - confidence))
-        if isinstance(optimizer, Search) and not outcome_limits(optimizer):
+        if is_known and isinstance(optimizer, Search) and not outcome_limits(optimizer):
             gain = optimizer._compared(best).expected_gain(optimizer.alpha_, TRIES)
         if room is not None:
             gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
-        return cls(gap, gain, room, end, sqrt(optimizer.alpha_), learned)
+        return cls(gap, gain, room, end, sqrt(optimizer.alpha_), learned, is_known)
 
     def least_answers(self, n_sides: int) -> int | None:
         """Return from how many answers on the gap is to be believed; None where it is not known."""
@@ -139,6 +151,13 @@ def _said(
     results = f"{n_answers} result{'' if n_answers == 1 else 's'}"
     settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
     beyond = f"no average result is beyond {shown(outlook.end)}" if room is not None else ""
+    if not outlook.is_known:
+        equal = "equal " if n_answers >= defaults.FIRST_LEARNING else ""
+        do = "result does" if n_answers == 1 else "results do"
+        yield f"{n_answers} {equal}{do} not show how much better another setting may be."
+        if room is not None:
+            yield f"Nothing is better by more than {room:.3g}{unit}: {beyond}."
+        return
     if gap is not None and gap == room:
         yield f"Another setting could still be better by up to {room:.3g}{unit}: {beyond}."
     elif gap is not None:
@@ -156,8 +175,6 @@ def _said(
         yield f"With {results} this is mostly an assumption of the program."
     elif least is not None and n_answers < least:
         yield f"With {results} this is a rough guess."
-    elif gap is not None and outlook.learned:
-        yield f"This takes what {results} showed of the scatter as certain."
     if least is not None and n_answers < least:
         yield f"With {settings}, rely on it from about {least} results on."
     if gap is None:
@@ -172,7 +189,9 @@ def _advice(
     """Say whether to stop if a difference does not matter."""
     least = outlook.least_answers(n_sides)
     limit = f"{within:g}{unit}"
-    if outlook.gap is None and outlook.gain is None:
+    if not outlook.is_known and not enough:
+        return "So go on."
+    if outlook.is_known and outlook.gap is None and outlook.gain is None:
         return "Whether to stop cannot be said."
     if outlook.gap is None and not (outlook.room is not None and outlook.room <= within):
         assert outlook.gain is not None

@@ -755,6 +755,26 @@ def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path):
     assert "With 4 results this is mostly an assumption of the program." in found["why"]
 
 
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([41.0], "1 result does not show how much better another setting may be."),
+        ([3.1, 3.3, 310.0], "3 results do not show how much better another setting may be."),
+        ([7.0] * 6, "6 equal results do not show how much better another setting may be."),
+    ],
+)
+@pytest.mark.parametrize("how", [{}, {"regions": True}, {"answer_range": ":400"}])
+def test_no_number_is_said_of_what_answers_do_not_show(tmp_path, answers, said, how):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "y=0:1"], seed=1, **how)
+    for answer in answers:
+        run.tell(answer, run.ask()[0]["query"])
+    found = run.may_stop(1.0)
+    assert (found["gap"], found["expected_gain"], found["enough"]) == (None, None, False)
+    assert found["why"].startswith(said) and found["why"].endswith("So go on.")
+    assert ("no average result is beyond 400" in found["why"]) == ("answer_range" in how)
+    assert run.may_stop(1e3)["enough"] == ("answer_range" in how)
+
+
 def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
     play(run, 4)
     found = run.may_stop(1e6)

@@ -81,6 +81,16 @@ def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, di
     assert run.questionable() == [] and run.best()["noise"] < 4.0
 
 
+@pytest.mark.parametrize("f", [lists, waves])
+def test_a_slip_that_was_taken_for_noise_is_found_by_a_model_without_it(tmp_path, f):
+    run, rng = begin(tmp_path / "run.skgpb", f, 2, 14)
+    for number in range(15, 19):
+        query = run.ask()[0]
+        value = round(float(f(query["params"], rng)), 1)
+        run.tell(round(value / 10, 2) if number == 15 else value, query["query"])
+    assert [each["query"] for each in run.questionable()] == [15]
+
+
 def test_regions_are_asked_about_too(tmp_path):
     run = Experiment.create(tmp_path / "run.skgpb", ["x=0:10"], regions=True)
     for _ in range(10):
@@ -111,6 +121,9 @@ def test_what_was_typed_is_believed_unless_a_slip_is_more_probable():
     for mean, std, answer in ((70.0, 500.0, 7.0), (70.0, 5.0, 0.0), (70.0, 0.0, 7.0)):
         assert slip(mean, std, answer) is None
     assert surprise([1.0, 2.0, 3.0, 4.0], 2.0, 1.0, 25.0) is None  # too few to say
+    # While it can be looked up, less probable slips are asked about, but not what was expected.
+    assert slip(30.0, 12.0, 3.2) is None and slip(30.0, 12.0, 3.2, odds=0.1) == 32.0
+    assert slip(30.0, 15.0, 3.2, odds=0.1) is None
 
 
 def test_what_else_is_measured_is_asked_about_too(tmp_path, capsys):

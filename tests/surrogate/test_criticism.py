@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import defaults
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.criticism import Criticism, risk_of_check
+from skgpb.surrogate.criticism import Criticism, learned_without, risk_of_check
 
 X = np.random.default_rng(0).random((12, 2))
 
@@ -93,3 +93,33 @@ def test_a_scale_learned_from_few_queries_condemns_none_of_them(n):
     gp = observed(np.linspace(0.0, 1.0, n)[:, np.newaxis], y, 1e-8, RBF(1.0))
     assert Criticism.of(gp, learned=False).contradicts
     assert Criticism.of(gp, learned=True).contradicts == (n >= defaults.FIRST_CHECK_LEARNED)
+
+
+@pytest.mark.parametrize("spreads", [(0.0, 0.0), (1.0, 1.5), (0.0, 1.5)])
+def test_variances_are_learned_without_the_answer_that_is_predicted(spreads):
+    rng = np.random.default_rng(0)
+    x = rng.random((9, 1))
+    K, noise, y = RBF(0.3)(x), rng.uniform(0.05, 0.2, 9), np.sin(6 * x[:, 0])
+    y[4] += 3.0
+    errors, variances = learned_without(K, noise, y, spreads)
+    grids = [np.unique(spread * np.linspace(-3.0, 3.0, 25)) for spread in spreads]
+    for i in (0, 4):
+        rest = np.arange(9) != i
+        best = -np.inf
+        for a in grids[0]:
+            for s in grids[1]:
+                V = np.exp(a) * K + np.diag(np.exp(s) * noise)
+                known, to_it = V[np.ix_(rest, rest)], V[rest, i]
+                weights = np.linalg.solve(known, y[rest])
+                density = -0.5 * (np.linalg.slogdet(known)[1] + y[rest] @ weights)
+                for value, spread in ((a, spreads[0]), (s, spreads[1])):
+                    density -= 0.5 * (value / spread) ** 2 if spread else 0.0
+                if density > best:
+                    best = density
+                    expected = (
+                        y[i] - to_it @ weights,
+                        V[i, i] - to_it @ np.linalg.solve(known, to_it),
+                    )
+        assert errors[i] == pytest.approx(expected[0]) and variances[i] == pytest.approx(
+            expected[1]
+        )
