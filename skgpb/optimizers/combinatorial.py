@@ -151,6 +151,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     _query_type = Allocation
     _inputs_type = AllocationInputs
     _reward_ndim = 1  # each campaign answers
+    _kept_fields = ("_filled",)
 
     if TYPE_CHECKING:
 
@@ -261,6 +262,8 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         costs = costs_of_arms(self._params.costs, [each.rows for each in arms])
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._params.costs is None)
         self._table()
+        # Size of the largest first design that is known to be filled.
+        self._filled = 0
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
@@ -549,7 +552,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         AllocationWarning
             For an allocation that was not asked for and costs more than ``budget``.
         """
-        return self._tell(query, reward, alpha)
+        return self._loop.tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), list[Any]()
@@ -610,7 +613,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         numbers = [(name, np.float64, (n,)) for name in names]
         boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
         dtype = [("round", np.intp), boxes, choices, *numbers]
-        rows = self._record.until(self._dirty).history
+        rows = self._record.valid.history
         out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
         told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):

@@ -245,7 +245,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             a query averages.
         """
         with unchanged_by_errors(self):
-            self._prepare()
+            self._loop.prepare()
             check_rows(X, y)
             X, y = self._checked_points(points_of(X, self._space), y, queries is not None)
             if self._query_space is not None and queries is not None:
@@ -255,7 +255,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
             X, y, A = map(own_copy, (X, y, A))
             self._pairs = X, A
-            self._start(X)
+            self._loop.begin_on(X)
             self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
@@ -448,7 +448,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         noise), the row ``a`` and ``cost``.
         """
         check_is_fitted(self, "bounds_")
-        queries, record = self.domain_, self._record.until(self._dirty)
+        queries, record = self.domain_, self._record.valid
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
