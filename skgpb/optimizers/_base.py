@@ -46,6 +46,7 @@ from skgpb.utils import (
     check_count,
     check_noise_variance,
     check_reward,
+    check_squares,
     unchanged_by_errors,
     validate_data,
 )
@@ -218,6 +219,15 @@ class BaseBanditOptimizer(
         for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
             inputs.named(query)
         restore(self, snapshot)
+
+    def _checked_data(self, X: Any, y: Any, queries: Any) -> tuple[Any, ...]:
+        """Return the data of ``fit`` as arrays, or raise."""
+        if y is None:
+            return validate_data(self, X, dtype=np.float64), None
+        several = self._reward_ndim > 0
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
+        check_squares(y, "y")
+        return X, y
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Return a query, its answer and the noise variance as the run takes them, or raise."""

@@ -31,9 +31,7 @@ from skgpb.utils import (
     check_inside,
     check_resolution,
     check_rows,
-    check_squares,
     unchanged_by_errors,
-    validate_data,
 )
 
 if TYPE_CHECKING:
@@ -67,25 +65,17 @@ class Loop:
 
     # -- beginning --------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, queries: Any = None) -> Any:
         """Start afresh with points, and evaluations of f there or None; return the search."""
         search = self.search
         with unchanged_by_errors(search):
             self.prepare()
             check_rows(X, y)
-            X = points_of(X, search._space)
-            if y is None:
-                X = validate_data(search, X, dtype=np.float64)
-            else:
-                several = search._reward_ndim > 0
-                X, y = validate_data(
-                    search, X, y, dtype=np.float64, y_numeric=True, multi_output=several
-                )
-                check_squares(y, "y")
-            X, y = own_copy(X), own_copy(y)
+            data = search._checked_data(points_of(X, search._space), y, queries)
+            X, y, *pairs = map(own_copy, data)
             self.begin_on(X)
             X = check_inside(X, search.bounds_)
-            self.record.events.append(("fit", X, y))
+            self.record.events.append(("fit", X, y, *pairs))
             if y is not None:
                 search._observe_initial(X, search._sign.of(np.asarray(y, dtype=np.float64)))
         return search

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from math import nan
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -218,13 +218,11 @@ def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
     """Build the state from the log up to the change that was interrupted, and swap it in.
 
     It is built in another object, so that an interruption meanwhile changes nothing, and taken
-    over by one assignment.
+    over at once.
     """
     record = optimizer._record
     if record.dirty is None:  # another thread was faster
         return optimizer
-    built = type(optimizer)(**record.parameters)
-    built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
         record.valid.events,
@@ -233,31 +231,36 @@ def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
         batch=record.evaluations.batch,
         times=record.times,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all has been said
-        try:
-            replay.rebuild(built._loop)
-        except Exception as error:
-            error.add_note(
-                "So the run cannot be rebuilt after a change that did not come to its end. "
-                "history_ and failed_ have all that was told, and fit starts anew."
-            )
-            raise
-    for name, value in optimizer.get_params(deep=False).items():
-        setattr(built, name, value)  # its owner's, not the copies of the run
+    try:
+        built, _ = rebuilt(type(optimizer), record.parameters, replay, lock=optimizer._lock)
+    except Exception as error:
+        error.add_note(
+            "So the run cannot be rebuilt after a change that did not come to its end. "
+            "history_ and failed_ have all that was told, and fit starts anew."
+        )
+        raise
     new = built._record
     new.seen, new.unsaid = record.seen, record.unsaid
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
     new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
-    kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
-    optimizer.__dict__ = kept | vars(built)
+    take_over(optimizer, built)
     return optimizer
 
 
-def is_derived(name: str) -> bool:
-    """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
-    ours = name.startswith("_") or name.endswith("_")
-    return ours and not name.startswith("_metadata_request")
+def take_over(optimizer: Optimizer, other: Optimizer, parameters: Collection[str] = ()) -> None:
+    """Let an optimizer be what another one is, by one assignment, with some of its parameters.
+
+    What follows from the log is all but attributes of users and of scikit-learn.
+    """
+
+    def is_derived(name: str) -> bool:
+        ours = name.startswith("_") or name.endswith("_")
+        return ours and not name.startswith("_metadata_request")
+
+    own = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
+    optimizer.__dict__ = own | {
+        name: value for name, value in vars(other).items() if is_derived(name) or name in parameters
+    }
 
 
 def _fit_again(optimizer: BaseBanditOptimizer, X: Any, y: Any, queries: Any = None) -> None:

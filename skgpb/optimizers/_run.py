@@ -95,6 +95,7 @@ class EvaluationLoop:
         self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
         self._loop, self._workers = loop, workers
         self._optimizer: Any = loop.search
+        self._lock: StateLock = loop.search._lock
         self._has_costs = loop.search._has_costs
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
         self._mine = Evaluated()
@@ -105,10 +106,6 @@ class EvaluationLoop:
         self._ended = ""
 
     # What ``locked`` asks for: a play is guarded by the lock of its optimizer.
-
-    @property
-    def _lock(self) -> StateLock:
-        return self._optimizer._lock
 
     @property
     def _dirty(self) -> int | None:
