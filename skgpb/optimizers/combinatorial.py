@@ -132,6 +132,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     *Ties.* Indices that agree within 1e-9, relative above 1, tie: the cheapest allocation, then the
     first in order.
 
+    *Past allocations.* ``fit(X, y)`` takes the columns of the arms of all campaigns side by side,
+    one budget for each campaign in the simplest case, and a column of rewards for each campaign.
+    Campaigns without ``arms`` share the columns that the others leave equally, and their arms are
+    the different rows there.
+
     *Recommendation.* The allocation with the largest posterior mean.
 
     *Failures.* ``tell(allocation, None)`` says that nothing came back. It counts for all its arms:
@@ -220,25 +225,6 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         super()._set_params(others)
 
     # -- starting -----------------------------------------------------------------------------
-
-    @reading_log
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Start a new run from past allocations and their rewards, if there are any.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Past allocations: the columns of the arms of all campaigns side by side, one budget
-            for each campaign in the simplest case. Campaigns without ``arms`` share the columns
-            that the others leave equally, and their arms are the different rows there.
-        y : array-like of shape (n_samples, n_campaigns), default=None
-            Their rewards; shape (n_samples,) for a single campaign.
-
-        Returns
-        -------
-        self : CombinatorialBandit
-        """
-        return super().fit(X, y)
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
         """Make the campaigns, which may take their arms from X, and return the box of all."""
