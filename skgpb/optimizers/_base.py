@@ -1,4 +1,4 @@
-"""Base of all optimizers: fit, ask, tell, recommend; pending and failed queries."""
+"""Base of all optimizers: what a search is to the loop, and the public methods of all of them."""
 
 from __future__ import annotations
 
@@ -63,13 +63,15 @@ class BaseBanditOptimizer(
     ABC,
     Generic[Q],
 ):
-    """The loop: fit, ask, tell, run, files, pending and failed queries, for any search.
+    """A search as users see it: fit, ask, tell, run, files, pending and failed queries.
 
     A search is five methods, those of :class:`~skgpb.optimizers.Strategy`: ``_begin``,
     ``_propose``, ``_observe``, ``_learn`` and ``_best``. None of them has to validate anything, and
     they always maximise. The domain object that ``_begin`` makes, ``domain_``, knows all queries
-    and what they observe. Public methods hold the lock of the optimizer (:mod:`skgpb.locks`),
-    except for ``run``, which evaluates in between.
+    and what they observe. What is the same for all searches is the work of
+    :class:`~skgpb.optimizers._loop.Loop`, which knows a search by these methods, by those that do
+    something by default, and by data. Public methods hold the lock of the optimizer
+    (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
     """
 
     _query_type: ClassVar[type[Query]]
@@ -244,21 +246,6 @@ class BaseBanditOptimizer(
             query = inputs.resolved(query if known else inputs.query(query))
         return query, value, noise
 
-    # -- fitting ----------------------------------------------------------------------------
-
-    @reading_log
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Start afresh, learning from X and y what can be learned before the first query.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or DataFrame
-            Points, in the user's units. They give the bounds where the parameters give no domain.
-        y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
-        """
-        return self._loop.fit(X, y)
-
     # -- what a search reads of its run -------------------------------------------------------
 
     @property
@@ -286,6 +273,29 @@ class BaseBanditOptimizer(
             self._query_type,
         )
 
+    @property
+    def _contexts(self) -> Contexts | NoContexts:
+        """The box of contexts that queries are chosen in."""
+        if not (self._needs_contexts or self._params.context_bounds is not None):
+            return NoContexts(type(self).__name__, self._get_param_names())
+        box = vars(self).get("bounds_", np.empty((0, 2)))
+        return Contexts(box[: self._n_context], self._context_space)
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    @reading_log
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Start afresh, learning from X and y what can be learned before the first query.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or DataFrame
+            Points, in the user's units. They give the bounds where the parameters give no domain.
+        y : array-like of shape (n_samples,), default=None
+            Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
+        """
+        return self._loop.fit(X, y)
+
     @locked
     def start(self) -> Self:
         """Begin without data, unless it has begun, to look at the prior before the first query."""
@@ -310,7 +320,7 @@ class BaseBanditOptimizer(
         """Set parameters without looking at them."""
         super().set_params(**params)
 
-    # -- the loop ---------------------------------------------------------------------------
+    # -- asking and telling -----------------------------------------------------------------
 
     @overload
     def ask(self, n: None = None, *, context: Any = None, another: bool = False) -> Q: ...
@@ -346,14 +356,6 @@ class BaseBanditOptimizer(
         context = loop.begin(lambda: self._contexts.checked(context))
         asked = loop.ask(count, another, context)
         return asked[0] if n is None else asked
-
-    @property
-    def _contexts(self) -> Contexts | NoContexts:
-        """The box of contexts that queries are chosen in."""
-        if not (self._needs_contexts or self._params.context_bounds is not None):
-            return NoContexts(type(self).__name__, self._get_param_names())
-        box = vars(self).get("bounds_", np.empty((0, 2)))
-        return Contexts(box[: self._n_context], self._context_space)
 
     @locked
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:

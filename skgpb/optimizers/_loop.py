@@ -69,11 +69,11 @@ class Loop:
         """Start afresh with points, and evaluations of f there or None; return the search."""
         search = self.search
         with unchanged_by_errors(search):
-            self.prepare()
+            self._prepare()
             check_rows(X, y)
             data = search._checked_data(points_of(X, search._space), y, queries)
             X, y, *pairs = map(own_copy, data)
-            self.begin_on(X)
+            self._begin_on(X)
             X = check_inside(X, search.bounds_)
             self.record.events.append(("fit", X, y, *pairs))
             if y is not None:
@@ -85,36 +85,34 @@ class Loop:
         if self.has_begun:
             return check()
         with unchanged_by_errors(self.search):
-            self.prepare()
-            self.begin_on(None)
+            self._prepare()
+            self._begin_on(None)
             return check()
 
-    def prepare(self) -> None:
+    def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
         search = self.search
         check_parameters(search)
         seen = search.get_params(deep=False)
         every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
-        search._record = Record({name: own_copy(value) for name, value in every.items()}, seen)
-        own = search._params
+        record = Record({name: own_copy(value) for name, value in every.items()}, seen)
+        search._record, own = record, record.params
         space_of = partial(checked_space, optimizer=type(search).__name__, sides=search._sides)
-        search._actions = space_of(own.bounds, "bounds", keeps_settings=search._keeps_settings)
-        search._context_space = space_of(own.context_bounds, "context_bounds")
+        actions = space_of(own.bounds, "bounds", keeps_settings=search._keeps_settings)
+        contexts = space_of(own.context_bounds, "context_bounds")
+        search._actions, search._context_space = actions, contexts
         search._query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
-        search._space = joint_space(
-            search._context_space, search._actions, own.context_bounds, own.bounds
-        )
+        search._space = joint_space(contexts, actions, own.context_bounds, own.bounds)
         search._sign = Sign(own.direction == "minimize")
 
-    def begin_on(self, X: np.ndarray | None) -> None:
+    def _begin_on(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
         search = self.search
         bounds = search._domain(X)
         if bounds is None:
             if X is None:
-                ways = [
-                    f"{x}=" for x in ("bounds", "arms", "pool", "queries") if hasattr(search, x)
-                ]
+                names = ("bounds", "arms", "pool", "queries")
+                ways = [f"{name}=" for name in names if hasattr(search, name)]
                 raise NotFittedError(
                     f"This {type(search).__name__} instance has no domain yet: pass "
                     f"{' or '.join(ways)} to the constructor, or fit(X, y) takes the bounds of X."
@@ -161,11 +159,10 @@ class Loop:
                 for name, value in set_now.items()
                 if not are_equal(value, newest[name])
             }
-            waiting, sets = search._at_start, ("arms", "queries", "targets")
-            if search._of_sets and any(
-                not are_equal(getattr(search, each), getattr(search._params, each)) for each in sets
-            ):
-                waiting |= search._of_sets
+            waiting, of_sets, own = search._at_start, search._of_sets, self.record.params
+            sets = ("arms", "queries", "targets") if of_sets else ()
+            if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
+                waiting |= of_sets
             search._record = self.record.setting(set_now, changed, waiting)
             if not waiting >= changed.keys():
                 search._begin_checks()
@@ -322,7 +319,7 @@ class Loop:
 
     def summary(self, last: Any, stop: Any) -> RunResult[Any]:
         """Return what is known after the last query of a run, whose end ``stop`` decides."""
-        search, best = self.search, None
+        search, model, best = self.search, self.search._model, None
         if self.informed:
             context = in_coordinates(last.context) if search._contexts else None
             best = search.recommend(context=context)
@@ -332,7 +329,7 @@ class Loop:
             fun=nan if best is None else self.value_of(best),
             history=search.history_,
             success=best is not None,
-            model={} if search._model is None else search._model.in_words(),
+            model={} if model is None else model.in_words(),
         )
         return result.with_gap(self.gap_later(best, delta, is_by_intervals(stop)))
 
@@ -379,8 +376,8 @@ class Loop:
         if not isinstance(stop, Stop):
             return stop(search) is True
         with search._lock:
-            learns = search._model is not None and search._model.learns
-            risks = stop.risks(self.record.n_known, learns, search.n_features_in_)
+            model, n_known = search._model, self.record.n_known
+            risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
             comparison = None if risks is None else search._compared(search.recommend())
             if risks is None or comparison is None:
                 return False
