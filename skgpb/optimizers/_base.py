@@ -312,7 +312,7 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._set_params(params)
-            if self._dirty is None:
+            if self._dirty is None and hasattr(self, "bounds_"):
                 self._loop.notice({name.partition("__")[0] for name in params if "__" in name})
         return self
 
@@ -574,7 +574,7 @@ class BaseBanditOptimizer(
         with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._record.valid.events)
+        return list(self._record.until(self._dirty).events)
 
     @locked
     def _repeated(self, events: Sequence[Event]) -> Self:
@@ -587,11 +587,6 @@ class BaseBanditOptimizer(
         return self._loop.repeated(events)
 
     # -- rebuilding a run -----------------------------------------------------------------------
-
-    @property
-    def _dirty(self) -> int | None:
-        record = vars(self).get("_record")
-        return None if record is None else record.dirty
 
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
@@ -663,7 +658,7 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        failures = self._record.valid.failures
+        failures = self._record.until(self._dirty).failures
         return failure_table(failures, self.n_features_in_)
 
     @property
@@ -677,7 +672,7 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        rows, expanded = self._record.valid.history, ("expanded", np.bool_)
+        rows, expanded = self._record.until(self._dirty).history, ("expanded", np.bool_)
         return history_table(rows, self.n_features_in_, self._sign.of, expanded)
 
 

@@ -58,11 +58,6 @@ class Loop:
         """What happened in the run, which has begun."""
         return self.search._record
 
-    @property
-    def has_begun(self) -> bool:
-        """True once the run has begun."""
-        return hasattr(self.search, "bounds_")
-
     # -- beginning --------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, queries: Any = None) -> Any:
@@ -82,7 +77,7 @@ class Loop:
 
     def begin(self, check: Callable[[], Any] = lambda: None) -> Any:
         """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
-        if self.has_begun:
+        if hasattr(self.search, "bounds_"):
             return check()
         with unchanged_by_errors(self.search):
             self._prepare()
@@ -103,7 +98,7 @@ class Loop:
         search._actions, search._context_space = actions, contexts
         search._query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
         search._space = joint_space(contexts, actions, own.context_bounds, own.bounds)
-        search._sign = Sign(own.direction == "minimize")
+        search._sign, search._dirty = Sign(own.direction == "minimize"), None
 
     def _begin_on(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -138,9 +133,8 @@ class Loop:
         Those that take part are in use from now on, all are events of the run. ``named`` ones may
         have changed in place.
         """
-        if not self.has_begun:
-            return
-        search, seen = self.search, self.record.seen
+        search, record = self.search, self.record
+        seen = record.seen
         names = [name for name, value in seen.items() if getattr(search, name) is not value]
         if named:
             of_members = not seen.keys() >= set(named)  # names are those of members of a list
@@ -153,27 +147,28 @@ class Loop:
             return
         with unchanged_by_errors(search):
             check_parameters(search)
-            set_now, newest = {name: getattr(search, name) for name in names}, self.record.newest
+            set_now, newest = {name: getattr(search, name) for name in names}, record.newest
             changed = {
                 name: own_copy(value)
                 for name, value in set_now.items()
                 if not are_equal(value, newest[name])
             }
-            waiting, of_sets, own = search._at_start, search._of_sets, self.record.params
+            waiting, of_sets, own = search._at_start, search._of_sets, record.params
             sets = ("arms", "queries", "targets") if of_sets else ()
             if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
                 waiting |= of_sets
-            search._record = self.record.setting(set_now, changed, waiting)
+            search._record = record.setting(set_now, changed, waiting)
             if not waiting >= changed.keys():
                 search._begin_checks()
                 search._params_changed()
 
     def notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
-        if not self.has_begun:
+        if not hasattr(self.search, "bounds_"):
             return
         self.notice()
-        unsaid, self.record.unsaid = self.record.unsaid, []
+        record = self.record
+        unsaid, record.unsaid = record.unsaid, []
         if unsaid:
             warn(
                 f"set during a run, {', '.join(unsaid)} will count from the next fit on: the run "
@@ -193,14 +188,15 @@ class Loop:
         from these (``rebuilt_in_place``): at once, or, should that be interrupted as well, when a
         method is called. What the library warns of meanwhile is issued when all is done.
         """
-        search, n_events = self.search, len(self.record.events)
+        search = self.search
+        n_events = len(search._record.events)
         messages: list[Message] | None = []
         try:
             out = change(*arguments)
         except BaseException as error:
-            search._record.dirty = n_events
-            if isinstance(error, AllPendingError) and len(self.record.events) == n_events:
-                self.record.dirty = None  # it comes before anything changes
+            search._dirty = n_events
+            if isinstance(error, AllPendingError) and len(search._record.events) == n_events:
+                search._dirty = None  # it comes before anything changes
             else:
                 with suppress(BaseException):
                     search._rebuilt()
@@ -224,7 +220,8 @@ class Loop:
 
     def ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
         """Choose n further queries, or none if there are fewer than n."""
-        return [self.record.ask_by(partial(self.search._propose, context)) for _ in range(n)]
+        record, propose = self.record, partial(self.search._propose, context)
+        return [record.ask_by(propose) for _ in range(n)]
 
     def tell(self, query: Any, reward: Any, alpha: Any) -> Any:
         """Check what was told and take it; return the search."""
@@ -296,13 +293,13 @@ class Loop:
     @property
     def informed(self) -> bool:
         """True if an answer was told, or evaluations were given to ``fit``."""
-        return self.has_begun and self.record.n_known > 0
+        return hasattr(self.search, "bounds_") and self.record.n_known > 0
 
     def check_informed(self) -> None:
         """Raise NotFittedError where nothing is known that a recommendation could rest on."""
         if self.informed:
             return
-        if not self.has_begun:
+        if not hasattr(self.search, "bounds_"):
             # Should more be missing than answers, such as a domain, that is said first.
             clone(self.search).start()
         raise NotFittedError(

@@ -96,8 +96,6 @@ class Record:
     ----------
     events : list of events
         Everything that happened, in order: all else follows from it.
-    dirty : int or None
-        Where a change did not come to its end, the number of events before it; else None.
     history : list of tuples
         A row for each answer.
     n_told, n_fitted : int
@@ -135,7 +133,6 @@ class Record:
         self.params = SimpleNamespace(**given)
         self.parameters = self.newest = {name: given[name] for name in seen}
         self.seen = seen
-        self.dirty: int | None = None
         self.unsaid: list[str] = []
         self.evaluations: Evaluations = Evaluations()
         self.events: list[Event] = []
@@ -352,13 +349,15 @@ class Record:
             )
         return out
 
-    @property
-    def valid(self) -> Self:
-        """Events, answers and failures without those of a change that did not come to its end."""
-        if self.dirty is None:
+    def until(self, n_events: int | None) -> Self:
+        """Return events, answers and failures of a record whose later events do not count.
+
+        None stands for a record all of which counts.
+        """
+        if n_events is None:
             return self
         out = copy(self)
-        out.events = self.events[: self.dirty]
+        out.events = self.events[:n_events]
         kinds = [event[0] for event in out.events]
         out.history = self.history[: kinds.count("tell")]
         out.failures = self.failures[: kinds.count("fail")]

@@ -220,12 +220,12 @@ def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
     It is built in another object, so that an interruption meanwhile changes nothing, and taken
     over at once.
     """
-    record = optimizer._record
-    if record.dirty is None:  # another thread was faster
+    if optimizer._dirty is None:  # another thread was faster
         return optimizer
+    record = optimizer._record
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
-        record.valid.events,
+        record.events[: optimizer._dirty],
         optimizer._seed,
         names=None if names is None else list(names),
         batch=record.evaluations.batch,

@@ -599,7 +599,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         numbers = [(name, np.float64, (n,)) for name in names]
         boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
         dtype = [("round", np.intp), boxes, choices, *numbers]
-        rows = self._record.valid.history
+        rows = self._record.until(self._dirty).history
         out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
         told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):

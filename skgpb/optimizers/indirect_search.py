@@ -445,7 +445,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         noise), the row ``a`` and ``cost``.
         """
         check_is_fitted(self, "bounds_")
-        queries, record = self.domain_, self._record.valid
+        queries, record = self.domain_, self._record.until(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)

@@ -632,7 +632,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        record = self._record.valid
+        record = self._record.until(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
         further = ("expanded", np.bool_), ("task", np.intp)
