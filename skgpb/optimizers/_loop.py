@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import starmap
 from math import nan
 from typing import TYPE_CHECKING, Any
 
@@ -209,13 +210,14 @@ class Loop:
 
     def ask(self, count: int, another: bool, context: Any = None) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
-        asked = [] if another else self.record.asked
+        record = self.record
+        asked = [] if another else record.asked
         if context is not None:
             asked = [query for query in asked if np.array_equal(query.context, context)]
         again, new = asked[:count], []
         if len(again) < count:
             new = self.commit(self.ask_more, count - len(again), context)
-        self.record.asked_again.update(again)
+        record.asked_again.update(again)
         return [*again, *new]
 
     def ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
@@ -234,12 +236,7 @@ class Loop:
             return search._inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
 
         observations = self.begin(checked)
-
-        def take() -> None:
-            for each in observations:
-                self.take(*each)
-
-        self.commit(take)
+        self.commit(lambda: list(starmap(self.take, observations)))
         return search
 
     def take(self, query: Any, value: Any, noise: Any) -> None:
