@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb import defaults
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
@@ -46,7 +45,6 @@ from skgpb.utils import (
     check_count,
     check_noise_variance,
     check_reward,
-    check_squares,
     unchanged_by_errors,
     validate_data,
 )
@@ -124,6 +122,15 @@ class BaseBanditOptimizer(
     _n_context: int = 0
     #: Whether there are always contexts, whatever the parameters are.
     _needs_contexts: ClassVar[bool] = False
+
+    #: Methods of :meth:`recommend`, the best one known first.
+    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
+    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
+    _compares: bool = False
+
+    #: Whether queries have prices, so that a run may be limited by what it costs.
+    _has_costs: ClassVar[bool] = False
+    _cost_model: Any
 
     #: The model of f, of an optimizer that has one.
     _model: Model | None = None
@@ -221,15 +228,6 @@ class BaseBanditOptimizer(
         for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
             inputs.named(query)
         restore(self, snapshot)
-
-    def _checked_data(self, X: Any, y: Any, queries: Any) -> tuple[Any, ...]:
-        """Return the data of ``fit`` as arrays, or raise."""
-        if y is None:
-            return validate_data(self, X, dtype=np.float64), None
-        several = self._reward_ndim > 0
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
-        check_squares(y, "y")
-        return X, y
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Return a query, its answer and the noise variance as the run takes them, or raise."""
@@ -486,10 +484,6 @@ class BaseBanditOptimizer(
         self._contexts.checked(context)
         return self._best()
 
-    #: Whether queries have prices, so that a run may be limited by what it costs.
-    _has_costs: ClassVar[bool] = False
-    _cost_model: Any
-
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of the predictions of f at points, as every regressor.
@@ -586,8 +580,6 @@ class BaseBanditOptimizer(
         """
         return self._loop.repeated(events)
 
-    # -- rebuilding a run -----------------------------------------------------------------------
-
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
 
@@ -595,15 +587,7 @@ class BaseBanditOptimizer(
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
-    # -- what is known ------------------------------------------------------------------------
-
-    #: Methods of :meth:`recommend`, the best one known first.
-    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
-
     # -- how far it is from the best ----------------------------------------------------------
-
-    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
-    _compares: bool = False
 
     @property
     def _has_rivals(self) -> bool:
@@ -637,9 +621,7 @@ class BaseBanditOptimizer(
         check_is_fitted(self, "bounds_")
         self._loop.check_informed()
         best = self.recommend() if self._has_rivals else None
-        return self._loop.gap_later(
-            best, defaults.GAP_DELTA if delta is None else delta, by_interval
-        )()
+        return self._loop.gap_later(best, delta, by_interval)()
 
     @property
     @locked

@@ -32,7 +32,9 @@ from skgpb.utils import (
     check_inside,
     check_resolution,
     check_rows,
+    check_squares,
     unchanged_by_errors,
+    validate_data,
 )
 
 if TYPE_CHECKING:
@@ -61,13 +63,18 @@ class Loop:
 
     # -- beginning --------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, queries: Any = None) -> Any:
-        """Start afresh with points, and evaluations of f there or None; return the search."""
+    def fit(
+        self, X: Any, y: Any, check: Callable[[Any, Any], tuple[Any, ...]] | None = None
+    ) -> Any:
+        """Start afresh with points, and evaluations of f there or None; return the search.
+
+        ``check`` returns these, and what else is given, as arrays; None is the usual check.
+        """
         search = self.search
         with unchanged_by_errors(search):
             self._prepare()
             check_rows(X, y)
-            data = search._checked_data(points_of(X, search._space), y, queries)
+            data = (check or self._checked_data)(points_of(X, search._space), y)
             X, y, *pairs = map(own_copy, data)
             self._begin_on(X)
             X = check_inside(X, search.bounds_)
@@ -75,6 +82,14 @@ class Loop:
             if y is not None:
                 search._observe_initial(X, search._sign.of(np.asarray(y, dtype=np.float64)))
         return search
+
+    def _checked_data(self, X: Any, y: Any) -> tuple[Any, Any]:
+        search, several = self.search, self.search._reward_ndim > 0
+        if y is None:
+            return validate_data(search, X, dtype=np.float64), None
+        X, y = validate_data(search, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
+        check_squares(y, "y")
+        return X, y
 
     def begin(self, check: Callable[[], Any] = lambda: None) -> Any:
         """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
@@ -329,10 +344,11 @@ class Loop:
 
     # -- how far it is from the best --------------------------------------------------------
 
-    def gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Callable[[], float]:
+    def gap_later(self, best: Any, delta: float | None, by_interval: bool) -> Callable[[], float]:
         """Return the gap of the present state, to be computed when it is asked for.
 
-        The gap by intervals is computed at once, because it needs the present state.
+        None for ``delta`` is the usual one. The gap by intervals is computed at once, because it
+        needs the present state.
         """
         search = self.search
         comparison = None if best is None or not search._has_rivals else search._compared(best)
@@ -341,7 +357,7 @@ class Loop:
         if by_interval:
             return partial(float, comparison.by_intervals())
         rng = stream_of_gap(search._seed, self.record.n_told)
-        return partial(comparison.gap, delta, rng)
+        return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
 
     def check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""

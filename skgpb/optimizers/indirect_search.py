@@ -242,9 +242,9 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             D1: row j is the query from which X[j] came. Not needed where ``conditional`` says what
             a query averages.
         """
-        return self._loop.fit(X, y, queries)
+        return self._loop.fit(X, y, partial(self._checked_data, queries))
 
-    def _checked_data(self, X: Any, y: Any, queries: Any) -> tuple[Any, ...]:
+    def _checked_data(self, queries: Any, X: Any, y: Any) -> tuple[Any, ...]:
         X, y = self._checked_points(X, y, queries is not None)
         if self._query_space is not None and queries is not None:
             queries = self._query_space.rows(queries)
