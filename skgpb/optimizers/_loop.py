@@ -149,7 +149,8 @@ class Loop:
         Those that take part are in use from now on, all are events of the run. ``named`` ones may
         have changed in place.
         """
-        search, record = self.search, self.record
+        search = self.search
+        record = search._record
         seen = record.seen
         names = [name for name, value in seen.items() if getattr(search, name) is not value]
         if named:
@@ -180,10 +181,11 @@ class Loop:
 
     def notice_and_say(self) -> None:
         """Take notice of parameters that were set, and say once which of them wait."""
-        if not hasattr(self.search, "bounds_"):
+        search = self.search
+        if not hasattr(search, "bounds_"):
             return
         self.notice()
-        record = self.record
+        record = search._record
         unsaid, record.unsaid = record.unsaid, []
         if unsaid:
             warn(
@@ -225,7 +227,7 @@ class Loop:
 
     def ask(self, count: int, another: bool, context: Any = None) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
-        record = self.record
+        record = self.search._record
         asked = [] if another else record.asked
         if context is not None:
             asked = [query for query in asked if np.array_equal(query.context, context)]
@@ -237,7 +239,8 @@ class Loop:
 
     def ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
         """Choose n further queries, or none if there are fewer than n."""
-        record, propose = self.record, partial(self.search._propose, context)
+        search = self.search
+        record, propose = search._record, partial(search._propose, context)
         return [record.ask_by(propose) for _ in range(n)]
 
     def tell(self, query: Any, reward: Any, alpha: Any) -> Any:
@@ -256,7 +259,8 @@ class Loop:
 
     def take(self, query: Any, value: Any, noise: Any) -> None:
         """Take one validated answer or failure."""
-        search, record, outcomes = self.search, self.record, None
+        search = self.search
+        record, outcomes = search._record, None
         if value is None:
             record.fail(query, "told as failed")
             return
