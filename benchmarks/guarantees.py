@@ -645,7 +645,7 @@ def judged(
         if not optimizer._compared(best)().is_within(EPSILON, *risks, stream):
             continue
         found.setdefault(JUDGES[0], ended)
-        if optimizer._stops(stop):
+        if optimizer._loop.stops(stop):
             found[JUDGES[1]] = ended
             break
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 from pathlib import Path
@@ -68,6 +69,25 @@ def test_imports_go_down_the_floors_of_the_picture(architecture):
     # Single modules of the package's own use, and the command, are not drawn.
     for name in rooms | {each for each in modules if not each.startswith("_")}:
         assert re.search(rf"\b{name}\b", picture), name
+
+
+def test_the_page_names_all_that_the_loop_knows_of_a_search():
+    file = ROOT / "doc/development/architecture.rst"
+    if not file.exists():
+        pytest.skip("the documentation is not available")
+    page = file.read_text()
+    known: set[str] = set()
+    for name in ("_loop", "_run", "_replay", "_files"):
+        tree = ast.parse((ROOT / f"skgpb/optimizers/{name}.py").read_text())
+        known |= {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and re.search(r"\b(search|_?optimizer|kept)$", ast.unparse(node.value))
+            and re.match(r"_[a-z]", node.attr)
+        }
+    assert {"_begin", "_propose", "_observe", "_learn", "_record"} <= known
+    assert [name for name in sorted(known) if f"``{name}" not in page] == []
 
 
 def test_an_import_upwards_is_found(architecture, tmp_path):

@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
 from skgpb.optimizers import _run
+from skgpb.optimizers._loop import Loop
 from skgpb.optimizers._record import Record
 from skgpb.testing import Interrupted, first_visits, interrupted_at, lines_of
 
@@ -177,7 +178,7 @@ def test_a_run_goes_on_wherever_it_is_interrupted(make):
 def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
     """Ctrl-C again and again, while the rounds are repeated: it is done by the next call."""
     optimizer, whole = played(cells(), 6), played(cells(), 7)
-    take, n = GPOOOptimizer._take, 0
+    take, n = Loop.take, 0
 
     def interrupted(self, *arguments):
         nonlocal n
@@ -186,7 +187,7 @@ def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
         if n in (1, 4):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(GPOOOptimizer, "_take", interrupted)
+    monkeypatch.setattr(Loop, "take", interrupted)
     query = optimizer.ask()
     with pytest.raises(KeyboardInterrupt):
         optimizer.tell(query, answer(query))

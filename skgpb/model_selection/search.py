@@ -472,7 +472,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
-        engine._check_stop(self.stop)  # raises before a fit where it cannot say
+        engine._loop.check_stop(self.stop)  # raises before a fit where it cannot say
         begun, limit = monotonic(), inf if self.timeout is None else self.timeout
         for queries in self._first_batches(engine, scores, rng, batch_size):
             if scores.n_settings and monotonic() - begun >= limit:
@@ -483,7 +483,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         while scores.n_settings < scores.n_iter:
             if scores.n_settings and monotonic() - begun >= limit:
                 return
-            if engine._stops(self.stop):
+            if engine._loop.stops(self.stop):
                 return
             queries = []
             if repeats < defaults.SCORE_REPEATS and not scores.stuck:

@@ -1,4 +1,4 @@
-"""Base of all optimizers: fit, ask, tell, recommend; pending and failed queries."""
+"""Base of all optimizers: what a search is to the loop, and the public methods of all of them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,34 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from functools import cache, partial
 from math import nan
-from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb import defaults
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
-from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.space import ParameterSpace, in_coordinates
-from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
-from skgpb.feedback import RowAverage
+from skgpb.domains.space import ParameterSpace
 from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers._contexts import Contexts, NoContexts
 from skgpb.optimizers._files import read_run, take_up, write_run
-from skgpb.optimizers._gap import Comparison, check_failures, is_by_intervals, stream_of_gap
-from skgpb.optimizers._inputs import Inputs, Numbers, points_of
-from skgpb.optimizers._limits import Measured
+from skgpb.optimizers._gap import Comparison, check_failures
+from skgpb.optimizers._inputs import Inputs, Numbers
+from skgpb.optimizers._loop import Loop
 from skgpb.optimizers._parameters import (
     AT_START,
-    are_equal,
-    check_parameters,
     checked_method,
-    own_copy,
 )
 from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
-from skgpb.optimizers._replay import Replay, rebuilt, rebuilt_in_place
+from skgpb.optimizers._replay import Replay, rebuilt_in_place
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import EvaluationLoop, check_run
-from skgpb.optimizers._sides import Sign, checked_space, coordinates, joint_space
+from skgpb.optimizers._sides import Sign, coordinates
 from skgpb.optimizers._snapshots import restore, snapshot_of
 from skgpb.optimizers._stop import Stop, check_share
 from skgpb.optimizers._ties_of_scores import warn_of_tie
@@ -53,14 +42,9 @@ from skgpb.surrogate.model import Model
 from skgpb.utils import (
     LARGEST_REWARD,
     StrOptions,
-    box_around,
     check_count,
-    check_inside,
     check_noise_variance,
-    check_resolution,
     check_reward,
-    check_rows,
-    check_squares,
     unchanged_by_errors,
     validate_data,
 )
@@ -77,13 +61,15 @@ class BaseBanditOptimizer(
     ABC,
     Generic[Q],
 ):
-    """The loop: fit, ask, tell, run, files, pending and failed queries, for any search.
+    """A search as users see it: fit, ask, tell, run, files, pending and failed queries.
 
     A search is five methods, those of :class:`~skgpb.optimizers.Strategy`: ``_begin``,
     ``_propose``, ``_observe``, ``_learn`` and ``_best``. None of them has to validate anything, and
     they always maximise. The domain object that ``_begin`` makes, ``domain_``, knows all queries
-    and what they observe. Public methods hold the lock of the optimizer (:mod:`skgpb.locks`),
-    except for ``run``, which evaluates in between.
+    and what they observe. What is the same for all searches is the work of
+    :class:`~skgpb.optimizers._loop.Loop`, which knows a search by these methods, by those that do
+    something by default, and by data. Public methods hold the lock of the optimizer
+    (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
     """
 
     _query_type: ClassVar[type[Query]]
@@ -119,6 +105,15 @@ class BaseBanditOptimizer(
     _space: ParameterSpace | None
     _context_space: ParameterSpace | None = None
     _actions: ParameterSpace | None
+    _query_space: ParameterSpace | None
+    #: The sign of rewards.
+    _sign: Sign
+
+    #: What happened in the run, and what is pending.
+    _record: Record
+
+    bounds_: np.ndarray
+    n_features_in_: int
 
     #: All queries, and what they observe.
     domain_: Any
@@ -127,6 +122,15 @@ class BaseBanditOptimizer(
     _n_context: int = 0
     #: Whether there are always contexts, whatever the parameters are.
     _needs_contexts: ClassVar[bool] = False
+
+    #: Methods of :meth:`recommend`, the best one known first.
+    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
+    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
+    _compares: bool = False
+
+    #: Whether queries have prices, so that a run may be limited by what it costs.
+    _has_costs: ClassVar[bool] = False
+    _cost_model: Any
 
     #: The model of f, of an optimizer that has one.
     _model: Model | None = None
@@ -141,7 +145,7 @@ class BaseBanditOptimizer(
     }
 
     #: Fields that files keep, beside those that other classes declare.
-    _kept_fields: ClassVar[tuple[str, ...]] = ("_record", "_filled")
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_record",)
     # Answers have variances and no weights: a meta-estimator has none to route.
     __metadata_request__score = {"sample_weight": UNUSED}
 
@@ -240,89 +244,18 @@ class BaseBanditOptimizer(
             query = inputs.resolved(query if known else inputs.query(query))
         return query, value, noise
 
-    # -- fitting ----------------------------------------------------------------------------
+    # -- what a search reads of its run -------------------------------------------------------
 
-    @reading_log
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Start afresh, learning from X and y what can be learned before the first query.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or DataFrame
-            Points, in the user's units. They give the bounds where the parameters give no domain.
-        y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
-        """
-        with unchanged_by_errors(self):
-            self._prepare()
-            check_rows(X, y)
-            X = points_of(X, self._space)
-            if y is None:
-                X = validate_data(self, X, dtype=np.float64)
-            else:
-                several = self._reward_ndim > 0
-                X, y = validate_data(
-                    self, X, y, dtype=np.float64, y_numeric=True, multi_output=several
-                )
-                check_squares(y, "y")
-            X, y = own_copy(X), own_copy(y)
-            self._start(X)
-            X = check_inside(X, self.bounds_)
-            self._record.events.append(("fit", X, y))
-            if y is not None:
-                self._observe_initial(X, self._sign.of(np.asarray(y, dtype=np.float64)))
-        return self
+    @property
+    def _loop(self) -> Loop:
+        """What plays this search."""
+        return Loop(self)
 
     @property
     def _params(self) -> Any:
         """Parameters as the run has them; before a run those that are set."""
-        return vars(self).get("_given", self)
-
-    def _prepare(self) -> None:
-        """Check parameters before a start, and what names the sides have."""
-        check_parameters(self)
-        self._seen: dict[str, Any] = self.get_params(deep=False)
-        defaults = {name: getattr(self, name, None) for name in self._parameter_constraints}
-        given = {name: own_copy(value) for name, value in (defaults | self._seen).items()}
-        self._given = own = SimpleNamespace(**given)
-        space_of = partial(checked_space, optimizer=type(self).__name__, sides=self._sides)
-        self._actions = space_of(own.bounds, "bounds", keeps_settings=self._keeps_settings)
-        self._context_space = space_of(own.context_bounds, "context_bounds")
-        self._query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
-        self._space = joint_space(
-            self._context_space, self._actions, own.context_bounds, own.bounds
-        )
-
-    def _start(self, X: np.ndarray | None) -> None:
-        """Forget everything and begin on the domain given, or on the bounding box of X."""
-        bounds = self._domain(X)
-        if bounds is None:
-            if X is None:
-                ways = [f"{x}=" for x in ("bounds", "arms", "pool", "queries") if hasattr(self, x)]
-                raise NotFittedError(
-                    f"This {type(self).__name__} instance has no domain yet: pass "
-                    f"{' or '.join(ways)} to the constructor, or fit(X, y) takes the bounds of X."
-                )
-            bounds = box_around(X)
-            check_resolution(bounds, "the bounds of X")
-        elif X is not None:
-            if X.shape[1] != len(bounds):
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but the domain given to the constructor has "
-                    f"{len(bounds)} dimensions"
-                )
-            check_inside(X, bounds)
-        self.bounds_ = bounds
-        self.n_features_in_: int = len(bounds)
-        self._begin_checks()
-        self._sign = Sign(self._params.direction == "minimize")
-        self._dirty = None
-        self._record = Record({name: getattr(self._params, name) for name in self._seen})
-        # Size of the largest first design that is known to be filled.
-        self._filled = 0
-        self._begin()
-
-    # -- what is given and random -----------------------------------------------------------
+        record = vars(self).get("_record")
+        return self if record is None else record.params
 
     @property
     def _inputs(self) -> Inputs:
@@ -338,20 +271,34 @@ class BaseBanditOptimizer(
             self._query_type,
         )
 
+    @property
+    def _contexts(self) -> Contexts | NoContexts:
+        """The box of contexts that queries are chosen in."""
+        if not (self._needs_contexts or self._params.context_bounds is not None):
+            return NoContexts(type(self).__name__, self._get_param_names())
+        box = vars(self).get("bounds_", np.empty((0, 2)))
+        return Contexts(box[: self._n_context], self._context_space)
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    @reading_log
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Start afresh, learning from X and y what can be learned before the first query.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or DataFrame
+            Points, in the user's units. They give the bounds where the parameters give no domain.
+        y : array-like of shape (n_samples,), default=None
+            Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
+        """
+        return self._loop.fit(X, y)
+
     @locked
     def start(self) -> Self:
         """Begin without data, unless it has begun, to look at the prior before the first query."""
-        self._ensure_started()
+        self._loop.begin()
         return self
-
-    def _ensure_started(self, check: Callable[[], Any] = lambda: None) -> Any:
-        """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
-        if hasattr(self, "bounds_"):
-            return check()
-        with unchanged_by_errors(self):
-            self._prepare()
-            self._start(None)
-            return check()
 
     @reading_log
     def set_params(self, **params: Any) -> Self:
@@ -363,100 +310,15 @@ class BaseBanditOptimizer(
         """
         with unchanged_by_errors(self):
             self._set_params(params)
-            if self._dirty is None:
-                self._notice({name.partition("__")[0] for name in params if "__" in name})
+            if self._dirty is None and hasattr(self, "bounds_"):
+                self._loop.notice({name.partition("__")[0] for name in params if "__" in name})
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
         """Set parameters without looking at them."""
         super().set_params(**params)
 
-    def _notice(self, named: Collection[str] = ()) -> None:
-        """Take notice of parameters that were set since the run last looked.
-
-        Those that take part are in use from now on, all are events of the run. ``named`` ones may
-        have changed in place.
-        """
-        if not hasattr(self, "bounds_"):
-            return
-        seen = self._seen
-        names = [name for name, value in seen.items() if getattr(self, name) is not value]
-        if named:
-            of_members = not seen.keys() >= set(named)  # names are those of members of a list
-            names += [
-                name
-                for name, value in seen.items()
-                if name in named or (of_members and isinstance(value, (list, tuple)))
-            ]
-        if not names:
-            return
-        with unchanged_by_errors(self):
-            check_parameters(self)
-            set_now, newest = {name: getattr(self, name) for name in names}, self._record.newest
-            self._seen = seen | set_now
-            changed = {
-                name: own_copy(value)
-                for name, value in set_now.items()
-                if not are_equal(value, newest[name])
-            }
-            if not changed:
-                return
-            waiting, sets = self._at_start, ("arms", "queries", "targets")
-            if self._of_sets and any(
-                not are_equal(getattr(self, each), getattr(self._params, each)) for each in sets
-            ):
-                waiting |= self._of_sets
-            waiting = waiting.intersection(changed)
-            taking_part = {name: changed[name] for name in changed if name not in waiting}
-            if taking_part:
-                self._given = SimpleNamespace(**(vars(self._given) | taking_part))
-                self._begin_checks()
-                self._params_changed()
-            unlike = [n for n in waiting if not are_equal(changed[n], getattr(self._params, n))]
-            self._record = self._record.with_parameters(changed, unlike)
-
-    def _notice_and_say(self) -> None:
-        """Take notice of parameters that were set, and say once which of them wait."""
-        if not hasattr(self, "bounds_"):
-            return
-        self._notice()
-        unsaid, self._record.unsaid = self._record.unsaid, []
-        if unsaid:
-            warn(
-                f"set during a run, {', '.join(unsaid)} will count from the next fit on: the run "
-                "goes on with what it began with",
-                ParameterWarning,
-            )
-
-    # -- the loop ---------------------------------------------------------------------------
-
-    @holds_warnings
-    def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any:
-        """Apply a change of the run completely, or not at all after an error (decision D-H34).
-
-        The log of events is the truth, and all else follows from it. A change that comes to its end
-        has appended its events. Of one that does not it is noted how many events there were, by
-        the first statement of a handler, which nothing can come in between, and the state is built
-        from these (``_rebuilt``): at once, or, should that be interrupted as well, when a method is
-        called. What the library warns of meanwhile is issued when all is done.
-        """
-        n_events = len(self._record.events)
-        messages: list[Message] | None = []
-        try:
-            out = change(*arguments)
-        except BaseException as error:
-            self._dirty = n_events
-            if isinstance(error, AllPendingError) and len(self._record.events) == n_events:
-                self._dirty = None  # it comes before anything changes
-            else:
-                with suppress(BaseException):
-                    self._rebuilt()
-            raise
-        if messages:
-            held, messages = messages, None
-            for message in held:
-                warn(*message)
-        return out
+    # -- asking and telling -----------------------------------------------------------------
 
     @overload
     def ask(self, n: None = None, *, context: Any = None, another: bool = False) -> Q: ...
@@ -487,33 +349,11 @@ class BaseBanditOptimizer(
             A ``ValueError``: there are not as many that are not pending.
         """
         count = 1 if n is None else check_count(n)
-        self._notice_and_say()
-        context = self._ensure_started(lambda: self._contexts.checked(context))
-        asked = self._asked_or_new(count, another, context)
+        loop = self._loop
+        loop.notice_and_say()
+        context = loop.begin(lambda: self._contexts.checked(context))
+        asked = loop.ask(count, another, context)
         return asked[0] if n is None else asked
-
-    @property
-    def _contexts(self) -> Contexts | NoContexts:
-        """The box of contexts that queries are chosen in."""
-        if not (self._needs_contexts or self._params.context_bounds is not None):
-            return NoContexts(type(self).__name__, self._get_param_names())
-        box = vars(self).get("bounds_", np.empty((0, 2)))
-        return Contexts(box[: self._n_context], self._context_space)
-
-    def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]:
-        """Queries that were asked since something was told, and others; or others alone."""
-        asked = [] if another else self._record.asked
-        if context is not None:
-            asked = [query for query in asked if np.array_equal(query.context, context)]
-        again, new = asked[:count], []
-        if len(again) < count:
-            new = self._commit(self._ask_more, count - len(again), context)
-        self._record.asked_again.update(again)
-        return [*again, *new]
-
-    def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
-        """Choose n further queries, or none if there are fewer than n."""
-        return [self._record.ask_by(partial(self._propose, context)) for _ in range(n)]
 
     @locked
     def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
@@ -536,47 +376,7 @@ class BaseBanditOptimizer(
         LearningWarning
             If hyperparameters could not be learned from the answer, which is taken all the same.
         """
-        return self._tell(query, reward, alpha)
-
-    def _tell(self, query: Any, reward: Any, alpha: Any) -> Self:
-        """Check what was told and take it."""
-        self._notice_and_say()
-
-        def checked() -> list[Any]:
-            if isinstance(reward, float) and isinstance(query, self._query_type):
-                return [self._checked(query, reward, alpha)]  # in a round
-            return self._inputs.told(query, reward, alpha, self._reward_ndim, self._checked)
-
-        observations = self._ensure_started(checked)
-        self._commit(lambda: [self._take(*each) for each in observations])
-        return self
-
-    def _take(self, query: Any, value: Any, noise: Any) -> None:
-        """Take one validated answer or failure."""
-        if value is None:
-            self._record.fail(query, "told as failed")
-            return
-        outcomes = None
-        if isinstance(value, RowAverage):
-            self._record.count(query, value.count)
-            if not value.count:
-                return
-            value = float(value)
-        elif isinstance(value, Measured):
-            outcomes, self._record.block = value.outcomes, value.block
-            value = float(value)
-        self._observe(query, self._sign.of(value), noise)
-        if self._record.tell(query, value, noise):
-            warn(
-                f"ask() returned {query!r} several times, and tell() got several answers to it: "
-                "ask() returns the same query until it is answered. Give parallel workers the "
-                "queries of one ask(n), or call ask(another=True) for each worker",
-                PendingWarning,
-            )
-        self._learn()
-        self._record.block = None
-        if outcomes is not None:
-            self._record.measure(query, outcomes)
+        return self._loop.tell(query, reward, alpha)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -646,38 +446,22 @@ class BaseBanditOptimizer(
         # The run must have begun before the number of evaluations that a cost allows is known.
         check_run(objective, callback, on_error, verbose, timeout)
         workers = workers_of(executor, n_jobs, objective, on_error)
-        self._check_stop(stop)
+        loop = self._loop
+        loop.check_stop(stop)
         if not isinstance(resume, bool):
             raise TypeError(f"resume must be a bool, got {resume!r}")
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
-        player: Any = self
-        play = EvaluationLoop(player, workers, callback, checkpoint, stop, timeout)
+        play = EvaluationLoop(loop, workers, callback, checkpoint, stop, timeout)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             with self._lock:
-                self.start()
+                loop.begin()
                 take_up(self, BaseBanditOptimizer, checkpoint, resume)
         if resume:
             play.resume()
         play.show(progress, verbose)
         return play.result()
-
-    def _summary(self, last: Any, stop: Any) -> RunResult[Any]:
-        """Return what is known after the last query of a run, whose end ``stop`` decides."""
-        best = None
-        if self._informed:
-            context = in_coordinates(last.context) if self._contexts else None
-            best = self.recommend(context=context)
-        delta = getattr(stop, "delta", defaults.GAP_DELTA)
-        result: RunResult[Any] = RunResult(
-            x=best,
-            fun=nan if best is None else self._value_of(best),
-            history=self.history_,
-            success=best is not None,
-            model={} if self._model is None else self._model.in_words(),
-        )
-        return result.with_gap(self._gap_later(best, delta, is_by_intervals(stop)))
 
     @locked
     def recommend(self, method: RecommendMethod | None = None, *, context: Any = None) -> Any:
@@ -696,13 +480,9 @@ class BaseBanditOptimizer(
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         checked_method(method, self._methods)
-        self._check_informed()
+        self._loop.check_informed()
         self._contexts.checked(context)
         return self._best()
-
-    #: Whether queries have prices, so that a run may be limited by what it costs.
-    _has_costs: ClassVar[bool] = False
-    _cost_model: Any
 
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -748,8 +528,8 @@ class BaseBanditOptimizer(
             For parameters that are no data, such as functions, and for too large ones, see
             :mod:`skgpb.persistence`.
         """
-        self._ensure_started()
-        self._notice()
+        self._loop.begin()
+        self._loop.notice()
         write_run(self, path, omit, notes)
 
     @classmethod
@@ -798,23 +578,7 @@ class BaseBanditOptimizer(
         learning is left out, as it has to be after the first change, hyperparameters are learned
         anew at that time.
         """
-        names = getattr(self, "feature_names_in_", None)
-        # When an answer was told is known as long as none before it was left out.
-        told, before = (
-            [each for each in log if each[0] in ("tell", "fail")] for log in (events, self._events)
-        )
-        alike = [one is other for one, other in zip(told, before, strict=False)]
-        replay = Replay(
-            list(events),
-            self._seed,
-            names=None if names is None else list(names),
-            times=self._record.times[: (*alike, False).index(False)],
-        )
-        parameters = {name: own_copy(value) for name, value in self._record.parameters.items()}
-        twin, _ = rebuilt(type(self), parameters, replay)
-        return twin
-
-    # -- rebuilding a run -----------------------------------------------------------------------
+        return self._loop.repeated(events)
 
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
@@ -823,39 +587,7 @@ class BaseBanditOptimizer(
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
-    # -- what is known ------------------------------------------------------------------------
-
-    #: Methods of :meth:`recommend`, the best one known first.
-    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
-
-    @property
-    def _informed(self) -> bool:
-        """True if an answer was told, or evaluations were given to ``fit``."""
-        return hasattr(self, "bounds_") and self._record.n_known > 0
-
-    def _check_informed(self) -> None:
-        """Raise NotFittedError where nothing is known that a recommendation could rest on."""
-        if self._informed:
-            return
-        if not hasattr(self, "bounds_"):
-            # Should more be missing than answers, such as a domain, that is said first.
-            clone(self).start()
-        raise NotFittedError(
-            f"This {type(self).__name__} instance has no answer yet that a recommendation could "
-            "rest on: tell it one, run it, or call fit(X, y)."
-        )
-
-    def _value_of(self, query: Any) -> float:
-        """Return the estimated mean reward of the recommendation."""
-        optimizer: Any = self
-        if self._recommends_points:
-            return float(optimizer.predict(in_coordinates(np.atleast_2d(query))).mean())
-        return float(np.sum(optimizer.predict_query([query])))
-
     # -- how far it is from the best ----------------------------------------------------------
-
-    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
-    _compares: bool = False
 
     @property
     def _has_rivals(self) -> bool:
@@ -887,54 +619,9 @@ class BaseBanditOptimizer(
             if by_interval and self._has_rivals:
                 check_failures(self._params.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
-        self._check_informed()
+        self._loop.check_informed()
         best = self.recommend() if self._has_rivals else None
-        return self._gap_later(best, defaults.GAP_DELTA if delta is None else delta, by_interval)()
-
-    def _check_stop(self, stop: Any) -> None:
-        """Raise unless this can be ``stop`` of ``run``."""
-        if isinstance(stop, Stop) and not self._has_rivals:
-            why = "" if self._params.context_bounds is None else ", which depends on the context"
-            raise ValueError(
-                f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
-                f": stop must be a function of the optimizer or None, got {stop!r}"
-            )
-        if is_by_intervals(stop):
-            check_failures(self._params.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
-        if stop is not None and not isinstance(stop, Stop) and not callable(stop):
-            raise TypeError(
-                f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
-            )
-
-    def _stops(self, stop: Stop | Callable[[Any], Any] | None) -> bool:
-        """Return whether a run may stop now, which it may not before anything is known."""
-        if stop is None or not self._informed:
-            return False
-        if not isinstance(stop, Stop):
-            return stop(self) is True
-        with self._lock:
-            learns = self._model is not None and self._model.learns
-            risks = stop.risks(self._record.n_known, learns, self.n_features_in_)
-            comparison = None if risks is None else self._compared(self.recommend())
-            if risks is None or comparison is None:
-                return False
-            if is_by_intervals(stop):
-                return comparison.by_intervals() <= stop.epsilon
-            rng = stream_of_gap(self._seed, self._record.n_told)
-        return comparison.is_within(stop.epsilon, risks, rng)
-
-    def _gap_later(self, best: Any, delta: float, by_interval: bool = False) -> Callable[[], float]:
-        """Return the gap of the present state, to be computed when it is asked for.
-
-        The gap by intervals is computed at once, because it needs the present state.
-        """
-        comparison = None if best is None or not self._has_rivals else self._compared(best)
-        if comparison is None:
-            return lambda: nan
-        if by_interval:
-            return partial(float, comparison.by_intervals())
-        rng = stream_of_gap(self._seed, self._record.n_told)
-        return partial(comparison.gap, delta, rng)
+        return self._loop.gap_later(best, delta, by_interval)()
 
     @property
     @locked

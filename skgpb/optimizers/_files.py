@@ -18,14 +18,14 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
 from skgpb.optimizers._record import ANSWERED, Event
-from skgpb.optimizers._replay import Optimizer, Replay, Replayable, is_derived, rebuilt
+from skgpb.optimizers._replay import Optimizer, Replay, rebuilt, take_over
 from skgpb.optimizers.strategy import Strategy
 from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.surrogate.likelihood import Prior
 
 
 def write_run(
-    optimizer: Replayable,
+    optimizer: Optimizer,
     path: str | os.PathLike[str],
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
@@ -111,7 +111,7 @@ def read_run(
     return optimizer
 
 
-def take_up(optimizer: Replayable, every: type, path: str | os.PathLike[str], resume: bool) -> None:
+def take_up(optimizer: Optimizer, every: type, path: str | os.PathLike[str], resume: bool) -> None:
     """Continue the run of a checkpoint, or refuse it where saving would lose answers in it.
 
     Nothing is lost if all that happened in the file has happened to the optimizer as well.
@@ -147,9 +147,7 @@ def take_up(optimizer: Replayable, every: type, path: str | os.PathLike[str], re
                 f"{name} with another {parameter}: continue it with the same parameters, or choose "
                 "another name"
             )
-    own = {each: value for each, value in vars(optimizer).items() if not is_derived(each)}
-    state = {each: value for each, value in vars(kept).items() if is_derived(each) or each in later}
-    optimizer.__dict__ = own | state
+    take_over(optimizer, kept, later)
 
 
 def _begins(log: list[Event], start: list[Event]) -> bool:

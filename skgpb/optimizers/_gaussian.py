@@ -385,7 +385,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     @locked
     def criticism(self) -> Criticism:
         """Compare answers with the predictions from all others, see :ref:`model-criticism`."""
-        self._check_informed()
+        self._loop.check_informed()
         return self._model.criticism()
 
     def _restore(self, snapshot: dict[str, Any]) -> None:

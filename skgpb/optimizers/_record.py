@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from time import time
+from types import SimpleNamespace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._failing import Chances
+from skgpb.optimizers._parameters import are_equal
 
 #: What failures have taught.
 Taught = TypeVar("Taught")
@@ -85,8 +87,10 @@ class Record:
 
     Parameters
     ----------
-    parameters : dict
-        Parameters with which it begins.
+    given : dict
+        Copies of what it begins with: of parameters, and of others that classes without them lack.
+    seen : dict
+        Parameters, as they are on the search.
 
     Attributes
     ----------
@@ -106,8 +110,11 @@ class Record:
         Queries that were asked since something was told, to be returned again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before they were told.
-    parameters, newest : dict
-        Parameters at the start, and as they were when the run last looked at them.
+    params : SimpleNamespace
+        What is given, as the run uses it.
+    parameters, newest, seen : dict
+        Parameters at the start, and as they were when the run last looked at them: copies, and the
+        objects themselves.
     unsaid : list of str
         Parameters that wait for the next start, which the run has not said yet.
     rows : dict
@@ -122,8 +129,10 @@ class Record:
 
     _kept_fields = ("times", "history", "failures", "pending", "asked", "rows", "n_fitted")
 
-    def __init__(self, parameters: dict[str, Any]) -> None:
-        self.parameters = self.newest = parameters
+    def __init__(self, given: dict[str, Any], seen: dict[str, Any]) -> None:
+        self.params = SimpleNamespace(**given)
+        self.parameters = self.newest = {name: given[name] for name in seen}
+        self.seen = seen
         self.unsaid: list[str] = []
         self.evaluations: Evaluations = Evaluations()
         self.events: list[Event] = []
@@ -321,12 +330,23 @@ class Record:
         for query in due:
             del self.pending[query]
 
-    def with_parameters(self, parameters: dict[str, Any], waiting: Collection[str]) -> Self:
-        """Return the same record, with parameters that are set after the last event."""
+    def setting(
+        self, seen: dict[str, Any], changed: dict[str, Any], waiting: Collection[str]
+    ) -> Self:
+        """Return the same record, with parameters that are set after the last event.
+
+        ``changed`` are copies of those that differ; ``waiting`` ones count from the next start on.
+        """
         out = copy(self)
-        out.newest = self.newest | parameters
-        out.events = [*self.events, ("set", parameters)]
-        out.unsaid = [name for name in self.unsaid if name not in parameters] + sorted(waiting)
+        out.seen = self.seen | seen
+        if changed:
+            now, ready = vars(self.params), changed.keys() - waiting
+            out.newest = self.newest | changed
+            out.events = [*self.events, ("set", changed)]
+            out.params = SimpleNamespace(**now | {name: changed[name] for name in ready})
+            out.unsaid = [name for name in self.unsaid if name not in changed] + sorted(
+                name for name in changed.keys() - ready if not are_equal(changed[name], now[name])
+            )
         return out
 
     def until(self, n_events: int | None) -> Self:

@@ -154,7 +154,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
-        self._check_informed()
+        self._loop.check_informed()
         self._contexts.checked(context)
         if side is not None:
             if depth is not None:

@@ -3,61 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from math import nan
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
-from skgpb.optimizers._contexts import Contexts, NoContexts
-from skgpb.optimizers._inputs import Inputs
 from skgpb.optimizers._limits import Measured, checked_outcomes
-from skgpb.optimizers._record import Event, Record
+from skgpb.optimizers._record import Event
+
+if TYPE_CHECKING:
+    from skgpb.optimizers._base import BaseBanditOptimizer
+    from skgpb.optimizers._loop import Loop
 
 
-class Replayable(Protocol):
-    """What a replay needs of the optimizer that it rebuilds, and files of one that is saved."""
-
-    #: The replay while it goes on, None in a usual run.
-    _replay: Replay | None
-
-    _lock: StateLock
-    _dirty: int | None
-    _seen: dict[str, Any]
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-
-    def __init__(self, **parameters: Any) -> None: ...
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-    def set_params(self, **parameters: Any) -> Self: ...
-    def start(self) -> Self: ...
-    @property
-    def _record(self) -> Record: ...
-    @property
-    def _seed(self) -> Any: ...
-    @property
-    def _events(self) -> list[Event]: ...
-    @property
-    def _query_type(self) -> type[Query]: ...
-    @property
-    def _inputs(self) -> Inputs: ...
-    @property
-    def _contexts(self) -> Contexts | NoContexts: ...
-    @property
-    def fit(self) -> Any: ...
-    def _snapshot(self) -> Any: ...
-    def _restore(self, snapshot: dict[str, Any]) -> None: ...
-    def _ask_more(self, n: int, context: np.ndarray | None) -> list[Any]: ...
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
-    def _take(self, query: Any, value: Any, noise: Any) -> None: ...
-
-
-Optimizer = TypeVar("Optimizer", bound=Replayable)
+Optimizer = TypeVar("Optimizer", bound="BaseBanditOptimizer")
 
 
 class Replay:
@@ -93,7 +58,7 @@ class Replay:
         self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
         self._failures = {event[1:] for event in events if event[0] == "unlearned"}
         #: Optimizers that take what they need from here.
-        self._led: list[Replayable] = []
+        self._led: list[BaseBanditOptimizer] = []
 
     # -- what an optimizer takes from the earlier run -----------------------------------------
 
@@ -110,7 +75,7 @@ class Replay:
         """Return whether learning from so many answers failed."""
         return (n_told,) in self._failures
 
-    def lead(self, optimizer: Replayable) -> None:
+    def lead(self, optimizer: BaseBanditOptimizer) -> None:
         """Let an optimizer take from here until the replay ends."""
         optimizer._replay = self
         self._led.append(optimizer)
@@ -124,17 +89,17 @@ class Replay:
 
     # -- coming through it --------------------------------------------------------------------
 
-    def rebuild(self, optimizer: Replayable, snapshot: dict[str, Any] | None = None) -> int:
-        """Let a fresh optimizer be where the run was; how many queries came out otherwise.
+    def rebuild(self, loop: Loop, snapshot: dict[str, Any] | None = None) -> int:
+        """Let a fresh loop be where the run was; how many queries came out otherwise.
 
         With a snapshot nothing is repeated.
         """
+        optimizer, n_mismatches = loop.search, 0
         self.lead(optimizer)
-        n_mismatches = 0
         if snapshot is None:
-            n_mismatches = self._repeat_all(optimizer)
+            n_mismatches = self._repeat_all(loop)
         else:
-            self._take_over(optimizer, snapshot)
+            self._take_over(loop, snapshot)
         for each in self._led:
             vars(each).pop("_replay", None)
             if snapshot is None:  # of campaigns it is not known
@@ -149,7 +114,7 @@ class Replay:
                     f"got {names!r}"
                 )
             optimizer.feature_names_in_ = np.array(names, dtype=object)
-        record = optimizer._record
+        record = loop.record
         record.evaluations.batch = [optimizer._inputs.named(query) for query in self._batch]
         known = list(self._times)[: len(record.times)]
         record.times[: len(known)] = known
@@ -162,11 +127,11 @@ class Replay:
         """True if the run began with data."""
         return bool(self._events) and self._events[0][0] == "fit"
 
-    def _repeat_all(self, optimizer: Replayable) -> int:
+    def _repeat_all(self, loop: Loop) -> int:
         """Begin as the run did and repeat its events; how many came out otherwise."""
         if not self._fitted:
-            optimizer.start()
-        n_mismatches = 0
+            loop.begin()
+        optimizer, n_mismatches = loop.search, 0
         for kind, *rest in self._events:
             if kind == "fit":
                 _fit_again(optimizer, *rest)
@@ -175,32 +140,33 @@ class Replay:
             elif kind not in ("learned", "unlearned"):
                 query = optimizer._inputs.named(rest[0])
                 if kind == "ask":
-                    n_mismatches += self._ask(optimizer, query)
+                    n_mismatches += self._ask(loop, query)
                 else:
-                    self._take(optimizer, kind, query, *rest[1:])
+                    self._take(loop, kind, query, *rest[1:])
         return n_mismatches
 
-    def _take_over(self, optimizer: Replayable, snapshot: dict[str, Any]) -> None:
+    def _take_over(self, loop: Loop, snapshot: dict[str, Any]) -> None:
         """Begin as the run did, and take its state over."""
+        optimizer = loop.search
         if self._fitted:
             _, X, _, *rest = self._events[0]
             _fit_again(optimizer, X, None, *rest)
         else:
-            optimizer.start()
+            loop.begin()
         for event in self._events:
             if event[0] == "set":
                 optimizer.set_params(**event[1])
-        optimizer._record.events = list(self._events)
+        loop.record.events = list(self._events)
         optimizer._restore(snapshot)
 
-    def _ask(self, optimizer: Replayable, query: Any) -> bool:
+    def _ask(self, loop: Loop, query: Any) -> bool:
         """Ask again; return whether another query was chosen than in the run."""
+        optimizer, record = loop.search, loop.record
         if not isinstance(query, optimizer._query_type):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
-        (chosen,) = optimizer._ask_more(1, optimizer._contexts.of(query))
+        (chosen,) = loop.ask_more(1, optimizer._contexts.of(query))
         if chosen == query:
             return False
-        record = optimizer._record
         record.take_back(chosen)
         with suppress(ValueError):  # it is no query of this version
             optimizer._inputs.resolved(query)
@@ -209,15 +175,15 @@ class Replay:
             record.ask(query)
         return True
 
-    def _take(self, optimizer: Replayable, kind: str, query: Any, *numbers: Any) -> None:
+    def _take(self, loop: Loop, kind: str, query: Any, *numbers: Any) -> None:
         """Take an answer of the log, or what else it notes of a query."""
+        optimizer, record = loop.search, loop.record
         if kind == "tell":
             value, noise, *block = numbers
             reward = Measured(value, None, *block) if block else value
-            optimizer._take(*_checked_again(optimizer, query, reward, _none_for_nan(noise)))
+            loop.take(*_checked_again(optimizer, query, reward, _none_for_nan(noise)))
             return
         query, *_ = _checked_again(optimizer, query, None, None)
-        record = optimizer._record
         if kind == "fail":
             record.fail(query, str(numbers[0]))
         elif kind == "rows":
@@ -245,63 +211,67 @@ def rebuilt(
     with warnings.catch_warnings():
         # The algorithm has issued its warnings in the run itself.
         warnings.simplefilter("ignore")
-        return optimizer, replay.rebuild(optimizer, snapshot)
+        return optimizer, replay.rebuild(optimizer._loop, snapshot)
 
 
 def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
     """Build the state from the log up to the change that was interrupted, and swap it in.
 
     It is built in another object, so that an interruption meanwhile changes nothing, and taken
-    over by one assignment.
+    over at once.
     """
     if optimizer._dirty is None:  # another thread was faster
         return optimizer
     record = optimizer._record
-    built = type(optimizer)(**record.parameters)
-    built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
         record.events[: optimizer._dirty],
-        getattr(optimizer, "_seed", None),
+        optimizer._seed,
         names=None if names is None else list(names),
         batch=record.evaluations.batch,
         times=record.times,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all has been said
-        try:
-            replay.rebuild(built)
-        except Exception as error:
-            error.add_note(
-                "So the run cannot be rebuilt after a change that did not come to its end. "
-                "history_ and failed_ have all that was told, and fit starts anew."
-            )
-            raise
-    for name, value in optimizer.get_params(deep=False).items():
-        setattr(built, name, value)  # its owner's, not the copies of the run
-    built._seen = optimizer._seen
+    try:
+        built, _ = rebuilt(type(optimizer), record.parameters, replay, lock=optimizer._lock)
+    except Exception as error:
+        error.add_note(
+            "So the run cannot be rebuilt after a change that did not come to its end. "
+            "history_ and failed_ have all that was told, and fit starts anew."
+        )
+        raise
     new = built._record
-    new.unsaid = record.unsaid
+    new.seen, new.unsaid = record.seen, record.unsaid
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
     new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
-    kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
-    optimizer.__dict__ = kept | vars(built)
+    take_over(optimizer, built)
     return optimizer
 
 
-def is_derived(name: str) -> bool:
-    """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
-    ours = name.startswith("_") or name.endswith("_")
-    return ours and not name.startswith("_metadata_request")
+def take_over(optimizer: Optimizer, other: Optimizer, parameters: Collection[str] = ()) -> None:
+    """Let an optimizer be what another one is, by one assignment, with some of its parameters.
+
+    What follows from the log is all but attributes of users and of scikit-learn.
+    """
+
+    def is_derived(name: str) -> bool:
+        ours = name.startswith("_") or name.endswith("_")
+        return ours and not name.startswith("_metadata_request")
+
+    own = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
+    optimizer.__dict__ = own | {
+        name: value for name, value in vars(other).items() if is_derived(name) or name in parameters
+    }
 
 
-def _fit_again(optimizer: Replayable, X: Any, y: Any, queries: Any = None) -> None:
+def _fit_again(optimizer: BaseBanditOptimizer, X: Any, y: Any, queries: Any = None) -> None:
     """Repeat ``fit`` with the data of a log."""
     pairs = {} if queries is None else {"queries": in_coordinates(queries)}
     optimizer.fit(in_coordinates(X), y, **pairs)
 
 
-def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+def _checked_again(
+    optimizer: BaseBanditOptimizer, query: Any, reward: Any, alpha: Any
+) -> tuple[Any, ...]:
     """Check the answers of an earlier run."""
     if isinstance(query, (optimizer._query_type, PointsQuery)):
         try:

@@ -8,7 +8,7 @@ from math import ceil, inf
 from sys import maxsize
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from skgpb import defaults
 from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import StateLock, locked
+from skgpb.optimizers._loop import Loop
 from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
-from skgpb.optimizers._replay import Replayable
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import Arrivals, Batches, described
@@ -67,35 +67,6 @@ class Evaluated:
         self.queries: dict[Any, int] = {}
 
 
-class Player(Replayable, Protocol):
-    """What a run needs of its optimizer."""
-
-    @property
-    def _params(self) -> Any: ...
-    @property
-    def _contexts(self) -> Any: ...
-    @property
-    def spent_(self) -> float: ...
-    @property
-    def _informed(self) -> bool: ...
-    @property
-    def _knows_all(self) -> bool: ...
-    @property
-    def _has_costs(self) -> bool: ...
-    @property
-    def _cost_model(self) -> Any: ...
-    def _ensure_started(self, check: Callable[[], Any]) -> Any: ...
-    def save(self, path: str | os.PathLike[str]) -> None: ...
-    def tell(self, query: Any, reward: Any) -> Any: ...
-    def _rebuilt(self) -> Any: ...
-    def _notice(self) -> None: ...
-    def _notice_and_say(self) -> None: ...
-    def _asked_or_new(self, count: int, another: bool, context: Any = None) -> list[Any]: ...
-    def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any: ...
-    def _stops(self, stop: Any) -> bool: ...
-    def _summary(self, last: Any, stop: Any) -> RunResult[Any]: ...
-
-
 class EvaluationLoop:
     """One call of ``run``.
 
@@ -104,7 +75,7 @@ class EvaluationLoop:
 
     Parameters
     ----------
-    optimizer : BaseBanditOptimizer
+    loop : Loop
         It asks, and is told.
     workers : Batches or Arrivals
         They evaluate.
@@ -114,7 +85,7 @@ class EvaluationLoop:
 
     def __init__(
         self,
-        optimizer: Player,
+        loop: Loop,
         workers: Batches | Arrivals,
         callback: Callable[[Any], Any] | None,
         checkpoint: str | os.PathLike[str] | None,
@@ -122,8 +93,10 @@ class EvaluationLoop:
         timeout: float | None,
     ) -> None:
         self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
-        self._optimizer, self._workers = optimizer, workers
-        self._has_costs = optimizer._has_costs
+        self._loop, self._workers = loop, workers
+        self._optimizer: Any = loop.search
+        self._lock: StateLock = loop.search._lock
+        self._has_costs = loop.search._has_costs
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
         self._mine = Evaluated()
         self._done = self._failed = self._in_a_row = 0
@@ -135,10 +108,6 @@ class EvaluationLoop:
     # What ``locked`` asks for: a play is guarded by the lock of its optimizer.
 
     @property
-    def _lock(self) -> StateLock:
-        return self._optimizer._lock
-
-    @property
     def _dirty(self) -> int | None:
         return self._optimizer._dirty
 
@@ -148,7 +117,7 @@ class EvaluationLoop:
 
     @property
     def _record(self) -> Record:
-        return self._optimizer._record
+        return self._loop.record
 
     @property
     def _evaluated(self) -> Evaluations:
@@ -169,7 +138,7 @@ class EvaluationLoop:
                 "budget and max_cost must be None if contexts are given, got "
                 f"{budget!r} and {max_cost!r}"
             )
-        in_order = optimizer._ensure_started(lambda: optimizer._contexts.all_checked(contexts))
+        in_order = self._loop.begin(lambda: optimizer._contexts.all_checked(contexts))
         self._contexts, self._most = in_order, len(in_order)
 
     def _evaluations(self, budget: Any) -> int:
@@ -313,7 +282,7 @@ class EvaluationLoop:
         if error is None:
             self._optimizer.tell(answer.query, reward)
         else:
-            self._optimizer._commit(self._record.fail, answer.query, error)
+            self._loop.commit(self._record.fail, answer.query, error)
         self._leave_out(answer)
 
     def _save(self) -> None:
@@ -324,16 +293,16 @@ class EvaluationLoop:
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""
         optimizer, stop = self._optimizer, self._stop
-        if optimizer._stops(stop):
+        if self._loop.stops(stop):
             return str(getattr(stop, "message", "stop returned True"))
-        if optimizer._informed and optimizer._knows_all:
+        if self._loop.informed and optimizer._knows_all:
             return "every query was answered, and answers are exact"
         return ""
 
     @locked
     def _concluded(self) -> RunResult[Any]:
         """Return what the run has come to."""
-        result = self._optimizer._summary(self._last, self._stop)
+        result = self._loop.summary(self._last, self._stop)
         if result.x is None:
             message = f"nothing is known: all {self._done} evaluations failed"
         elif self._contexts is not None and self._done == self._most:
@@ -402,7 +371,7 @@ class EvaluationLoop:
         """
         if error is not None or reward is None:
             return reward, error
-        self._optimizer._notice()  # wrong parameters are no fault of the reward
+        self._loop.notice()  # wrong parameters are no fault of the reward
         try:
             checked = self._optimizer._checked(query, reward, None)
         except (TypeError, ValueError) as wrong:
@@ -417,7 +386,7 @@ class EvaluationLoop:
     @locked
     def _next_queries(self) -> list[Any]:
         """Return the next queries: those that an earlier run has left, then new ones."""
-        optimizer, out = self._optimizer, self._workers.out
+        loop, out = self._loop, self._workers.out
         begun = self._done + len(out)
         most = min(self._workers.room, self._most - begun)
         if most < 1 or (out and self._is_enough(out)):
@@ -429,9 +398,9 @@ class EvaluationLoop:
         left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:
-            optimizer._notice_and_say()
+            loop.notice_and_say()
             try:
-                due = optimizer._commit(self._ask_to_evaluate, begun, most)
+                due = loop.commit(self._ask_to_evaluate, begun, most)
             except AllPendingError:
                 if not (out or others):
                     raise
@@ -453,14 +422,14 @@ class EvaluationLoop:
         free = [query for query in self._record.asked if query not in batch][:most]
         if len(free) == most:
             return free
-        return [*free, *self._optimizer._asked_or_new(most - len(free), another=True)]
+        return [*free, *self._loop.ask(most - len(free), another=True)]
 
     def _ask_each(self, contexts: list[np.ndarray]) -> list[Any]:
         """Return one query in each of these contexts; none of them is being evaluated."""
-        optimizer, queries = self._optimizer, list[Any]()
+        queries = list[Any]()
         for context in contexts:
             asked, out = self._record.asked, [*self._evaluated.batch, *queries]
             known = [each for each in asked if np.array_equal(each.context, context)]
             free = [each for each in known if each not in out]
-            queries += free[:1] or optimizer._asked_or_new(1, another=True, context=context)
+            queries += free[:1] or self._loop.ask(1, another=True, context=context)
         return queries

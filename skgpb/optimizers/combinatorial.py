@@ -132,6 +132,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     *Ties.* Indices that agree within 1e-9, relative above 1, tie: the cheapest allocation, then the
     first in order.
 
+    *Past allocations.* ``fit(X, y)`` takes the columns of the arms of all campaigns side by side,
+    one budget for each campaign in the simplest case, and a column of rewards for each campaign.
+    Campaigns without ``arms`` share the columns that the others leave equally, and their arms are
+    the different rows there.
+
     *Recommendation.* The allocation with the largest posterior mean.
 
     *Failures.* ``tell(allocation, None)`` says that nothing came back. It counts for all its arms:
@@ -151,6 +156,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     _query_type = Allocation
     _inputs_type = AllocationInputs
     _reward_ndim = 1  # each campaign answers
+    _kept_fields = ("_filled",)
 
     if TYPE_CHECKING:
 
@@ -220,25 +226,6 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     # -- starting -----------------------------------------------------------------------------
 
-    @reading_log
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Start a new run from past allocations and their rewards, if there are any.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Past allocations: the columns of the arms of all campaigns side by side, one budget
-            for each campaign in the simplest case. Campaigns without ``arms`` share the columns
-            that the others leave equally, and their arms are the different rows there.
-        y : array-like of shape (n_samples, n_campaigns), default=None
-            Their rewards; shape (n_samples,) for a single campaign.
-
-        Returns
-        -------
-        self : CombinatorialBandit
-        """
-        return super().fit(X, y)
-
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
         """Make the campaigns, which may take their arms from X, and return the box of all."""
         named = self._checked_optimizers()
@@ -261,6 +248,8 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         costs = costs_of_arms(self._params.costs, [each.rows for each in arms])
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._params.costs is None)
         self._table()
+        # Size of the largest first design that is known to be filled.
+        self._filled = 0
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
@@ -549,7 +538,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         AllocationWarning
             For an allocation that was not asked for and costs more than ``budget``.
         """
-        return self._tell(query, reward, alpha)
+        return self._loop.tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), list[Any]()

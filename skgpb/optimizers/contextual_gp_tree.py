@@ -226,7 +226,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             wherever it lies. None for a cell of the partition.
         """
         checked_method(method, self._methods)
-        self._check_informed()
+        self._loop.check_informed()
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 

@@ -107,7 +107,7 @@ class GPOOOptimizer(PartitionSearch):
                 reward = [RowAverage(*each) for each in zip(rewards, counts, strict=True)]
             else:
                 reward = RowAverage(reward, count)
-        return self._tell(query, reward, alpha)
+        return self._loop.tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):

@@ -138,7 +138,7 @@ class IndirectBaseline(IndirectSearch):
     @property
     def _by_answers(self) -> bool:
         """Whether queries are chosen by the process on the answers alone."""
-        return True
+        return not self._norm.chooses
 
     def _round(self, pending: list[Any]) -> Round:
         if not self._by_answers:
@@ -174,7 +174,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)
-        if not self._norm.chooses:
+        if self._by_answers:
             raise ValueError(
                 f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
                 "chooses queries by a Gaussian process on the answers, whose norm is not known. "
@@ -350,10 +350,6 @@ class IndirectUCBOptimizer(IndirectBaseline):
     _parameter_constraints = {
         "beta": [StrOptions({"rkhs"}), Interval(Real, 0, None, closed="left"), callable],
     }
-
-    @property
-    def _by_answers(self) -> bool:
-        return not self._norm.chooses
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -68,10 +68,8 @@ from skgpb.utils import (
     check_inside,
     check_numbers,
     check_resolution,
-    check_rows,
     check_squares,
     check_unmasked,
-    unchanged_by_errors,
     validate_data,
 )
 
@@ -244,23 +242,17 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             D1: row j is the query from which X[j] came. Not needed where ``conditional`` says what
             a query averages.
         """
-        with unchanged_by_errors(self):
-            self._prepare()
-            check_rows(X, y)
-            X, y = self._checked_points(points_of(X, self._space), y, queries is not None)
-            if self._query_space is not None and queries is not None:
-                queries = self._query_space.rows(queries)
-            A = None if queries is None else check_numbers(queries, "queries")
-            if A is not None and len(A) != len(X):
-                raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
-            X, y, A = map(own_copy, (X, y, A))
-            self._pairs = X, A
-            self._start(X)
-            self._record.events.append(("fit", X, y, A))
-            if y is not None and not np.isnan(y).all():
-                known = ~np.isnan(y)
-                self._observe_initial(X[known], self._sign.of(y[known]))
-        return self
+        return self._loop.fit(X, y, partial(self._checked_data, queries))
+
+    def _checked_data(self, queries: Any, X: Any, y: Any) -> tuple[Any, ...]:
+        X, y = self._checked_points(X, y, queries is not None)
+        if self._query_space is not None and queries is not None:
+            queries = self._query_space.rows(queries)
+        A = None if queries is None else check_numbers(queries, "queries")
+        if A is not None and len(A) != len(X):
+            raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
+        self._pairs = own_copy(X), own_copy(A)
+        return X, y, A
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
         check_unmasked(y, "y")
@@ -277,6 +269,11 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
                 f"y must hold one number or NaN for each of {len(X)} rows of X, got shape {y.shape}"
             )
         return X, y.astype(np.float64)
+
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        known = ~np.isnan(y)
+        if known.any():
+            super()._observe_initial(X[known], y[known])
 
     # -- the kernel and the two sets --------------------------------------------------------
 

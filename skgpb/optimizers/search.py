@@ -100,7 +100,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     _query_type: ClassVar[type[Query]] = Arm
     _inputs_type: ClassVar[type[Inputs]] = SetInputs
-    _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_spent", "_target_sizes")
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_filled", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
         "posterior",
@@ -123,6 +123,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
+    # Size of the largest first design that is known to be filled.
+    _filled: int
     # The wanted queries, where they are asked in turn with others.
     _target_sizes: TargetSizes | None = None
     _has_costs = True
@@ -184,7 +186,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         pending : sequence of queries, default=None
             Queries under evaluation. None stands for all that were asked and not told.
         """
-        self._ensure_started()
+        self._loop.begin()
         self._refresh()
         given = self._record.pending if pending is None else map(self._inputs.resolved, pending)
         return self._round(list(given))
@@ -509,9 +511,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         if method is None and side is None:
-            method = self._recommendation().method if self._informed else "posterior"
+            method = self._recommendation().method if self._loop.informed else "posterior"
         method = checked_method(method, self._methods)
-        self._check_informed()
+        self._loop.check_informed()
         there = self._contexts.checked(context)
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
@@ -552,6 +554,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _track(self, tracked: PosteriorCache) -> None:
         """Begin with these queries and targets."""
         self._spent = 0.0
+        self._filled = 0
         self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # how many points a box needs depends on the kernel
@@ -918,7 +921,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             If hyperparameters could not be learned from the answer, which is taken all the same.
         """
         if outcomes is None and block is None:
-            return self._tell(query, reward, alpha)
+            return self._loop.tell(query, reward, alpha)
         if is_sequence(reward):
             rewards: Any = reward
             n = len(rewards)
@@ -932,7 +935,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             ]
         else:
             reward = Measured(reward, outcomes, block)
-        return self._tell(query, reward, alpha)
+        return self._loop.tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):

@@ -214,7 +214,7 @@ class StoOOOptimizer(CellSearch):
         if side is None:
             return super().recommend(method, context=context)
         checked_method(method, self._methods)
-        self._check_informed()
+        self._loop.check_informed()
         self._contexts.checked(context)
         if self._params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")

@@ -307,4 +307,4 @@ def _estimated_optimum(optimizer: Any) -> float:
     if in_contexts(optimizer):
         raise ValueError("optimum must be given, because the maximum depends on the context")
     best = optimizer.recommend()
-    return float(optimizer._value_of(best))
+    return float(optimizer._loop.value_of(best))

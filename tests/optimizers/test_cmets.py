@@ -22,7 +22,7 @@ def value(cell):
 def random_play(optimizer, naive, choose, rounds, seed):
     """Tell active cells chosen at random to both trees."""
     rng = np.random.default_rng(seed)
-    optimizer._ensure_started()
+    optimizer.start()
     for _ in range(rounds):
         active = sorted(naive.leaves | naive.next)
         if not active:
@@ -70,7 +70,7 @@ def test_repaired_leaves_tile_what_was_not_asked():
 def test_cells_of_a_level_tile_the_root(d, K):
     box = [(0.0, 1.0 + i) for i in range(d)]
     optimizer = CMETSOptimizer(bounds=box, n_children=K, max_depth=2, n_points=30)
-    optimizer._ensure_started()
+    optimizer.start()
     for depth in (0, 1, 2):
         cells = [optimizer.domain_.cell((depth, i)) for i in range(K ** (d * depth))]
         volume = sum(np.prod(cell.upper - cell.lower) for cell in cells)

@@ -142,7 +142,7 @@ def play(optimizer, n, seed=0):
 
 def started(**parameters):
     optimizer = make(**parameters)
-    optimizer._ensure_started()
+    optimizer.start()
     return optimizer
 
 

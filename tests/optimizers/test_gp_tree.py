@@ -214,7 +214,7 @@ def test_cells_beyond_the_tree_have_the_centres_that_it_would_give_them():
     optimizer = make(n_children=3, variation=(1e3, 0.9), max_depth=2)
     optimizer.ask()
     fresh = make(n_children=3, variation=(1e3, 0.9), max_depth=2)
-    fresh._ensure_started()
+    fresh.start()
     for node in range(optimizer.domain_.tree.n_nodes):
         cell = optimizer.domain_.cell(node)
         assert fresh.domain_.cell_at(cell.depth, cell.index) == cell
@@ -346,7 +346,7 @@ def test_a_spent_horizon_warns_once():
 def test_default_depth_is_equation_3_4(n_children, d, n):
     for kernel, alpha in [(RBF(0.4), 1.0), (Matern(0.3, nu=0.5), 0.5)]:
         optimizer = make(kernel=kernel, bounds=[(0, 1)] * d, n_children=n_children, horizon=n)
-        optimizer._ensure_started()
+        optimizer.start()
         expected = int(np.floor(depth_limit(n, alpha, n_children, d) + 1e-9))
         assert optimizer.max_depth_ == expected
 

@@ -128,7 +128,7 @@ def test_theory_constants_are_those_of_appendix_d():
             metric=metric,
             guarantee=Guarantee(failure_probability=theta),
         )
-        optimizer._ensure_started()  # without the refinement of ask
+        optimizer.start()  # without the refinement of ask
         diameter = 1.0 if metric == "chebyshev" else np.sqrt(d)
         assert optimizer.r_min_ == pytest.approx(diameter / (2 * n), rel=1e-12)
         # 2^-7 = 1/128 is the last radius of at least 1/160.
