@@ -42,8 +42,6 @@ LOCAL_NEAREST = 3.5
 LOCAL_FARTHEST = 0.5
 # Vertices of a constrained box are candidates if there are at most so many (D-H40).
 MOST_VERTICES = 64
-# Regions, or points, that stand for all of a box at least, besides those of a search.
-N_SPREAD = 256
 # Fewest contexts that represent all of them (D-H21).
 N_CONTEXTS = 10
 # There are more contexts as long as they have at most so many rows in all (D-H21).
@@ -87,32 +85,14 @@ CELL_POINTS = 100
 POOL_CELL_POINTS = 32
 # Cuts along every side from which on cells are not split (D-A3).
 CUTS_PER_AXIS = 10
-# Cells that represent a level of a tree, besides those in the middle and in the corners (D-A15).
-N_SPREAD_CELLS = 3
-# Most members of a cell of a pool that are compared with its representatives (D-A15).
-N_DEVIATION_POINTS = 256
-# Points all over a cell at which f is compared with the answer to it (D-B11).
-N_VARIATION_POINTS = 32
 # C2 and C3 of Claim 2, which the paper does not give (D-B3).
 CLAIM2_CONSTANTS = (1.0, 1.0)
-# Points at which the largest slope of f is looked for where a width needs it.
-N_SLOPE_PROBES = 16
 # Deviations from which on members of a cell count as better than its middle.
 Z_SIGNIFICANT = 2.0
 # Most cells that are split after one answer (D-A12).
 SPLITS_PER_ROUND = 256
 # Leaves from which on GPOO splits only those that may be the best (D-A12).
 MANY_LEAVES = 3072
-# Balls that may be made before the first evaluation (D-B6).
-HEAD_START = 1000
-# Regions that a recommendation looks into at each level.
-BEAM = 16
-# Places of a cell that are compared before the best are improved.
-N_PLACES = 512
-# Times that the neighbours of the best run of separate values are tried.
-N_SWEEPS = 3
-# Neighbouring runs along one side that are tried.
-N_BESIDE = 32
 # Points along each side by which cells of one size are compared.
 N_FEW_POINTS = 4
 
@@ -132,8 +112,6 @@ MANY_SIDES = 8
 MANY_SIDES_BETA_FACTOR = 2.25
 # Share of the range of the means below which a deviation means that an answer is known (D-H40).
 KNOWN_DEVIATION = 1e-3
-# Share of each side by which two settings that are one may differ (D-H40).
-SAME_SETTING = 1e-6
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
 # Improvement that the probability of improvement asks for, of indirect queries.
@@ -234,9 +212,7 @@ ROUGH_LIMITS = (1e-3, 100.0)
 ROUGH_SPREAD = 1.5
 # Standard deviation of the logarithm of its length scales (D-H25).
 ROUGH_LENGTH_SPREAD = 0.5
-# Variance that a task shares with others where neither W nor kappa is given.
-TASK_SHARED = 0.9
-# Variance that it has for itself there.
+# Variance that a task has for itself where neither W nor kappa is given, of 1 in all.
 TASK_OWN = 0.1
 # Standard deviation of the weights of fidelities (D-H28).
 TASK_WEIGHT_SPREAD = 0.5
@@ -273,16 +249,10 @@ FIRST_LEARNING = 4
 RELEARN_GROWTH = {"growing": 1.25, "doubling": 2.0}
 # Twice this number of queries on, further starts are first tried on so many of them (D-H20).
 N_TRIED = 200
-# Log density by which a start has to end above the first to be followed (D-H20).
-HIGHER = 0.1
 # Points that averages over pools are thinned to, all together, for learning only.
 N_THINNED = 500
 # Length scales of optimizer="consistent", each smaller by a factor of sqrt(2) (D-G11).
 N_LENGTH_SCALES = 11
-# Pairs up to which the operator of a learned conditional is exact (D-C5).
-EXACT_PAIRS = 3000
-# Landmarks of it for more pairs (D-C5).
-LANDMARKS = 1000
 # Pairs on which its length scales are chosen (D-C5).
 SELECTION_PAIRS = 300
 # Its regularisation, where the search for it starts (D-C5).
@@ -316,8 +286,6 @@ LACK_OF_FIT = 0.01
 ODDS_OF_ROUGHNESS = 100.0
 # Answers after which the best one is asked for again, to see if answers are exact (D-H44).
 REPEATS_BEST_FROM = 16
-# Noise variance of exact answers, in the least one (D-H59).
-EXACT_NOISE = 2.0
 # Smoothness of the kernels that are compared for exact answers, and averaged for Stop (D-H44).
 SMOOTHNESS = (0.5, 1.5, 2.5)
 # Least error of an outlier, in deviations of a model that was learned without it (D-H44).
@@ -337,14 +305,6 @@ STOP_GROWTH = 1.1
 FIRST_STOP = 30
 # Share of delta that the posterior may spend; the rest is for the draws that estimate it.
 POSTERIOR_SHARE = 0.8
-# Draws of a test at first; the number doubles until the test is decided.
-FIRST_DRAWS = 256
-# Draws of a test at most.
-MOST_DRAWS = 2**14
-# Draws of a quantile.
-QUANTILE_DRAWS = 2048
-# Rivals that could be ahead with at most this share of delta, all together, are not drawn.
-LEFT_OUT = 0.01
 # Weight of the roughest smoothness, where the others have 1 (D-H44).
 ROUGHEST_WEIGHT = 2.0
 # Least median of the standard deviation of f, in the epsilon of Stop (D-H44).
@@ -368,8 +328,6 @@ READ_NOISE_SPREAD = 1.5
 
 # Least noise of a score, in the standard deviation of all scores.
 SCORE_LEAST_NOISE = 1e-2
-# Successive queries without a new setting after which one is drawn at random.
-SCORE_REPEATS = 20
 # Settings from which on the common part of folds is estimated.
 FOLDS_FROM = 3
 # Degrees of freedom of the better settings' variance beside that of a setting's folds (D-H14).

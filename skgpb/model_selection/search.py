@@ -62,6 +62,8 @@ __all__ = ["BanditSearchCV"]
 
 # Limit: attempts to draw a new setting at random.
 MOST_DRAWS = 10_000
+# Limit: successive queries without a new setting after which one is drawn at random.
+MOST_REPEATS = 20
 # Parameters that may be others where a search goes on.
 FREE = (
     *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
@@ -486,7 +488,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             if engine._stops(self.stop):
                 return
             queries = []
-            if repeats < defaults.SCORE_REPEATS and not scores.stuck:
+            if repeats < MOST_REPEATS and not scores.stuck:
                 with suppress(AllPendingError):
                     queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
             queries = queries or scores.unknown(rng)

@@ -50,6 +50,8 @@ from skgpb.surrogate.samples import Merged, ScaledSamples
 LEAST_NOISE = 1e-10
 # Accuracy: relative precision of a log density with priors that is worth searching for.
 CONVERGED = 1e-6
+# Accuracy: log density by which a start has to end above the first to be followed (D-H20).
+HIGHER = 0.1
 
 
 def next_learning(relearn: str | int | None, last: int, first: int | None = None) -> float:
@@ -460,7 +462,7 @@ def promising(
 ) -> list[np.ndarray]:
     """The first start, and where others end that climb a higher hill than it."""
     ends = [_climbed(share, start, bounds, optimizer, False) for start in starts]
-    return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + defaults.HIGHER)]
+    return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + HIGHER)]
 
 
 def minimum(
