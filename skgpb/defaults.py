@@ -34,7 +34,7 @@ GRID_PER_AXIS = 200
 LOCAL_SHARE = 4
 # The same where sides have separate values (D-H49).
 LOCAL_SHARE_OF_SETTINGS = 2
-# Number of good points that candidates follow.
+# Number of the best points, cells or trials that candidates follow (D-H31).
 N_CENTERS = 5
 # Candidates lie 10^-u sides from the point that they follow; the largest u (D-D10).
 LOCAL_NEAREST = 3.5
@@ -58,8 +58,6 @@ MOST_MULTIPLICATIONS = 2**24
 FEWEST_MOVED = 8
 # Candidate cells that move in a round (D-H31).
 N_MOVED_CELLS = 16
-# Best targets that candidate cells follow (D-H31).
-N_FOLLOWED_TARGETS = 5
 # Standard deviations that are added to a mean to decide which targets may be the best (D-H31).
 FOLLOWED_OPTIMISM = 2.0
 # Draws whose best allocation is a candidate, for rules without additive scores.
@@ -68,8 +66,6 @@ N_ALLOCATIONS_DRAWN = 256
 OPTUNA_EVERYWHERE = 400
 # Points around the best trials there.
 OPTUNA_NEAR = 200
-# Number of these trials.
-OPTUNA_CENTERS = 5
 # Values on a decade of a logarithmic side with steps, each of three significant digits.
 STEPS_PER_DECADE = 200
 # Infinite ends of a distribution are cut off at this quantile.
@@ -133,14 +129,12 @@ MOST_FAILURES = 10
 MOST_OUTCOMES = 400
 # Chance of success from which on a query is asked as if it were certain to succeed (D-H65).
 LIKELY = 0.75
-# The same where all of the last evaluations failed (D-H65).
-SUREST = 0.95
+# The same where all of the last failed, and that of a recommendation, limits included (D-H65).
+SURE = 0.95
 # Number of these last evaluations (D-H65).
 LATELY = 10
 # Share of the rate of success below which a chance is hopeless while others are left (D-H65).
 HOPELESS = 0.5
-# Probability with which a recommendation keeps all limits on other outcomes, if any does.
-SURE_OF_LIMITS = 0.95
 # Points besides the candidates at which better ones within the limits are looked for in a round.
 N_PROBES_OF_LIMITS = 1000
 # Probability of keeping them below which nothing is asked while others are left.
@@ -168,8 +162,8 @@ AMPLITUDE_SPREAD = 1.0
 AMPLITUDE_LIMITS = (0.02, 1e3)
 # Variance of the effects of single sides, in that of all together (D-H48).
 MAIN_EFFECTS = 0.5
-# Standard deviation of its logarithm (D-H48).
-MAIN_EFFECTS_SPREAD = 1.5
+# Standard deviation of the logarithm of the variance of a part of f (D-H25, D-H28, D-H48).
+PART_SPREAD = 1.5
 # Median of the noise variance.
 NOISE = 0.05
 # Standard deviation of its logarithm.
@@ -184,13 +178,11 @@ SMOOTH_LENGTH_SPREAD = 0.75
 SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
 # Standard deviation of the logarithm of the variance of f there (D-H47).
 SMOOTH_AMPLITUDE_SPREAD = 2.0
-# Length scale along lists and integers without main effects: cells, trees, several functions.
-SETTINGS_LENGTH_SCALE = 0.5
 # Standard deviation of its logarithm.
 SETTINGS_LENGTH_SPREAD = 0.8
 # Limits of this variance.
 SETTINGS_AMPLITUDE_LIMITS = (1e-2, 1e2)
-# Length scale of lists with main effects, which grows with the root of their number (D-H49).
+# Length scale of lists, which grows with the root of their number beside main effects (D-H49).
 LIST_LENGTH_SCALE = 0.5
 # The same of ordered sides (D-H49).
 ORDERED_LENGTH_SCALE = 0.3
@@ -208,8 +200,6 @@ ROUGH_LENGTH = 0.25
 MOST_ROUGH_LENGTH = 0.5
 # Limits of the variance of the rough part, in its median (D-H25).
 ROUGH_LIMITS = (1e-3, 100.0)
-# Standard deviation of the logarithm of its variance (D-H25).
-ROUGH_SPREAD = 1.5
 # Standard deviation of the logarithm of its length scales (D-H25).
 ROUGH_LENGTH_SPREAD = 0.5
 # Variance that a task has for itself where neither W nor kappa is given, of 1 in all.
@@ -222,20 +212,12 @@ TASK_ROUGH = 0.1
 TASK_SLOW = 1.0
 # Variance that both have at the highest fidelity (D-H28).
 TASK_LEAST = 1e-3
-# Standard deviation of the logarithms of the differences (D-H28).
-TASK_SPREAD = 1.5
-# The same at the highest fidelity (D-H28).
-TASK_LEAST_SPREAD = 0.5
 # Length scale of slow differences and of the trend, in sqrt(d) sides (D-H28).
 TASK_SLOW_LENGTH_SCALE = 2.0
-# Mean of the weights of the trend (D-H28).
-TASK_TREND = 1.0
 # Standard deviation of these weights (D-H28).
 TASK_TREND_SPREAD = 1.0
 # Median of the noise variance of several functions: low fidelities are often computed (D-H28).
 TASK_NOISE = 0.01
-# Standard deviation of its logarithm (D-H28).
-TASK_NOISE_SPREAD = 2.0
 # Degrees of freedom of the belief that noise is half of the variance, without repeats (D-H44).
 SHRINKAGE_BELIEF = 2.0
 # Least variance of values, in that of the answers (D-H44).

@@ -57,7 +57,7 @@ class Chances:
             scaled, succeeded[-defaults.MOST_OUTCOMES :]
         )
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
-        self._likely = min(defaults.SUREST, defaults.LIKELY + 0.5 * self._lately)
+        self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
         #: Rows that were answered, and rows that have failed and were never answered.
         self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
@@ -106,7 +106,7 @@ class Chances:
         """
         if self._model is None:
             return ~self.among(self.always_failed, rows)
-        sure = self._model.chance(self._scaled(rows)) >= defaults.SUREST
+        sure = self._model.chance(self._scaled(rows)) >= defaults.SURE
         return (sure & ~self.among(self.always_failed, rows)) | self.among(self.answered, rows)
 
     @staticmethod

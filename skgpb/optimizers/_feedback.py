@@ -198,7 +198,7 @@ class Feedback:
     def usual_noise(self) -> tuple[float, float]:
         """Median of the noise variance as a share of that of the answers, and its spread."""
         if self.n_tasks:
-            return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
+            return defaults.TASK_NOISE, defaults.NOISE_SPREAD
         return defaults.NOISE, defaults.NOISE_SPREAD
 
     @cached_property

@@ -173,7 +173,7 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     D-H31).
     """
     ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
-    n = defaults.N_FOLLOWED_TARGETS
+    n = defaults.N_CENTERS
     best = np.column_stack([largest_first(each, 4 * n) for each in ranked]).ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.layout.of_actions.places(targets.plain[best]):

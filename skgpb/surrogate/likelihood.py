@@ -140,7 +140,7 @@ def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
     d = len(bounds)
     spread = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
     if main_effects and d > 1:
-        spread.append(defaults.MAIN_EFFECTS_SPREAD)
+        spread.append(defaults.PART_SPREAD)
     return Prior(default_kernel(bounds, main_effects=main_effects).theta, np.array(spread))
 
 

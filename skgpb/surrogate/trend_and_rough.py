@@ -56,5 +56,5 @@ def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:
     """Prior on the hyperparameters of :func:`trend_and_rough`, log-normal around its own."""
     d = len(bounds)
     trend = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
-    rough = [defaults.ROUGH_SPREAD, *[defaults.ROUGH_LENGTH_SPREAD] * d]
+    rough = [defaults.PART_SPREAD, *[defaults.ROUGH_LENGTH_SPREAD] * d]
     return Prior(trend_and_rough(bounds, wanted).theta, np.array(trend + rough))
