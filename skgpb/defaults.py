@@ -42,10 +42,6 @@ LOCAL_NEAREST = 3.5
 LOCAL_FARTHEST = 0.5
 # Vertices of a constrained box are candidates if there are at most so many (D-H40).
 MOST_VERTICES = 64
-# Fewest contexts that represent all of them (D-H21).
-N_CONTEXTS = 10
-# There are more contexts as long as they have at most so many rows in all (D-H21).
-MOST_CONTEXT_ROWS = 2_000
 # Best candidates, apart from each other, from which a box is searched (D-H23).
 N_STARTS = 4
 # Least distance of these starts along some side (D-H23).
@@ -60,8 +56,6 @@ FEWEST_MOVED = 8
 N_MOVED_CELLS = 16
 # Standard deviations that are added to a mean to decide which targets may be the best (D-H31).
 FOLLOWED_OPTIMISM = 2.0
-# Draws whose best allocation is a candidate, for rules without additive scores.
-N_ALLOCATIONS_DRAWN = 256
 # Points of an own search over a cube of Optuna's parameters that fill it.
 OPTUNA_EVERYWHERE = 400
 # Points around the best trials there.
@@ -145,8 +139,6 @@ SUCCESS_LENGTH_SCALES = (1.0 / 3.0, 1.0, 3.0)
 SUCCESS_SHARES = (0.3, 0.7, 0.97)
 # Nats by which the model has to predict outcomes better than their rate (D-H65).
 SUCCESS_EVIDENCE = 4.0
-# No prediction from few outcomes is more certain than this (D-H65).
-SUCCESS_CERTAINTY = 0.02
 
 # -- priors -----------------------------------------------------------------------------------
 
@@ -180,8 +172,6 @@ SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
 SMOOTH_AMPLITUDE_SPREAD = 2.0
 # Standard deviation of its logarithm.
 SETTINGS_LENGTH_SPREAD = 0.8
-# Limits of this variance.
-SETTINGS_AMPLITUDE_LIMITS = (1e-2, 1e2)
 # Length scale of lists, which grows with the root of their number beside main effects (D-H49).
 LIST_LENGTH_SCALE = 0.5
 # The same of ordered sides (D-H49).

@@ -24,7 +24,7 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     """
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
-    amplitude = ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS)
+    amplitude = ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS)
     if main_effects and n > 1:
         ordered = [axis.ordered for _, axis in space.axes]
         each = np.where(ordered, defaults.ORDERED_LENGTH_SCALE, defaults.LIST_LENGTH_SCALE)

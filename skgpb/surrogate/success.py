@@ -66,8 +66,9 @@ class SuccessModel:
 
 
 def log_loss(chances: np.ndarray, succeeded: np.ndarray) -> float:
-    """Return minus the log likelihood of outcomes, no chance being too certain."""
-    chances = np.clip(chances, defaults.SUCCESS_CERTAINTY, 1.0 - defaults.SUCCESS_CERTAINTY)
+    """Return minus the log likelihood of outcomes, none more certain than so many can make it."""
+    least = 1.0 / (len(succeeded) + 1.0)
+    chances = np.clip(chances, least, 1.0 - least)
     return -float(np.log(np.where(succeeded > 0.0, chances, 1.0 - chances)).sum())
 
 
