@@ -188,10 +188,6 @@ TREND_GROWTH = 0.25
 ROUGH_LENGTH = 0.25
 # Most of this share (D-H25).
 MOST_ROUGH_LENGTH = 0.5
-# Limits of the variance of the rough part, in its median (D-H25).
-ROUGH_LIMITS = (1e-3, 100.0)
-# Standard deviation of the logarithm of its length scales (D-H25).
-ROUGH_LENGTH_SPREAD = 0.5
 # Variance that a task has for itself where neither W nor kappa is given, of 1 in all.
 TASK_OWN = 0.1
 # Standard deviation of the weights of fidelities (D-H28).

@@ -97,8 +97,6 @@ OTHER: dict[str, Any] = {
     "TREND_GROWTH": 0.5,
     "ROUGH_LENGTH": 0.5,
     "MOST_ROUGH_LENGTH": 1.0,
-    "ROUGH_LIMITS": (0.02, 1e3),
-    "ROUGH_LENGTH_SPREAD": 0.6,
     "TASK_OWN": 0.5,
     "TASK_WEIGHT_SPREAD": 1.0,
     "TASK_ROUGH": 1e-3,
