@@ -50,8 +50,6 @@ START_DISTANCE = 0.1
 N_FOLLOWING_STEPS = 3
 # Multiplications that moving candidates may take in a round: about a millisecond (D-D10).
 MOST_MULTIPLICATIONS = 2**24
-# Candidates that move in any case (D-D10).
-FEWEST_MOVED = 8
 # Candidate cells that move in a round (D-H31).
 N_MOVED_CELLS = 16
 # Standard deviations that are added to a mean to decide which targets may be the best (D-H31).
@@ -100,8 +98,8 @@ SETTINGS_BETA_FACTOR = 3.0
 MANY_SIDES = 8
 # beta there, as a multiple of that in boxes of fewer sides (D-D9).
 MANY_SIDES_BETA_FACTOR = 2.25
-# Share of the range of the means below which a deviation means that an answer is known (D-H40).
-KNOWN_DEVIATION = 1e-3
+# Share of a range below which a deviation, or an error, counts as none (D-H40, D-H44).
+NEGLIGIBLE = 1e-3
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
 # Improvement that the probability of improvement asks for, of indirect queries.
@@ -112,8 +110,6 @@ GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 SURPRISING = 2.0
 # Times that a query with surprising answers is asked in all (D-G8).
 MOST_ANSWERS = 4
-# Points that a recommendation from indirect queries is compared with.
-N_RIVALS = 256
 
 # -- evaluations that fail --------------------------------------------------------------------
 
@@ -246,8 +242,6 @@ FIRST_CHECK_GIVEN = 3
 FIRST_CHECK_LEARNED = 10
 # Last distinct queries that are checked (D-H44).
 N_CHECKED = 500
-# Errors below this share of the range of the answers contradict nothing (D-H44).
-HARMLESS = 1e-3
 # Probability of repeats that agree as well, below which a model takes roughness for noise (D-H44).
 LACK_OF_FIT = 0.01
 # Odds against less noise at the repeated queries that this needs (D-H44).
@@ -306,7 +300,5 @@ SCORE_FAILURE = 0.01
 SCORE_INITIAL = 5
 # Scores count as they are down to so many times the distance from the best to the median below it.
 SCORE_STRAIGHT = 2.0
-# beta of the default engine: it suffers least if folds differ more than the best settings.
-SCORE_BETA = 4.0
 # Scores between two times of learning of the default engine.
 SCORE_RELEARN = 3

@@ -388,7 +388,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
         if self.optimizer is None:
-            engine = GPUCBOptimizer(beta=defaults.SCORE_BETA, relearn=defaults.SCORE_RELEARN)
+            engine = GPUCBOptimizer(beta=defaults.BETA["simple"], relearn=defaults.SCORE_RELEARN)
         else:
             engine = clone(self.optimizer)
         parameters = engine.get_params(deep=False)

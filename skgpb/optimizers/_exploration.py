@@ -71,7 +71,7 @@ class Exploration:
         A pending query counts as answered, as in the posterior.
         """
         mean, std, arms, asked = round.mean, round.std, self.queries.rows, self.asked()
-        known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
+        known = std < defaults.NEGLIGIBLE * np.ptp(mean)
         near = SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)

@@ -40,9 +40,7 @@ class PosteriorIncumbents(Incumbents):
         utility: Utility | None,
     ) -> None:
         self._targets, self._gp = targets, gp
-        self.most = max(
-            defaults.FEWEST_MOVED, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2
-        )
+        self.most = max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
         # Candidates move one set after the other, all to the same places.
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]

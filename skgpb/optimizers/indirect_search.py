@@ -77,6 +77,9 @@ from skgpb.utils import (
 
 __all__ = ["IndirectParameters", "IndirectSearch"]
 
+# Accuracy: points that a recommendation is compared with.
+N_RIVALS = 256
+
 
 # The kind of indirect query that an optimizer asks.
 Asked = TypeVar("Asked", bound=IndirectQuery)
@@ -434,7 +437,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         """Points of the largest upper bounds, and the one that is recommended."""
         gp, n = self._gp.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
-        some = np.argsort(-(mean + 3.0 * std), kind="stable")[: defaults.N_RIVALS]
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
         rows = self._functionals_at(np.atleast_2d(best))
         return Rivals(self.targets_.rows[some], gp, rows, self._widths)
 
