@@ -102,8 +102,6 @@ MANY_SIDES_BETA_FACTOR = 2.25
 NEGLIGIBLE = 1e-3
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
-# Improvement that the probability of improvement asks for, of indirect queries.
-IMPROVEMENT_MARGIN = 0.01
 # Probabilities at which a Gumbel law meets the distribution of the maximum (D-C4).
 GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 # An indirect answer surprises from so many deviations above its prediction by others (D-G8).

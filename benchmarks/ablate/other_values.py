@@ -55,7 +55,6 @@ OTHER: dict[str, Any] = {
     "MANY_SIDES_BETA_FACTOR": 1.0,
     "NEGLIGIBLE": 0.0,
     "EXPLORATION_PERIOD": {},
-    "IMPROVEMENT_MARGIN": 0.0,
     "GUMBEL_PROBABILITIES": (0.1, 0.5, 0.9),
     "SURPRISING": inf,
     "MOST_ANSWERS": 2,

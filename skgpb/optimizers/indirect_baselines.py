@@ -306,10 +306,9 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
+        """Return the logarithm of the probability that g exceeds the incumbent."""
         incumbent = posterior.once("incumbent", self._answers.incumbent)
-        threshold = incumbent + defaults.IMPROVEMENT_MARGIN
-        return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
+        return log_ndtr(standard_scores(posterior.mean, posterior.std, incumbent))
 
 
 @dataclass(eq=False, repr=False)
