@@ -156,14 +156,6 @@ NOISE = 0.05
 NOISE_SPREAD = 1.5
 # Its limits.
 NOISE_LIMITS = (1e-6, 3.0)
-# Length scale of f where only indirect queries are answered (D-H47).
-SMOOTH_LENGTH_SCALE = 0.2
-# Standard deviation of its logarithm (D-H47).
-SMOOTH_LENGTH_SPREAD = 0.75
-# Its limits (D-H47).
-SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
-# Standard deviation of the logarithm of the variance of f there (D-H47).
-SMOOTH_AMPLITUDE_SPREAD = 2.0
 # Standard deviation of its logarithm.
 SETTINGS_LENGTH_SPREAD = 0.8
 # Length scale of lists, which grows with the root of their number beside main effects (D-H49).
