@@ -113,8 +113,6 @@ MOST_ANSWERS = 4
 
 # First evaluations of run() that fail, so many in a row, end it: the queries are not the cause.
 MOST_FAILURES = 10
-# Last outcomes that are looked at (D-H65).
-MOST_OUTCOMES = 400
 # Chance of success from which on a query is asked as if it were certain to succeed (D-H65).
 LIKELY = 0.75
 # The same where all of the last failed, and that of a recommendation, limits included (D-H65).

@@ -60,7 +60,6 @@ OTHER: dict[str, Any] = {
     "MOST_ANSWERS": 2,
     # evaluations that fail
     "MOST_FAILURES": 1000,
-    "MOST_OUTCOMES": 40,
     "LIKELY": 0.5,
     "SURE": 0.75,
     "LATELY": 40,

@@ -16,6 +16,8 @@ from skgpb.surrogate.success import SuccessModel, learned_success
 
 # Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST_PROBABILITY = 1e-3
+# Speed: last outcomes that are looked at (D-H65).
+MOST_OUTCOMES = 400
 
 
 def stand_in(rewards: np.ndarray) -> float:
@@ -52,10 +54,8 @@ class Chances:
         every = self._distinguished(np.concatenate([asked, domain]))
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
-        scaled = self._scaled(asked[-defaults.MOST_OUTCOMES :])
-        self._model: SuccessModel | None = learned_success(
-            scaled, succeeded[-defaults.MOST_OUTCOMES :]
-        )
+        scaled = self._scaled(asked[-MOST_OUTCOMES:])
+        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
         self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
