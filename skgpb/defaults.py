@@ -170,8 +170,6 @@ ROUGH_LEVEL = 0.1
 TREND_GROWTH = 0.25
 # Length scales of the rough part for d = 1, in those of the trend; grows with sqrt(d) (D-H25).
 ROUGH_LENGTH = 0.25
-# Most of this share (D-H25).
-MOST_ROUGH_LENGTH = 0.5
 # Variance that a task has for itself where neither W nor kappa is given, of 1 in all.
 TASK_OWN = 0.1
 # Standard deviation of the weights of fidelities (D-H28).

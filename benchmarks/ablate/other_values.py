@@ -88,7 +88,6 @@ OTHER: dict[str, Any] = {
     "ROUGH_LEVEL": 1e-3,
     "TREND_GROWTH": 0.5,
     "ROUGH_LENGTH": 0.5,
-    "MOST_ROUGH_LENGTH": 1.0,
     "TASK_OWN": 0.5,
     "TASK_WEIGHT_SPREAD": 1.0,
     "TASK_ROUGH": 1e-3,

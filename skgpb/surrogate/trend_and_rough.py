@@ -45,7 +45,7 @@ def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
         return ConstantKernel(variance, levels) * RBF(scale, within)
 
     scale = defaults.LENGTH_SCALE * d**defaults.TREND_GROWTH * side
-    rough_scale = min(defaults.ROUGH_LENGTH * sqrt(d), defaults.MOST_ROUGH_LENGTH) * scale
+    rough_scale = min(defaults.ROUGH_LENGTH * sqrt(d), 1.0) * scale
     variance = defaults.TREND_LEVEL / of_averages(scale)
     rough = min(defaults.ROUGH_LEVEL / of_averages(rough_scale), variance)
     return part(variance, scale) + part(rough, rough_scale)
