@@ -34,7 +34,7 @@ GRID_PER_AXIS = 200
 LOCAL_SHARE = 4
 # The same where sides have separate values (D-H49).
 LOCAL_SHARE_OF_SETTINGS = 2
-# Number of good points that candidates follow.
+# Number of the best points, cells or trials that candidates follow (D-H31).
 N_CENTERS = 5
 # Candidates lie 10^-u sides from the point that they follow; the largest u (D-D10).
 LOCAL_NEAREST = 3.5
@@ -42,12 +42,6 @@ LOCAL_NEAREST = 3.5
 LOCAL_FARTHEST = 0.5
 # Vertices of a constrained box are candidates if there are at most so many (D-H40).
 MOST_VERTICES = 64
-# Regions, or points, that stand for all of a box at least, besides those of a search.
-N_SPREAD = 256
-# Fewest contexts that represent all of them (D-H21).
-N_CONTEXTS = 10
-# There are more contexts as long as they have at most so many rows in all (D-H21).
-MOST_CONTEXT_ROWS = 2_000
 # Best candidates, apart from each other, from which a box is searched (D-H23).
 N_STARTS = 4
 # Least distance of these starts along some side (D-H23).
@@ -56,22 +50,14 @@ START_DISTANCE = 0.1
 N_FOLLOWING_STEPS = 3
 # Multiplications that moving candidates may take in a round: about a millisecond (D-D10).
 MOST_MULTIPLICATIONS = 2**24
-# Candidates that move in any case (D-D10).
-FEWEST_MOVED = 8
 # Candidate cells that move in a round (D-H31).
 N_MOVED_CELLS = 16
-# Best targets that candidate cells follow (D-H31).
-N_FOLLOWED_TARGETS = 5
 # Standard deviations that are added to a mean to decide which targets may be the best (D-H31).
 FOLLOWED_OPTIMISM = 2.0
-# Draws whose best allocation is a candidate, for rules without additive scores.
-N_ALLOCATIONS_DRAWN = 256
 # Points of an own search over a cube of Optuna's parameters that fill it.
 OPTUNA_EVERYWHERE = 400
 # Points around the best trials there.
 OPTUNA_NEAR = 200
-# Number of these trials.
-OPTUNA_CENTERS = 5
 # Values on a decade of a logarithmic side with steps, each of three significant digits.
 STEPS_PER_DECADE = 200
 # Infinite ends of a distribution are cut off at this quantile.
@@ -87,32 +73,14 @@ CELL_POINTS = 100
 POOL_CELL_POINTS = 32
 # Cuts along every side from which on cells are not split (D-A3).
 CUTS_PER_AXIS = 10
-# Cells that represent a level of a tree, besides those in the middle and in the corners (D-A15).
-N_SPREAD_CELLS = 3
-# Most members of a cell of a pool that are compared with its representatives (D-A15).
-N_DEVIATION_POINTS = 256
-# Points all over a cell at which f is compared with the answer to it (D-B11).
-N_VARIATION_POINTS = 32
 # C2 and C3 of Claim 2, which the paper does not give (D-B3).
 CLAIM2_CONSTANTS = (1.0, 1.0)
-# Points at which the largest slope of f is looked for where a width needs it.
-N_SLOPE_PROBES = 16
 # Deviations from which on members of a cell count as better than its middle.
 Z_SIGNIFICANT = 2.0
 # Most cells that are split after one answer (D-A12).
 SPLITS_PER_ROUND = 256
 # Leaves from which on GPOO splits only those that may be the best (D-A12).
 MANY_LEAVES = 3072
-# Balls that may be made before the first evaluation (D-B6).
-HEAD_START = 1000
-# Regions that a recommendation looks into at each level.
-BEAM = 16
-# Places of a cell that are compared before the best are improved.
-N_PLACES = 512
-# Times that the neighbours of the best run of separate values are tried.
-N_SWEEPS = 3
-# Neighbouring runs along one side that are tried.
-N_BESIDE = 32
 # Points along each side by which cells of one size are compared.
 N_FEW_POINTS = 4
 
@@ -130,39 +98,29 @@ SETTINGS_BETA_FACTOR = 3.0
 MANY_SIDES = 8
 # beta there, as a multiple of that in boxes of fewer sides (D-D9).
 MANY_SIDES_BETA_FACTOR = 2.25
-# Share of the range of the means below which a deviation means that an answer is known (D-H40).
-KNOWN_DEVIATION = 1e-3
-# Share of each side by which two settings that are one may differ (D-H40).
-SAME_SETTING = 1e-6
+# Share of a range below which a deviation, or an error, counts as none (D-H40, D-H44).
+NEGLIGIBLE = 1e-3
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
-# Improvement that the probability of improvement asks for, of indirect queries.
-IMPROVEMENT_MARGIN = 0.01
 # Probabilities at which a Gumbel law meets the distribution of the maximum (D-C4).
 GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 # An indirect answer surprises from so many deviations above its prediction by others (D-G8).
 SURPRISING = 2.0
 # Times that a query with surprising answers is asked in all (D-G8).
 MOST_ANSWERS = 4
-# Points that a recommendation from indirect queries is compared with.
-N_RIVALS = 256
 
 # -- evaluations that fail --------------------------------------------------------------------
 
 # First evaluations of run() that fail, so many in a row, end it: the queries are not the cause.
 MOST_FAILURES = 10
-# Last outcomes that are looked at (D-H65).
-MOST_OUTCOMES = 400
 # Chance of success from which on a query is asked as if it were certain to succeed (D-H65).
 LIKELY = 0.75
-# The same where all of the last evaluations failed (D-H65).
-SUREST = 0.95
+# The same where all of the last failed, and that of a recommendation, limits included (D-H65).
+SURE = 0.95
 # Number of these last evaluations (D-H65).
 LATELY = 10
 # Share of the rate of success below which a chance is hopeless while others are left (D-H65).
 HOPELESS = 0.5
-# Probability with which a recommendation keeps all limits on other outcomes, if any does.
-SURE_OF_LIMITS = 0.95
 # Points besides the candidates at which better ones within the limits are looked for in a round.
 N_PROBES_OF_LIMITS = 1000
 # Probability of keeping them below which nothing is asked while others are left.
@@ -173,8 +131,6 @@ SUCCESS_LENGTH_SCALES = (1.0 / 3.0, 1.0, 3.0)
 SUCCESS_SHARES = (0.3, 0.7, 0.97)
 # Nats by which the model has to predict outcomes better than their rate (D-H65).
 SUCCESS_EVIDENCE = 4.0
-# No prediction from few outcomes is more certain than this (D-H65).
-SUCCESS_CERTAINTY = 0.02
 
 # -- priors -----------------------------------------------------------------------------------
 
@@ -190,29 +146,17 @@ AMPLITUDE_SPREAD = 1.0
 AMPLITUDE_LIMITS = (0.02, 1e3)
 # Variance of the effects of single sides, in that of all together (D-H48).
 MAIN_EFFECTS = 0.5
-# Standard deviation of its logarithm (D-H48).
-MAIN_EFFECTS_SPREAD = 1.5
+# Standard deviation of the logarithm of the variance of a part of f (D-H25, D-H28, D-H48).
+PART_SPREAD = 1.5
 # Median of the noise variance.
 NOISE = 0.05
 # Standard deviation of its logarithm.
 NOISE_SPREAD = 1.5
 # Its limits.
 NOISE_LIMITS = (1e-6, 3.0)
-# Length scale of f where only indirect queries are answered (D-H47).
-SMOOTH_LENGTH_SCALE = 0.2
-# Standard deviation of its logarithm (D-H47).
-SMOOTH_LENGTH_SPREAD = 0.75
-# Its limits (D-H47).
-SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
-# Standard deviation of the logarithm of the variance of f there (D-H47).
-SMOOTH_AMPLITUDE_SPREAD = 2.0
-# Length scale along lists and integers without main effects: cells, trees, several functions.
-SETTINGS_LENGTH_SCALE = 0.5
 # Standard deviation of its logarithm.
 SETTINGS_LENGTH_SPREAD = 0.8
-# Limits of this variance.
-SETTINGS_AMPLITUDE_LIMITS = (1e-2, 1e2)
-# Length scale of lists with main effects, which grows with the root of their number (D-H49).
+# Length scale of lists, which grows with the root of their number beside main effects (D-H49).
 LIST_LENGTH_SCALE = 0.5
 # The same of ordered sides (D-H49).
 ORDERED_LENGTH_SCALE = 0.3
@@ -226,17 +170,7 @@ ROUGH_LEVEL = 0.1
 TREND_GROWTH = 0.25
 # Length scales of the rough part for d = 1, in those of the trend; grows with sqrt(d) (D-H25).
 ROUGH_LENGTH = 0.25
-# Most of this share (D-H25).
-MOST_ROUGH_LENGTH = 0.5
-# Limits of the variance of the rough part, in its median (D-H25).
-ROUGH_LIMITS = (1e-3, 100.0)
-# Standard deviation of the logarithm of its variance (D-H25).
-ROUGH_SPREAD = 1.5
-# Standard deviation of the logarithm of its length scales (D-H25).
-ROUGH_LENGTH_SPREAD = 0.5
-# Variance that a task shares with others where neither W nor kappa is given.
-TASK_SHARED = 0.9
-# Variance that it has for itself there.
+# Variance that a task has for itself where neither W nor kappa is given, of 1 in all.
 TASK_OWN = 0.1
 # Standard deviation of the weights of fidelities (D-H28).
 TASK_WEIGHT_SPREAD = 0.5
@@ -246,14 +180,8 @@ TASK_ROUGH = 0.1
 TASK_SLOW = 1.0
 # Variance that both have at the highest fidelity (D-H28).
 TASK_LEAST = 1e-3
-# Standard deviation of the logarithms of the differences (D-H28).
-TASK_SPREAD = 1.5
-# The same at the highest fidelity (D-H28).
-TASK_LEAST_SPREAD = 0.5
 # Length scale of slow differences and of the trend, in sqrt(d) sides (D-H28).
 TASK_SLOW_LENGTH_SCALE = 2.0
-# Mean of the weights of the trend (D-H28).
-TASK_TREND = 1.0
 # Standard deviation of these weights (D-H28).
 TASK_TREND_SPREAD = 1.0
 # Median of the noise variance of several functions: low fidelities are often computed (D-H28).
@@ -273,16 +201,10 @@ FIRST_LEARNING = 4
 RELEARN_GROWTH = {"growing": 1.25, "doubling": 2.0}
 # Twice this number of queries on, further starts are first tried on so many of them (D-H20).
 N_TRIED = 200
-# Log density by which a start has to end above the first to be followed (D-H20).
-HIGHER = 0.1
 # Points that averages over pools are thinned to, all together, for learning only.
 N_THINNED = 500
 # Length scales of optimizer="consistent", each smaller by a factor of sqrt(2) (D-G11).
 N_LENGTH_SCALES = 11
-# Pairs up to which the operator of a learned conditional is exact (D-C5).
-EXACT_PAIRS = 3000
-# Landmarks of it for more pairs (D-C5).
-LANDMARKS = 1000
 # Pairs on which its length scales are chosen (D-C5).
 SELECTION_PAIRS = 300
 # Its regularisation, where the search for it starts (D-C5).
@@ -308,16 +230,12 @@ FIRST_CHECK_GIVEN = 3
 FIRST_CHECK_LEARNED = 10
 # Last distinct queries that are checked (D-H44).
 N_CHECKED = 500
-# Errors below this share of the range of the answers contradict nothing (D-H44).
-HARMLESS = 1e-3
 # Probability of repeats that agree as well, below which a model takes roughness for noise (D-H44).
 LACK_OF_FIT = 0.01
 # Odds against less noise at the repeated queries that this needs (D-H44).
 ODDS_OF_ROUGHNESS = 100.0
 # Answers after which the best one is asked for again, to see if answers are exact (D-H44).
 REPEATS_BEST_FROM = 16
-# Noise variance of exact answers, in the least one (D-H59).
-EXACT_NOISE = 2.0
 # Smoothness of the kernels that are compared for exact answers, and averaged for Stop (D-H44).
 SMOOTHNESS = (0.5, 1.5, 2.5)
 # Least error of an outlier, in deviations of a model that was learned without it (D-H44).
@@ -341,14 +259,6 @@ STOP_GROWTH = 1.1
 FIRST_STOP = 30
 # Share of delta that the posterior may spend; the rest is for the draws that estimate it.
 POSTERIOR_SHARE = 0.8
-# Draws of a test at first; the number doubles until the test is decided.
-FIRST_DRAWS = 256
-# Draws of a test at most.
-MOST_DRAWS = 2**14
-# Draws of a quantile.
-QUANTILE_DRAWS = 2048
-# Rivals that could be ahead with at most this share of delta, all together, are not drawn.
-LEFT_OUT = 0.01
 # Weight of the roughest smoothness, where the others have 1 (D-H44).
 ROUGHEST_WEIGHT = 2.0
 # Least median of the standard deviation of f, in the epsilon of Stop (D-H44).
@@ -372,8 +282,6 @@ READ_NOISE_SPREAD = 1.5
 
 # Least noise of a score, in the standard deviation of all scores.
 SCORE_LEAST_NOISE = 1e-2
-# Successive queries without a new setting after which one is drawn at random.
-SCORE_REPEATS = 20
 # Settings from which on the common part of folds is estimated.
 FOLDS_FROM = 3
 # Degrees of freedom of the better settings' variance beside that of a setting's folds (D-H14).
@@ -384,7 +292,5 @@ SCORE_FAILURE = 0.01
 SCORE_INITIAL = 5
 # Scores count as they are down to so many times the distance from the best to the median below it.
 SCORE_STRAIGHT = 2.0
-# beta of the default engine: it suffers least if folds differ more than the best settings.
-SCORE_BETA = 4.0
 # Scores between two times of learning of the default engine.
 SCORE_RELEARN = 3

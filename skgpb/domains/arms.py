@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skgpb import defaults
 from skgpb.domains.candidates import Incumbents, Placements, spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
@@ -22,6 +21,9 @@ from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.utils import check_inside
 
 __all__ = ["Arm"]
+
+# Accuracy: contexts that represent all of them, as many as have so many rows but not fewer (D-H21).
+FEWEST_CONTEXTS, MOST_CONTEXT_ROWS = 10, 2_000
 
 
 @with_fields
@@ -458,7 +460,7 @@ class ArmSet:
         n = self.layout.n_context
         if not n:
             return self.rows
-        each = max(defaults.N_CONTEXTS, defaults.MOST_CONTEXT_ROWS // len(self.plain))
+        each = max(FEWEST_CONTEXTS, MOST_CONTEXT_ROWS // len(self.plain))
         contexts = spread_points(self.context_bounds, each, np.full(n, 0.5))
         return np.concatenate([self.layout.beside(each, self.plain) for each in contexts])
 

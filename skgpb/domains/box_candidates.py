@@ -31,6 +31,9 @@ from skgpb.domains.space import ParameterSpace
 
 # Accuracy: step by which the slope of Assumption 1 with a = 1 is probed, in sides.
 PROBE_STEP = 1e-4
+# Accuracy: points at which the largest slope of f is looked for, and points that stand for all of a
+# box where candidates move.
+N_SLOPE_PROBES, N_FILLING = 16, 256
 
 
 class BoxCandidates(ArmSet):
@@ -140,7 +143,7 @@ class BoxCandidates(ArmSet):
         """Return the candidates, and where they move points that fill the box."""
         if not self.adaptive:
             return self.rows.copy()
-        points = self._filling(defaults.N_SPREAD, np.full(len(self.bounds), 0.5))
+        points = self._filling(N_FILLING, np.full(len(self.bounds), 0.5))
         return np.concatenate([self.rows, self._rows_at(points)])
 
     def probes(self, n: int, shift: np.ndarray) -> np.ndarray:
@@ -230,7 +233,7 @@ class BoxCandidates(ArmSet):
         lower, upper = self.bounds.T
         side = upper - lower
         largest = 0.0
-        for x in spread_points(self.bounds, defaults.N_SLOPE_PROBES, np.full(len(side), 0.5)):
+        for x in spread_points(self.bounds, N_SLOPE_PROBES, np.full(len(side), 0.5)):
             moved = x + np.diag(PROBE_STEP * np.where(x < upper - side / 2, side, -side))
             taken = np.abs(moved - x).diagonal() / side
             rows = self._rows_at(np.concatenate([x[np.newaxis], moved]))

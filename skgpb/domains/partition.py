@@ -32,6 +32,9 @@ __all__ = ["Cell"]
 
 # Format: node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
+# Accuracy: cells that represent a level of a tree, besides those in the middle and in the corners,
+# and most members of a cell of a pool that are compared with its representatives (D-A15).
+N_SPREAD_CELLS, N_DEVIATION_POINTS = 3, 256
 
 
 class Cell(Query):
@@ -347,7 +350,7 @@ def sample_places(d: int) -> np.ndarray:
     """Return points (n, d) of the unit cube: middle, ends of two diagonals, scattered ones."""
     middle, unit = np.full((1, d), 0.5), np.tile([0.0, 1.0], (d, 1))
     diagonals = np.stack([np.ones(d), np.arange(d) % 2.0])
-    spread = spread_points(unit, defaults.N_SPREAD_CELLS, middle[0])
+    spread = spread_points(unit, N_SPREAD_CELLS, middle[0])
     return np.concatenate([middle, diagonals, 1.0 - diagonals, spread])
 
 
@@ -617,7 +620,7 @@ class PoolPartition(Partition):
             except ValueError:
                 continue
             members = np.asarray(cell.members)
-            step = -(-len(members) // defaults.N_DEVIATION_POINTS)
+            step = -(-len(members) // N_DEVIATION_POINTS)
             sample.append((cell.points, self.pool[members[::step]]))
         return sample
 

@@ -310,7 +310,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         key = (study._study_id, repr(cube.names), *[other.number for other in known])
         kernel, alpha, center, scale = self._learn(key, cube, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
-        best = points[np.argsort(-y, kind="stable")[: defaults.OPTUNA_CENTERS]]
+        best = points[np.argsort(-y, kind="stable")[: defaults.N_CENTERS]]
         candidates = cube.candidates(best, np.random.default_rng(sequence))
         for name, value in (fixed or {}).items():
             candidates[:, cube.names.index(name)] = cube.coordinate(name, value)

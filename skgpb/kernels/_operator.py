@@ -55,6 +55,8 @@ SMALLEST_LEVERAGE = 1e-12
 REMEMBERED_SETS, REMEMBERED = 4, 2**22
 #: Speed: up to this many pairs errors of the operator come from two fixed forms (N, N).
 FORM_PAIRS = 1500
+# Memory: pairs up to which the operator is exact, and landmarks of it for more (D-C5).
+EXACT_PAIRS, LANDMARKS = 3000, 1000
 
 
 def cross(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -128,7 +130,7 @@ class ConditionalMeanOperator:
     regularization : float or None
         lambda; None means learned.
     n_landmarks : int or None
-        Rank of the approximation; None means exact up to ``defaults.EXACT_PAIRS`` pairs.
+        Rank of the approximation; None means exact up to 3,000 pairs.
     embedding_kernel : Kernel or None
         Kernel over points in whose norm the learning measures errors.
 
@@ -205,9 +207,9 @@ class ConditionalMeanOperator:
 
     def _factorise(self, n_landmarks: int | None) -> None:
         N = len(self.X)
-        wanted, most = n_landmarks, defaults.LANDMARKS
+        wanted, most = n_landmarks, LANDMARKS
         if wanted is None:
-            wanted = N if N <= defaults.EXACT_PAIRS else most
+            wanted = N if N <= EXACT_PAIRS else most
         self.exact: bool = wanted >= N
         self.features, self.pivots = pivoted_gram(
             self.query_kernel, self.near_A, min(wanted, most) if self.exact else wanted

@@ -327,9 +327,9 @@ def _first_weights(n: int, rank: int) -> np.ndarray:
     """Weights (n, rank) of tasks that are alike, and whose further functions differ."""
     at = np.pi * np.outer(np.arange(n) + 0.5, np.arange(rank)) / max(1, n)
     W = np.cos(at).round(12)  # zeros are zeros
-    return (
-        np.sqrt(defaults.TASK_SHARED) * W / np.linalg.norm(W, axis=1, keepdims=True) if rank else W
-    )
+    if rank:
+        W *= np.sqrt(1.0 - defaults.TASK_OWN) / np.linalg.norm(W, axis=1, keepdims=True)
+    return W
 
 
 def _numbers(values: Any) -> np.ndarray:

@@ -62,6 +62,8 @@ __all__ = ["BanditSearchCV"]
 
 # Limit: attempts to draw a new setting at random.
 MOST_DRAWS = 10_000
+# Limit: successive queries without a new setting after which one is drawn at random.
+MOST_REPEATS = 20
 # Parameters that may be others where a search goes on.
 FREE = (
     *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
@@ -386,7 +388,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
         if self.optimizer is None:
-            engine = GPUCBOptimizer(beta=defaults.SCORE_BETA, relearn=defaults.SCORE_RELEARN)
+            engine = GPUCBOptimizer(beta=defaults.BETA["simple"], relearn=defaults.SCORE_RELEARN)
         else:
             engine = clone(self.optimizer)
         parameters = engine.get_params(deep=False)
@@ -486,7 +488,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             if engine._loop.stops(self.stop):
                 return
             queries = []
-            if repeats < defaults.SCORE_REPEATS and not scores.stuck:
+            if repeats < MOST_REPEATS and not scores.stuck:
                 with suppress(AllPendingError):
                     queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
             queries = queries or scores.unknown(rng)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgpb import defaults
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.optimizers.round import QueryTargetPosterior, Round
+
+# Accuracy: draws whose best allocation is a candidate, for rules without additive scores.
+N_DRAWN = 256
 
 
 class AllocationPosterior(QueryTargetPosterior):
@@ -34,7 +36,7 @@ class AllocationPosterior(QueryTargetPosterior):
     def __init__(self, rounds: list[Round], table: CostTable) -> None:
         mean = np.concatenate([r.in_units_of_reward(r.mean) for r in rounds])
         std = np.concatenate([r.scale * r.std for r in rounds])
-        n = defaults.N_ALLOCATIONS_DRAWN
+        n = N_DRAWN
         drawn = np.concatenate([r.in_units_of_reward(r.draws(n)) for r in rounds], axis=1)
         # The best allocations of the mean and of joint draws.
         values = np.vstack([mean, drawn])
@@ -69,7 +71,7 @@ class AllocationPosterior(QueryTargetPosterior):
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws, the same again beyond the first 256."""
-        return self._drawn[np.arange(n_draws) % defaults.N_ALLOCATIONS_DRAWN]
+        return self._drawn[np.arange(n_draws) % N_DRAWN]
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return the same: allocations are played and found."""

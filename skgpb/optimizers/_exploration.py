@@ -18,6 +18,8 @@ from skgpb.surrogate.model import Model
 
 # Limit: values of beta, each twice the one before, until one asks for something unknown.
 MOST_DOUBLINGS = 40
+# Rounding: share of each side by which two settings that are one may differ (D-H40).
+SAME_SETTING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Exploration:
         A pending query counts as answered, as in the posterior.
         """
         mean, std, arms, asked = round.mean, round.std, self.queries.rows, self.asked()
-        known = std < defaults.KNOWN_DEVIATION * np.ptp(mean)
-        near = defaults.SAME_SETTING * np.ptp(arms, axis=0)
+        known = std < defaults.NEGLIGIBLE * np.ptp(mean)
+        near = SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
             if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
@@ -91,7 +93,7 @@ class Exploration:
             return round.log_knowledge_gradient()
         distances = self._distances_from_asked(round)
         # Logarithms, as those of the knowledge gradient: of a repeat it is not -inf.
-        return None if distances is None else np.log(np.maximum(distances, defaults.SAME_SETTING))
+        return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
 
     def _seeks_gain(self, round: Round) -> bool:
         """Return whether the knowledge gradient chooses."""
@@ -114,4 +116,4 @@ class Exploration:
         side = np.ptp(arms, axis=0)
         side[side == 0.0] = 1.0
         distances = cdist(arms / side, self.asked() / side).min(axis=1, initial=inf)
-        return distances if distances.max() > defaults.SAME_SETTING else None
+        return distances if distances.max() > SAME_SETTING else None

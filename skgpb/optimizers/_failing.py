@@ -16,6 +16,8 @@ from skgpb.surrogate.success import SuccessModel, learned_success
 
 # Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST_PROBABILITY = 1e-3
+# Speed: last outcomes that are looked at (D-H65).
+MOST_OUTCOMES = 400
 
 
 def stand_in(rewards: np.ndarray) -> float:
@@ -52,12 +54,10 @@ class Chances:
         every = self._distinguished(np.concatenate([asked, domain]))
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
-        scaled = self._scaled(asked[-defaults.MOST_OUTCOMES :])
-        self._model: SuccessModel | None = learned_success(
-            scaled, succeeded[-defaults.MOST_OUTCOMES :]
-        )
+        scaled = self._scaled(asked[-MOST_OUTCOMES:])
+        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
-        self._likely = min(defaults.SUREST, defaults.LIKELY + 0.5 * self._lately)
+        self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
         #: Rows that were answered, and rows that have failed and were never answered.
         self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
@@ -106,7 +106,7 @@ class Chances:
         """
         if self._model is None:
             return ~self.among(self.always_failed, rows)
-        sure = self._model.chance(self._scaled(rows)) >= defaults.SUREST
+        sure = self._model.chance(self._scaled(rows)) >= defaults.SURE
         return (sure & ~self.among(self.always_failed, rows)) | self.among(self.answered, rows)
 
     @staticmethod

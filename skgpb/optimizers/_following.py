@@ -40,9 +40,7 @@ class PosteriorIncumbents(Incumbents):
         utility: Utility | None,
     ) -> None:
         self._targets, self._gp = targets, gp
-        self.most = max(
-            defaults.FEWEST_MOVED, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2
-        )
+        self.most = max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
         # Candidates move one set after the other, all to the same places.
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
@@ -173,7 +171,7 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     D-H31).
     """
     ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
-    n = defaults.N_FOLLOWED_TARGETS
+    n = defaults.N_CENTERS
     best = np.column_stack([largest_first(each, 4 * n) for each in ranked]).ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.layout.of_actions.places(targets.plain[best]):

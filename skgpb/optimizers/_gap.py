@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from skgpb import defaults
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.optimizers._expected_gain import expected_gain, promising
 from skgpb.optimizers._stop import Stop
@@ -23,6 +22,9 @@ from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
 
 # Format: distinguishes the random stream of a gap from all others of a run.
 GAP_STREAM = 0x676170
+# Accuracy: best regions of each level that are looked into, and regions from which on a gap looks
+# into these alone.
+BEAM, MANY_REGIONS = 16, 256
 
 
 def is_by_intervals(stop: Any) -> bool:
@@ -145,10 +147,10 @@ class Refined(Comparison):
         while front:
             new = [regions.block(each) for each in front]
             blocks += new
-            if len(front) >= defaults.N_SPREAD:
+            if len(front) >= MANY_REGIONS:
                 mean, std = self._gp.moments(new, std=True)
                 order = np.argsort(-(mean + 3.0 * std), kind="stable")
-                front = [front[i] for i in order[: defaults.BEAM]]
+                front = [front[i] for i in order[:BEAM]]
             front = regions.finer(front, finest_depth)
         return [*blocks, self._best]
 

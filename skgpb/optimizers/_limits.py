@@ -143,7 +143,7 @@ class OutcomeConstraints:
 
     def possible(self, rows: Blocks) -> np.ndarray:
         """Return which rows may be recommended, shape (n,)."""
-        return self.hold(rows) >= defaults.SURE_OF_LIMITS
+        return self.hold(rows) >= defaults.SURE
 
     def nearest(self, rows: np.ndarray) -> int:
         """Return the number of the row at which all limits most probably hold.

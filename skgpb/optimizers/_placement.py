@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, levelled, size_of
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import spread_points
@@ -26,6 +25,9 @@ Worth = Callable[[list[np.ndarray]], np.ndarray]
 
 # Memory: points per block, and cells, which have 100 points or fewer.
 POINTS_AT_A_TIME, CELLS_AT_A_TIME = 3200, 32
+# Accuracy: places that are compared before the best are improved, times that the neighbours of the
+# best run of separate values are tried, and how many of them along one side.
+N_PLACES, N_SWEEPS, N_BESIDE = 512, 3, 32
 
 
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
@@ -131,11 +133,9 @@ def best_placed(
 
     corner = lower.copy()
     if len(free):
-        around = seen[-defaults.N_PLACES :] - 0.5 * sides
+        around = seen[-N_PLACES:] - 0.5 * sides
         places = np.clip(around[:, free], *room.T)
-        places = np.concatenate(
-            [spread_points(room, defaults.N_PLACES, np.full(len(free), 0.5)), places]
-        )
+        places = np.concatenate([spread_points(room, N_PLACES, np.full(len(free), 0.5)), places])
         values = value(places)
         # Ties are relative to the variation of the averages, not to their absolute size.
         low, unit = values.min(), size_of(values - values.min())
@@ -149,7 +149,7 @@ def best_placed(
 
 def beside_of(start: int, n: int) -> list[int]:
     """Other starts of n, those next to one and some of the rest."""
-    others = {*range(start - 2, start + 3), *range(0, n, -(-n // defaults.N_BESIDE))}
+    others = {*range(start - 2, start + 3), *range(0, n, -(-n // N_BESIDE))}
     return sorted(other for other in others if 0 <= other < n and other != start)
 
 
@@ -162,17 +162,15 @@ def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
 
     # Runs of values that are looked at: all, or some and those that were observed.
     sizes = [range(n) for n in starts]
-    if np.prod(starts, dtype=float) <= defaults.N_PLACES:
+    if np.prod(starts, dtype=float) <= N_PLACES:
         runs = list(product(*sizes))
     else:
         box = np.column_stack([np.zeros(len(starts)), starts])
-        runs = list(
-            map(tuple, spread_points(box, defaults.N_PLACES, np.full(len(starts), 0.5)).astype(int))
-        )
-    each = max(4, defaults.N_PLACES // len(runs)) if len(free) else 1
+        runs = list(map(tuple, spread_points(box, N_PLACES, np.full(len(starts), 0.5)).astype(int)))
+    each = max(4, N_PLACES // len(runs)) if len(free) else 1
     places = spread_points(room, each, np.full(len(free), 0.5)) if len(free) else np.empty((1, 0))
     known = dict.fromkeys(runs, places)
-    for run, place in placed.around(seen[-defaults.N_PLACES :]):
+    for run, place in placed.around(seen[-N_PLACES:]):
         known[run] = np.concatenate([known.get(run, places), place[None]])
     every = worth([placed.points(run, place) for run, some in known.items() for place in some])
     low = every.min()
@@ -194,7 +192,7 @@ def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
         return first, top
 
     place, top = polished(run, known[run], values[run])
-    for _ in range(defaults.N_SWEEPS):
+    for _ in range(N_SWEEPS):
         beside = [
             (*run[:i], j, *run[i + 1 :]) for i, n in enumerate(starts) for j in beside_of(run[i], n)
         ]

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb import defaults
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import exceeds, levelled
 from skgpb._typing import Beta, FeedbackOfRegion, RecommendMethod, Representatives
@@ -20,7 +19,7 @@ from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
 from skgpb.optimizers._failing import Chances
-from skgpb.optimizers._gap import Refined
+from skgpb.optimizers._gap import BEAM, Refined
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import BETA_CONSTRAINTS
 from skgpb.optimizers._parameters import checked_method
@@ -200,12 +199,12 @@ def in_question(
     ``slots`` are the numbers under which regions are tracked, -1 if they are not.
     """
     tracked = slots >= 0
-    if tracked.sum() <= defaults.BEAM:
+    if tracked.sum() <= BEAM:
         return front
     value = np.full(len(front), np.inf)
     known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
     value[tracked] = known[slots[tracked]]
-    level = np.partition(value[tracked], -defaults.BEAM)[-defaults.BEAM] - ROUNDING
+    level = np.partition(value[tracked], -BEAM)[-BEAM] - ROUNDING
     return [front[i] for i in np.flatnonzero(value >= level).tolist()]
 
 
@@ -251,5 +250,5 @@ def best_by_posterior(
         order = np.argsort(-value, kind="stable")
         if best is None or exceeds(value[order[0]], top, unit):
             best, top = front[order[0]], value[order[0]]
-        front = regions.finer([front[i] for i in order[: defaults.BEAM]], finest_depth)
+        front = regions.finer([front[i] for i in order[:BEAM]], finest_depth)
     return regions.query(best)

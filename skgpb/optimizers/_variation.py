@@ -34,6 +34,8 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 EVEN = spread_points(np.array([[-1.0, 1.0]]), 36, np.zeros(1))[:, 0]
 NEAR = 1.0 - 10.0 ** -np.linspace(0.3, 2.5, 10)
 LINE = np.concatenate([[-1.0, 0.0, 1.0], EVEN, NEAR, -NEAR])
+# Accuracy: points all over a cell at which f is compared with the answer to it (D-B11).
+N_VARIATION_POINTS = 32
 # Accuracy: step of the numerical exponent, in units of the sides of the domain.
 STEP = 1e-4
 
@@ -164,9 +166,7 @@ def largest_within(deviations: Callable[[np.ndarray], np.ndarray], d: int) -> fl
     alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
     corners = np.stack([np.zeros(d), np.ones(d), -np.ones(d), alternate, -alternate])
     cube, axis = np.tile([-1.0, 1.0], (d, 1)), np.arange(d)
-    points = np.concatenate(
-        [corners, spread_points(cube, defaults.N_VARIATION_POINTS, np.zeros(d))]
-    )
+    points = np.concatenate([corners, spread_points(cube, N_VARIATION_POINTS, np.zeros(d))])
     values = deviations(points)
     for _ in range(2):
         best = points[int(np.argmax(values))]

@@ -28,7 +28,6 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb import defaults
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, tied
 from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
@@ -57,6 +56,8 @@ __all__ = ["GPZoomingOptimizer"]
 
 # Limit: maximum number of boxes of an uncovered region; it grows exponentially with d.
 MAX_EFFORT = 100_000
+# Limit: balls that may be made before the first evaluation (D-B6).
+HEAD_START = 1000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -426,7 +427,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
         pointed to, so all but the first of them become available in step with the evaluations.
         """
-        head = min(defaults.HEAD_START, self.max_active)
+        head = min(HEAD_START, self.max_active)
         share = head + (self.max_active - head) * min(1.0, t / self._horizon.n)
         if self.domain_.covering.effort > MAX_EFFORT:
             if not self._exhausted:

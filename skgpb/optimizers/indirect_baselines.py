@@ -34,7 +34,7 @@ from skgpb.locks import locked
 from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import ArmPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
+from skgpb.surrogate.likelihood import check_restarts, default_kernel
 from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
@@ -184,7 +184,8 @@ class IndirectBaseline(IndirectSearch):
     def _begin(self) -> None:
         super()._begin()
         given = self._params.answer_kernel
-        kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
+        bounds = self.domain_.bounds
+        kernel = default_kernel(bounds, smooth=True) if given is None else clone(given)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         regressor = OnlineGaussianProcessRegressor(
@@ -241,7 +242,7 @@ class IndirectEIOptimizer(IndirectBaseline):
     ----------
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+        ``ConstantKernel(1.0) * RBF(l)`` with l of 0.15 of the query space's sides, times sqrt(q).
 
     Attributes
     ----------
@@ -306,10 +307,9 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
+        """Return the logarithm of the probability that g exceeds the incumbent."""
         incumbent = posterior.once("incumbent", self._answers.incumbent)
-        threshold = incumbent + defaults.IMPROVEMENT_MARGIN
-        return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
+        return log_ndtr(standard_scores(posterior.mean, posterior.std, incumbent))
 
 
 @dataclass(eq=False, repr=False)

@@ -55,7 +55,7 @@ from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.criticism import leave_one_out
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
+from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
 from skgpb.utils import (
     MOST_POINTS,
@@ -74,6 +74,9 @@ from skgpb.utils import (
 )
 
 __all__ = ["IndirectParameters", "IndirectSearch"]
+
+# Accuracy: points that a recommendation is compared with.
+N_RIVALS = 256
 
 
 # The kind of indirect query that an optimizer asks.
@@ -94,7 +97,7 @@ class IndirectParameters(ModelParameters):
     kernel : Kernel, default=None
         Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
         kernel is learned from standardised answers with a weak prior, starting from
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
+        ``ConstantKernel(1.0) * RBF(l)`` with l of 0.15 of the sides of ``bounds``, times sqrt(d).
     query_kernel : Kernel, default=None
         Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
         chooses it, and the regularisation, by closed-form leave-one-out.
@@ -328,7 +331,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         # A kernel that the user did not choose is ours, to be learned under our prior.
         ours = kernel.base is None
         if ours:
-            kernel.base = smooth_kernel(self.bounds_)
+            kernel.base = default_kernel(self.bounds_, smooth=True)
         targets = self._make_targets(kernel)
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
@@ -341,7 +344,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             kernel,
             queries.rows.shape[1],
             self._options(),
-            prior=smooth_prior(kernel.theta) if ours else None,
+            prior=default_prior(self.bounds_) if ours else None,
             seed=self._seed,
             typical=typical,
             learning_policy=POLICY_OF_AVERAGES,
@@ -431,7 +434,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         """Points of the largest upper bounds, and the one that is recommended."""
         gp, n = self._gp.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
-        some = np.argsort(-(mean + 3.0 * std), kind="stable")[: defaults.N_RIVALS]
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
         rows = self._functionals_at(np.atleast_2d(best))
         return Rivals(self.targets_.rows[some], gp, rows, self._widths)
 

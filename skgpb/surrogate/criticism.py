@@ -262,7 +262,7 @@ class Criticism:
         first = max(0, n - defaults.N_CHECKED)
         errors, variances = leave_one_out(gp, first)
         targets = posterior.targets()
-        least = defaults.HARMLESS * float(targets.max() - targets.min()) if n else 0.0
+        least = defaults.NEGLIGIBLE * float(targets.max() - targets.min()) if n else 0.0
         residuals = errors / np.sqrt(variances)
         sizes = np.abs(errors) / np.sqrt(variances + least**2)
         # Half of the risk is for the repeats, half for all residuals together.

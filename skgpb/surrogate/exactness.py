@@ -25,11 +25,13 @@ from skgpb.surrogate.samples import ScaledSamples
 # Rounding: answers to one query agree if they differ by no more than this share of the range of all
 # answers.
 AGREE = 1e-9
+# Rounding: noise variance of exact answers at most, in the least one that is learned (D-H59).
+EXACT_NOISE = 2.0
 
 
 def exact_noise() -> float:
     """Return the noise variance that exact answers may have, as a share of that of the answers."""
-    return defaults.EXACT_NOISE * defaults.NOISE_LIMITS[0]
+    return EXACT_NOISE * defaults.NOISE_LIMITS[0]
 
 
 def is_of_matern(kernel: Kernel) -> bool:

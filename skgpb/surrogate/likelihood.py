@@ -50,6 +50,8 @@ from skgpb.surrogate.samples import Merged, ScaledSamples
 LEAST_NOISE = 1e-10
 # Accuracy: relative precision of a log density with priors that is worth searching for.
 CONVERGED = 1e-6
+# Accuracy: log density by which a start has to end above the first to be followed (D-H20).
+HIGHER = 0.1
 
 
 def next_learning(relearn: str | int | None, last: int, first: int | None = None) -> float:
@@ -138,31 +140,8 @@ def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
     d = len(bounds)
     spread = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
     if main_effects and d > 1:
-        spread.append(defaults.MAIN_EFFECTS_SPREAD)
+        spread.append(defaults.PART_SPREAD)
     return Prior(default_kernel(bounds, main_effects=main_effects).theta, np.array(spread))
-
-
-def smooth_kernel(bounds: np.ndarray) -> Kernel:
-    """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
-
-    A few averages cannot tell roughness from noise, and their likelihood is often largest for no
-    length scale at all. It is searched between a fifteenth and twice the sides.
-    """
-    side = bounds[:, 1] - bounds[:, 0]
-    limits = np.outer(side, defaults.SMOOTH_LENGTH_LIMITS)
-    scale = defaults.SMOOTH_LENGTH_SCALE * side
-    if len(side) == 1:
-        scale, limits = float(scale[0]), limits[0]
-    return ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS) * RBF(scale, limits)
-
-
-def smooth_prior(theta: np.ndarray) -> Prior:
-    """Prior on the hyperparameters of :func:`smooth_kernel`, log-normal around ``theta``.
-
-    It keeps a dozen answers from being explained by a function that does not vary along one axis.
-    """
-    spread = [defaults.SMOOTH_AMPLITUDE_SPREAD, *[defaults.SMOOTH_LENGTH_SPREAD] * (len(theta) - 1)]
-    return Prior(theta, np.array(spread))
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,7 +439,7 @@ def promising(
 ) -> list[np.ndarray]:
     """The first start, and where others end that climb a higher hill than it."""
     ends = [_climbed(share, start, bounds, optimizer, False) for start in starts]
-    return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + defaults.HIGHER)]
+    return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + HIGHER)]
 
 
 def minimum(

@@ -24,7 +24,7 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     """
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
-    amplitude = ConstantKernel(1.0, defaults.SETTINGS_AMPLITUDE_LIMITS)
+    amplitude = ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS)
     if main_effects and n > 1:
         ordered = [axis.ordered for _, axis in space.axes]
         each = np.where(ordered, defaults.ORDERED_LENGTH_SCALE, defaults.LIST_LENGTH_SCALE)
@@ -35,7 +35,7 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
             main_effects_bounds=defaults.AMPLITUDE_LIMITS,
             groups=space.groups,
         )
-    scales: Any = defaults.SETTINGS_LENGTH_SCALE * side
+    scales: Any = defaults.LIST_LENGTH_SCALE * side
     if n == 1:
         scales, limits = float(scales[0]), tuple(limits[0])
     shape = AxisRBF if smooth else AxisMatern
@@ -56,7 +56,7 @@ def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]
         spread = [
             defaults.AMPLITUDE_SPREAD,
             *[defaults.LENGTH_SPREAD] * n,
-            defaults.MAIN_EFFECTS_SPREAD,
+            defaults.PART_SPREAD,
         ]
     return kernel, Prior(kernel.theta, np.array(spread))
 

@@ -14,7 +14,6 @@ from math import ceil
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
 from skgpb.roots import pivoted_cholesky
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -24,6 +23,11 @@ from skgpb.utils import bisection
 MOST_RIVALS = 10_000
 # Accuracy: variance, as a share of the largest, that draws may leave out.
 NEGLIGIBLE_GAP = 1e-6
+# Accuracy: draws of a test at first, whose number doubles until it is decided, and at most; draws
+# of a quantile.
+FIRST_DRAWS, MOST_DRAWS, QUANTILE_DRAWS = 256, 2**14, 2048
+# Accuracy: rivals that are ahead with at most this share of delta, all together, are not drawn.
+LEFT_OUT = 0.01
 # Memory: up to so many rivals, all covariances are computed at once and not column by column (8
 # MB).
 MOST_RIVALS_AT_ONCE = 1000
@@ -162,10 +166,10 @@ class SuboptimalityGap:
         if len(some) > MOST_RIVALS:
             return False
         draw = self._sampler(some, epsilon, delta)
-        stages = ceil(np.log2(defaults.MOST_DRAWS / defaults.FIRST_DRAWS)) + 1
+        stages = ceil(np.log2(MOST_DRAWS / FIRST_DRAWS)) + 1
         n = failures = 0
-        while n < defaults.MOST_DRAWS:
-            more = max(defaults.FIRST_DRAWS, n)
+        while n < MOST_DRAWS:
+            more = max(FIRST_DRAWS, n)
             failures += int((draw(more, rng) > epsilon).sum())
             n += more
             if _upper(failures, n, risk / stages) + missing <= delta:
@@ -183,8 +187,8 @@ class SuboptimalityGap:
             return least
         if len(some) > MOST_RIVALS:
             return self._union_quantile(delta, least)
-        drawn = np.sort(self._sampler(some, least, delta)(defaults.QUANTILE_DRAWS, rng))
-        rank = min(defaults.QUANTILE_DRAWS, ceil((1.0 - delta + missing) * defaults.QUANTILE_DRAWS))
+        drawn = np.sort(self._sampler(some, least, delta)(QUANTILE_DRAWS, rng))
+        rank = min(QUANTILE_DRAWS, ceil((1.0 - delta + missing) * QUANTILE_DRAWS))
         return max(least, float(drawn[rank - 1]))
 
     def _least(self, delta: float) -> float:
@@ -199,7 +203,7 @@ class SuboptimalityGap:
         """Numbers of the rivals that have to be drawn, and the probability that is left out."""
         order = np.argsort(ahead, kind="stable")
         sums = np.cumsum(ahead[order])
-        n = int(np.searchsorted(sums, defaults.LEFT_OUT * delta, side="right"))
+        n = int(np.searchsorted(sums, LEFT_OUT * delta, side="right"))
         return np.sort(order[n:]), float(sums[n - 1]) if n else 0.0
 
     def _sampler(
@@ -271,7 +275,7 @@ class MixedSuboptimalityGap(SuboptimalityGap):
 
     def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
         some, missing = super()._in_play(ahead, delta)
-        return some, missing + defaults.LEFT_OUT * delta  # probability that each part leaves out
+        return some, missing + LEFT_OUT * delta  # probability that each part leaves out
 
     def _sampler(
         self, some: np.ndarray, epsilon: float, delta: float

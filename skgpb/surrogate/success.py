@@ -21,6 +21,9 @@ from scipy.linalg import cho_factor, cho_solve
 from skgpb import defaults
 from skgpb.kernels.additive_matern import AdditiveMatern
 
+# Rounding: no outcome is predicted with a smaller chance than this: its logarithm stays finite.
+CERTAIN = 0.02
+
 
 class SuccessModel:
     """Chances of success at rows of descriptors.
@@ -67,7 +70,7 @@ class SuccessModel:
 
 def log_loss(chances: np.ndarray, succeeded: np.ndarray) -> float:
     """Return minus the log likelihood of outcomes, no chance being too certain."""
-    chances = np.clip(chances, defaults.SUCCESS_CERTAINTY, 1.0 - defaults.SUCCESS_CERTAINTY)
+    chances = np.clip(chances, CERTAIN, 1.0 - CERTAIN)
     return -float(np.log(np.where(succeeded > 0.0, chances, 1.0 - chances)).sum())
 
 

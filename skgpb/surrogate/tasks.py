@@ -55,17 +55,16 @@ def over_tasks(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
     """Kernel over the rows of ``kernel`` and ``slow`` with one of n tasks in a further column."""
     rough, slowly = _own_variances(n)
     shared = Tasks(kernel, n_tasks=n, W=np.ones((n, 1)), kappa=rough)
-    trend = Tasks(slow, n_tasks=n, W=np.full((n, 1), defaults.TASK_TREND), kappa=slowly)
+    trend = Tasks(slow, n_tasks=n, W=np.ones((n, 1)), kappa=slowly)
     return shared + trend + Tasks(_one(), 0, n_tasks=n, kappa=1.0, kappa_bounds="fixed")
 
 
 def prior_over_tasks(prior: Prior, n: int) -> Prior:
     """Return the prior on the hyperparameters of :func:`over_tasks`; its kernel has ``prior``."""
     rough, slowly = _own_variances(n)
-    spread = np.append(defaults.TASK_LEAST_SPREAD, np.full(n - 1, defaults.TASK_SPREAD))
-    trend = np.full(n, defaults.TASK_TREND)
+    spread = np.full(n, defaults.PART_SPREAD)
     return Prior(
-        np.concatenate([np.ones(n), np.log(rough), prior.center, trend, np.log(slowly)]),
+        np.concatenate([np.ones(n), np.log(rough), prior.center, np.ones(n), np.log(slowly)]),
         np.concatenate(
             [
                 np.full(n, defaults.TASK_WEIGHT_SPREAD),

@@ -115,7 +115,7 @@ def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
     mean, std, _ = refitted(optimizer._model, ARMS)
     hold = probabilities(optimizer, ARMS)
     asked = np.array(sorted(set(optimizer._model.process.observed.rows[:, 0])))
-    known = np.isin(ARMS[:, 0], asked) & (hold >= defaults.SURE_OF_LIMITS)
+    known = np.isin(ARMS[:, 0], asked) & (hold >= defaults.SURE)
     base = mean[known].max()
     if rule == "ei":
         z = (mean - base) / std

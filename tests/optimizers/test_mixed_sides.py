@@ -20,12 +20,12 @@ from skgpb import (
     GPUCBOptimizer,
     GPZoomingOptimizer,
     StoOOOptimizer,
-    defaults,
 )
 from skgpb.domains import Region
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import PolicyMean, WindowMean
+from skgpb.optimizers._placement import N_SWEEPS
 from skgpb.plotting import CellMapDisplay, TreeDisplay
 
 SIDES = {
@@ -282,7 +282,7 @@ def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monke
         optimizer._gp, "moments", lambda X, **of: (seen.append(len(X)), moments(X, **of))[1]
     )
     region = optimizer.recommend(side={"x": 5, "y": 5})
-    assert sum(seen) <= 20 * 20 * (1 + defaults.N_SWEEPS)
+    assert sum(seen) <= 20 * 20 * (1 + N_SWEEPS)
     monkeypatch.undo()
     cells = [
         [{"x": x + i, "y": y + j} for i in range(5) for j in range(5)]

@@ -49,7 +49,7 @@ def test_candidates_follow_the_best_and_what_may_be_better():
     points = np.arange(20.0)[:, np.newaxis]
     arms = ArmSet(points, np.array([[0.0, 19.0]]), None, None)
     means, spread = -points[:, 0], np.where(points[:, 0] >= 17, 40.0, 0.0)
-    assert_array_equal(best_places(arms, means, None)[:, 0], np.arange(defaults.N_FOLLOWED_TARGETS))
+    assert_array_equal(best_places(arms, means, None)[:, 0], np.arange(defaults.N_CENTERS))
     # By means 0, 1, 2, ... and, with two deviations more, 17, 18, 19.
     assert_array_equal(best_places(arms, means, spread)[:, 0], [0, 17, 1, 18, 2])
 

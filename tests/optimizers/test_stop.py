@@ -22,7 +22,6 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
     Stop,
-    defaults,
 )
 from skgpb.domains import Cells
 from skgpb.exceptions import GuaranteeWarning
@@ -30,7 +29,7 @@ from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import _region_search
 from skgpb.surrogate.models import Models
-from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
+from skgpb.surrogate.suboptimality_gap import QUANTILE_DRAWS, SuboptimalityGap
 
 ARMS = np.linspace(0, 1, 61)[:, None]
 RBF2 = RBF(0.2)
@@ -89,7 +88,7 @@ def test_gap_of_a_run_is_exceeded_in_a_share_delta_of_draws(stop):
     draws = opt.sample_y(ARMS, n, random_state=1)
     better = draws.max(axis=0) - draws[result.x.index]
     # The gap is a quantile of 2,048 draws; four standard deviations of both shares together.
-    error = 4.0 * np.sqrt(delta * (1.0 - delta) * (1.0 / defaults.QUANTILE_DRAWS + 1.0 / n))
+    error = 4.0 * np.sqrt(delta * (1.0 - delta) * (1.0 / QUANTILE_DRAWS + 1.0 / n))
     assert result.gap > 0.0
     assert (better > result.gap).mean() == pytest.approx(delta, abs=error)
 

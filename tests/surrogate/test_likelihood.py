@@ -30,7 +30,6 @@ from skgpb.surrogate.likelihood import (
     next_learning,
     noise_prior,
     promising,
-    smooth_kernel,
 )
 from skgpb.surrogate.samples import Samples
 from skgpb.surrogate.tasks import slow_kernel
@@ -334,7 +333,7 @@ def test_noise_that_goes_in_proportion_is_learned_as_one_number():
     [
         default_kernel,
         partial(default_kernel, main_effects=True),
-        smooth_kernel,
+        partial(default_kernel, smooth=True),
         slow_kernel,
         partial(slow_kernel, smooth=True),
         lambda bounds: trend_and_rough(bounds, 0.1 * np.diff(bounds).T),

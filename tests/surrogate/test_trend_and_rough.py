@@ -46,12 +46,14 @@ def test_averages_over_wanted_cells_vary_as_answers_do(d):
         assert (part.theta < part.bounds[:, 1]).all()
 
 
-def test_what_is_rough_varies_no_more_than_the_trend():
-    # Averages over the whole box say next to nothing of it.
-    kernel = trend_and_rough(np.tile([0.0, 1.0], (6, 1)), np.ones((1, 6)))
-    assert kernel.k2.k1.constant_value == kernel.k1.k1.constant_value
-    share = kernel.k2.k2.length_scale / kernel.k1.k2.length_scale
-    assert_allclose(share, 0.5)
+@pytest.mark.parametrize(("d", "share"), [(6, 0.25 * np.sqrt(6.0)), (25, 1.0)])
+def test_what_is_rough_varies_no_more_than_the_trend_and_is_no_longer(d, share):
+    # Averages over the whole box say next to nothing of it, as long as it is shorter.
+    kernel = trend_and_rough(np.tile([0.0, 1.0], (d, 1)), np.ones((1, d)))
+    most = kernel.k1.k1.constant_value
+    assert (kernel.k2.k1.constant_value == most) == (share < 1.0)
+    assert kernel.k2.k1.constant_value <= most
+    assert_allclose(kernel.k2.k2.length_scale / kernel.k1.k2.length_scale, share)
 
 
 def test_the_prior_is_around_it():
