@@ -242,9 +242,9 @@ SMOOTHNESS = (0.5, 1.5, 2.5)
 OUTLIER_Z = 6.0
 # Least error of an outlier, in deviations of all other answers: a kink is no mistake (D-H44).
 OUTLIER_SPREAD = 2.0
-# Times their range that an answer is below all others from which on it looks like a penalty.
+# Times their range that an answer is below all others if it looks like a penalty (D-H97).
 PENALTY = 1000
-# Answers before the first such comparison.
+# Answers before the first such comparison (D-H97).
 FIRST_CHECK_OF_PENALTIES = 6
 # Outliers that are found at one time of learning, at most (D-H44).
 MAX_OUTLIERS_AT_ONCE = 4
