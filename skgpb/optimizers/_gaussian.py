@@ -313,7 +313,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         rewards, first = self._model.samples.reward, defaults.FIRST_CHECK_OF_PENALTIES
         n = len(rewards)
-        if n < first or (n > first and rewards[-1] > min(rewards)):
+        if n < first:
+            return
+        # Most answers are above one of the last few: that is seen at once.
+        if n > first and (rewards[-1] > min(rewards[-10:]) or rewards[-1] > min(rewards)):
             return
         best_first = np.sort(rewards)[::-1]
         for k in range(first // 2, first) if n == first else [n - 1]:
