@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import starmap
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -37,9 +37,6 @@ from skgpb.utils import (
     validate_data,
 )
 
-if TYPE_CHECKING:
-    from skgpb.optimizers._base import BaseBanditOptimizer
-
 
 class Loop:
     """Plays a search, which it knows by its five methods and by what further ones and data say.
@@ -53,7 +50,7 @@ class Loop:
         What is played.
     """
 
-    def __init__(self, search: BaseBanditOptimizer[Any]) -> None:
+    def __init__(self, search: Any) -> None:
         self.search = search
 
     @property

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from math import nan
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -17,12 +17,8 @@ from skgpb.locks import StateLock
 from skgpb.optimizers._limits import Measured, checked_outcomes
 from skgpb.optimizers._record import Event
 
-if TYPE_CHECKING:
-    from skgpb.optimizers._base import BaseBanditOptimizer
-    from skgpb.optimizers._loop import Loop
-
-
-Optimizer = TypeVar("Optimizer", bound="BaseBanditOptimizer")
+# The class of a search, which is above this module, as the loop is.
+Optimizer = TypeVar("Optimizer")
 
 
 class Replay:
@@ -58,7 +54,7 @@ class Replay:
         self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
         self._failures = {event[1:] for event in events if event[0] == "unlearned"}
         #: Optimizers that take what they need from here.
-        self._led: list[BaseBanditOptimizer] = []
+        self._led: list[Any] = []
 
     # -- what an optimizer takes from the earlier run -----------------------------------------
 
@@ -75,7 +71,7 @@ class Replay:
         """Return whether learning from so many answers failed."""
         return (n_told,) in self._failures
 
-    def lead(self, optimizer: BaseBanditOptimizer) -> None:
+    def lead(self, optimizer: Any) -> None:
         """Let an optimizer take from here until the replay ends."""
         optimizer._replay = self
         self._led.append(optimizer)
@@ -89,7 +85,7 @@ class Replay:
 
     # -- coming through it --------------------------------------------------------------------
 
-    def rebuild(self, loop: Loop, snapshot: dict[str, Any] | None = None) -> int:
+    def rebuild(self, loop: Any, snapshot: dict[str, Any] | None = None) -> int:
         """Let a fresh loop be where the run was; how many queries came out otherwise.
 
         With a snapshot nothing is repeated.
@@ -127,7 +123,7 @@ class Replay:
         """True if the run began with data."""
         return bool(self._events) and self._events[0][0] == "fit"
 
-    def _repeat_all(self, loop: Loop) -> int:
+    def _repeat_all(self, loop: Any) -> int:
         """Begin as the run did and repeat its events; how many came out otherwise."""
         if not self._fitted:
             loop.begin()
@@ -145,7 +141,7 @@ class Replay:
                     self._take(loop, kind, query, *rest[1:])
         return n_mismatches
 
-    def _take_over(self, loop: Loop, snapshot: dict[str, Any]) -> None:
+    def _take_over(self, loop: Any, snapshot: dict[str, Any]) -> None:
         """Begin as the run did, and take its state over."""
         optimizer = loop.search
         if self._fitted:
@@ -159,7 +155,7 @@ class Replay:
         loop.record.events = list(self._events)
         optimizer._restore(snapshot)
 
-    def _ask(self, loop: Loop, query: Any) -> bool:
+    def _ask(self, loop: Any, query: Any) -> bool:
         """Ask again; return whether another query was chosen than in the run."""
         optimizer, record = loop.search, loop.record
         if not isinstance(query, optimizer._query_type):
@@ -175,7 +171,7 @@ class Replay:
             record.ask(query)
         return True
 
-    def _take(self, loop: Loop, kind: str, query: Any, *numbers: Any) -> None:
+    def _take(self, loop: Any, kind: str, query: Any, *numbers: Any) -> None:
         """Take an answer of the log, or what else it notes of a query."""
         optimizer, record = loop.search, loop.record
         if kind == "tell":
@@ -205,7 +201,7 @@ def rebuilt(
 
     All parts of it are to hold ``lock``, if one is given.
     """
-    optimizer = cls(**parameters)
+    optimizer: Any = cls(**parameters)
     if lock is not None:
         optimizer._lock = lock
     with warnings.catch_warnings():
@@ -214,7 +210,7 @@ def rebuilt(
         return optimizer, replay.rebuild(optimizer._loop, snapshot)
 
 
-def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
+def rebuilt_in_place(optimizer: Any) -> Any:
     """Build the state from the log up to the change that was interrupted, and swap it in.
 
     It is built in another object, so that an interruption meanwhile changes nothing, and taken
@@ -247,7 +243,7 @@ def rebuilt_in_place(optimizer: Optimizer) -> Optimizer:
     return optimizer
 
 
-def take_over(optimizer: Optimizer, other: Optimizer, parameters: Collection[str] = ()) -> None:
+def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> None:
     """Let an optimizer be what another one is, by one assignment, with some of its parameters.
 
     What follows from the log is all but attributes of users and of scikit-learn.
@@ -263,15 +259,13 @@ def take_over(optimizer: Optimizer, other: Optimizer, parameters: Collection[str
     }
 
 
-def _fit_again(optimizer: BaseBanditOptimizer, X: Any, y: Any, queries: Any = None) -> None:
+def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
     """Repeat ``fit`` with the data of a log."""
     pairs = {} if queries is None else {"queries": in_coordinates(queries)}
     optimizer.fit(in_coordinates(X), y, **pairs)
 
 
-def _checked_again(
-    optimizer: BaseBanditOptimizer, query: Any, reward: Any, alpha: Any
-) -> tuple[Any, ...]:
+def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
     """Check the answers of an earlier run."""
     if isinstance(query, (optimizer._query_type, PointsQuery)):
         try:
