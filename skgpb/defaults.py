@@ -102,6 +102,8 @@ MANY_SIDES_BETA_FACTOR = 2.25
 NEGLIGIBLE = 1e-3
 # By the number of sides: one query in so many is far from all, for simple regret (D-D9).
 EXPLORATION_PERIOD = {1: 3, 2: 5}
+# Improvement that the probability of improvement asks for, of indirect queries.
+IMPROVEMENT_MARGIN = 0.01
 # Probabilities at which a Gumbel law meets the distribution of the maximum (D-C4).
 GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 # An indirect answer surprises from so many deviations above its prediction by others (D-G8).
@@ -154,7 +156,15 @@ NOISE = 0.05
 NOISE_SPREAD = 1.5
 # Its limits.
 NOISE_LIMITS = (1e-6, 3.0)
-# Standard deviation of its logarithm.
+# Length scale of f where only indirect queries are answered (D-H47).
+SMOOTH_LENGTH_SCALE = 0.2
+# Standard deviation of its logarithm (D-H47).
+SMOOTH_LENGTH_SPREAD = 0.75
+# Its limits (D-H47).
+SMOOTH_LENGTH_LIMITS = (1 / 15, 2.0)
+# Standard deviation of the logarithm of the variance of f there (D-H47).
+SMOOTH_AMPLITUDE_SPREAD = 2.0
+# Standard deviation of the logarithm of the length scale of lists and whole numbers (D-H49).
 SETTINGS_LENGTH_SPREAD = 0.8
 # Length scale of lists, which grows with the root of their number beside main effects (D-H49).
 LIST_LENGTH_SCALE = 0.5
@@ -170,6 +180,10 @@ ROUGH_LEVEL = 0.1
 TREND_GROWTH = 0.25
 # Length scales of the rough part for d = 1, in those of the trend; grows with sqrt(d) (D-H25).
 ROUGH_LENGTH = 0.25
+# Limits of the variance of the rough part, in its median (D-H25).
+ROUGH_LIMITS = (1e-3, 100.0)
+# Standard deviation of the logarithm of its length scales (D-H25).
+ROUGH_LENGTH_SPREAD = 0.5
 # Variance that a task has for itself where neither W nor kappa is given, of 1 in all.
 TASK_OWN = 0.1
 # Standard deviation of the weights of fidelities (D-H28).

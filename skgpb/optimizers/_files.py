@@ -18,14 +18,14 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.locks import StateLock
 from skgpb.optimizers._record import ANSWERED, Event
-from skgpb.optimizers._replay import Optimizer, Replay, rebuilt, take_over
+from skgpb.optimizers._replay import Replay, rebuilt, take_over
 from skgpb.optimizers.strategy import Strategy
 from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.surrogate.likelihood import Prior
 
 
 def write_run(
-    optimizer: Optimizer,
+    optimizer: Any,
     path: str | os.PathLike[str],
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
@@ -54,12 +54,12 @@ def write_run(
 
 
 def read_run(
-    cls: type[Optimizer],
+    cls: Any,
     every: type,
     path: str | os.PathLike[str],
     given: dict[str, Any],
     lock: StateLock | None = None,
-) -> Optimizer:
+) -> Any:
     """Return the optimizer in a file, of a class or one derived from it, see ``load``.
 
     ``every`` is the base of all optimizers, whose subclasses parameters may be; ``lock`` is for all
@@ -111,7 +111,7 @@ def read_run(
     return optimizer
 
 
-def take_up(optimizer: Optimizer, every: type, path: str | os.PathLike[str], resume: bool) -> None:
+def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: bool) -> None:
     """Continue the run of a checkpoint, or refuse it where saving would lose answers in it.
 
     Nothing is lost if all that happened in the file has happened to the optimizer as well.

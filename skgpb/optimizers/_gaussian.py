@@ -320,8 +320,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             return
         best_first = np.sort(rewards)[::-1]
         for k in range(first // 2, first) if n == first else [n - 1]:
-            spread, gap = best_first[0] - best_first[k - 1], best_first[k - 1] - best_first[k]
-            if 0.0 < spread < gap / defaults.PENALTY:
+            others, gap = best_first[:k], best_first[k - 1] - best_first[k]
+            # On a plateau honest answers differ by next to nothing, but also from the far one.
+            if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
                 worst = self._sign.of(float(best_first[-1]))
                 warn(
                     f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from math import nan
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,9 +16,6 @@ from skgpb.domains.space import in_coordinates
 from skgpb.locks import StateLock
 from skgpb.optimizers._limits import Measured, checked_outcomes
 from skgpb.optimizers._record import Event
-
-# The class of a search, which is above this module, as the loop is.
-Optimizer = TypeVar("Optimizer")
 
 
 class Replay:
@@ -191,17 +188,17 @@ class Replay:
 
 
 def rebuilt(
-    cls: type[Optimizer],
+    cls: type,
     parameters: dict[str, Any],
     replay: Replay,
     snapshot: dict[str, Any] | None = None,
     lock: StateLock | None = None,
-) -> tuple[Optimizer, int]:
+) -> tuple[Any, int]:
     """Return an optimizer that is where a run was, and how many queries came out otherwise.
 
     All parts of it are to hold ``lock``, if one is given.
     """
-    optimizer: Any = cls(**parameters)
+    optimizer = cls(**parameters)
     if lock is not None:
         optimizer._lock = lock
     with warnings.catch_warnings():

@@ -34,7 +34,7 @@ from skgpb.locks import locked
 from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import ArmPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import check_restarts, default_kernel
+from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
 from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
@@ -184,8 +184,7 @@ class IndirectBaseline(IndirectSearch):
     def _begin(self) -> None:
         super()._begin()
         given = self._params.answer_kernel
-        bounds = self.domain_.bounds
-        kernel = default_kernel(bounds, smooth=True) if given is None else clone(given)
+        kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         regressor = OnlineGaussianProcessRegressor(
@@ -242,7 +241,7 @@ class IndirectEIOptimizer(IndirectBaseline):
     ----------
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l of 0.15 of the query space's sides, times sqrt(q).
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
 
     Attributes
     ----------
@@ -307,9 +306,10 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the logarithm of the probability that g exceeds the incumbent."""
+        """Return the logarithm of the probability that g exceeds the incumbent by the margin."""
         incumbent = posterior.once("incumbent", self._answers.incumbent)
-        return log_ndtr(standard_scores(posterior.mean, posterior.std, incumbent))
+        threshold = incumbent + defaults.IMPROVEMENT_MARGIN
+        return log_ndtr(standard_scores(posterior.mean, posterior.std, threshold))
 
 
 @dataclass(eq=False, repr=False)

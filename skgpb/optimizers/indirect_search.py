@@ -55,7 +55,7 @@ from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.criticism import leave_one_out
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import default_kernel, default_prior
+from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
 from skgpb.utils import (
     MOST_POINTS,
@@ -97,7 +97,7 @@ class IndirectParameters(ModelParameters):
     kernel : Kernel, default=None
         Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
         kernel is learned from standardised answers with a weak prior, starting from
-        ``ConstantKernel(1.0) * RBF(l)`` with l of 0.15 of the sides of ``bounds``, times sqrt(d).
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
     query_kernel : Kernel, default=None
         Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
         chooses it, and the regularisation, by closed-form leave-one-out.
@@ -331,7 +331,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         # A kernel that the user did not choose is ours, to be learned under our prior.
         ours = kernel.base is None
         if ours:
-            kernel.base = default_kernel(self.bounds_, smooth=True)
+            kernel.base = smooth_kernel(self.bounds_)
         targets = self._make_targets(kernel)
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
@@ -344,7 +344,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             kernel,
             queries.rows.shape[1],
             self._options(),
-            prior=default_prior(self.bounds_) if ours else None,
+            prior=smooth_prior(kernel.theta) if ours else None,
             seed=self._seed,
             typical=typical,
             learning_policy=POLICY_OF_AVERAGES,

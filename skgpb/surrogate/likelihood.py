@@ -144,6 +144,29 @@ def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
     return Prior(default_kernel(bounds, main_effects=main_effects).theta, np.array(spread))
 
 
+def smooth_kernel(bounds: np.ndarray) -> Kernel:
+    """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
+
+    A few averages cannot tell roughness from noise, and their likelihood is often largest for no
+    length scale at all. It is searched between a fifteenth and twice the sides.
+    """
+    side = bounds[:, 1] - bounds[:, 0]
+    limits = np.outer(side, defaults.SMOOTH_LENGTH_LIMITS)
+    scale = defaults.SMOOTH_LENGTH_SCALE * side
+    if len(side) == 1:
+        scale, limits = float(scale[0]), limits[0]
+    return ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS) * RBF(scale, limits)
+
+
+def smooth_prior(theta: np.ndarray) -> Prior:
+    """Prior on the hyperparameters of :func:`smooth_kernel`, log-normal around ``theta``.
+
+    It keeps a dozen answers from being explained by a function that does not vary along one axis.
+    """
+    spread = [defaults.SMOOTH_AMPLITUDE_SPREAD, *[defaults.SMOOTH_LENGTH_SPREAD] * (len(theta) - 1)]
+    return Prior(theta, np.array(spread))
+
+
 @dataclass(frozen=True, eq=False)
 class ModelNoise:
     """Variance of the kernel's own error in each of n samples, at any hyperparameters.

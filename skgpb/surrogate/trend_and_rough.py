@@ -37,23 +37,24 @@ def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
         """Variance of averages over wanted cells where f has variance 1."""
         return float(CellIntegral(RBF(scale)).diag(cells).mean())
 
-    def part(variance: float, scale: Any) -> Kernel:
-        within: Any = np.outer(side, defaults.LENGTH_LIMITS)
+    def part(variance: float, limits: Any, scale: Any, of_length: Any) -> Kernel:
+        within: Any = np.outer(side, of_length)
         if d == 1:
             scale, within = float(scale[0]), tuple(within[0])
-        levels = tuple(variance * limit for limit in defaults.AMPLITUDE_LIMITS)
+        levels = tuple(variance * limit for limit in limits)
         return ConstantKernel(variance, levels) * RBF(scale, within)
 
     scale = defaults.LENGTH_SCALE * d**defaults.TREND_GROWTH * side
     rough_scale = min(defaults.ROUGH_LENGTH * sqrt(d), 1.0) * scale
     variance = defaults.TREND_LEVEL / of_averages(scale)
     rough = min(defaults.ROUGH_LEVEL / of_averages(rough_scale), variance)
-    return part(variance, scale) + part(rough, rough_scale)
+    trend = part(variance, defaults.AMPLITUDE_LIMITS, scale, defaults.LENGTH_LIMITS)
+    return trend + part(rough, defaults.ROUGH_LIMITS, rough_scale, defaults.LENGTH_LIMITS)
 
 
 def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:
     """Prior on the hyperparameters of :func:`trend_and_rough`, log-normal around its own."""
     d = len(bounds)
-    lengths = [defaults.LENGTH_SPREAD] * d
-    spread = [defaults.AMPLITUDE_SPREAD, *lengths, defaults.PART_SPREAD, *lengths]
-    return Prior(trend_and_rough(bounds, wanted).theta, np.array(spread))
+    trend = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
+    rough = [defaults.PART_SPREAD, *[defaults.ROUGH_LENGTH_SPREAD] * d]
+    return Prior(trend_and_rough(bounds, wanted).theta, np.array(trend + rough))

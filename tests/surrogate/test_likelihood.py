@@ -30,6 +30,7 @@ from skgpb.surrogate.likelihood import (
     next_learning,
     noise_prior,
     promising,
+    smooth_kernel,
 )
 from skgpb.surrogate.samples import Samples
 from skgpb.surrogate.tasks import slow_kernel
@@ -333,7 +334,7 @@ def test_noise_that_goes_in_proportion_is_learned_as_one_number():
     [
         default_kernel,
         partial(default_kernel, main_effects=True),
-        partial(default_kernel, smooth=True),
+        smooth_kernel,
         slow_kernel,
         partial(slow_kernel, smooth=True),
         lambda bounds: trend_and_rough(bounds, 0.1 * np.diff(bounds).T),
