@@ -25,10 +25,7 @@ from skgpb.optimizers._files import read_run, take_up, write_run
 from skgpb.optimizers._gap import Comparison, check_failures
 from skgpb.optimizers._inputs import Inputs, Numbers
 from skgpb.optimizers._loop import Loop
-from skgpb.optimizers._parameters import (
-    AT_START,
-    checked_method,
-)
+from skgpb.optimizers._parameters import AT_START, checked_method
 from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
 from skgpb.optimizers._replay import Replay, rebuilt_in_place
 from skgpb.optimizers._result import RunResult
