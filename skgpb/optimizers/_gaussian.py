@@ -321,7 +321,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         best_first = np.sort(rewards)[::-1]
         for k in range(first // 2, first) if n == first else [n - 1]:
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
-            # On a plateau answers are apart by next to nothing: a penalty is also far in their size.
+            # Answers on a plateau hardly differ: a penalty is also far for their size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
                 worst = self._sign.of(float(best_first[-1]))
                 warn(
