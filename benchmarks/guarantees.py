@@ -85,8 +85,9 @@ from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, Stop
 from skgpb.exceptions import NumericalWarning, RefinementWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._gap import stream_of_gap
+from skgpb.optimizers._stopping import stream_of_gap
 from skgpb.surrogate.information_gain import GreedyInformationGain
 from skgpb.surrogate.widths import balancing_alpha, dual_ends
 
@@ -640,12 +641,12 @@ def judged(
         risks = stop.risks(t, True, d)
         if risks is None:
             continue
-        best, stream = optimizer.recommend(), stream_of_gap(optimizer._seed, t)
+        best, stream = optimizer.recommend(), stream_of_gap(optimizer._run.seed, t)
         ended = t, bool(f.max() - f[best.index] <= EPSILON)
         if not optimizer._compared(best)().is_within(EPSILON, *risks, stream):
             continue
         found.setdefault(JUDGES[0], ended)
-        if optimizer._loop.stops(stop):
+        if loop.stops(optimizer, stop):
             found[JUDGES[1]] = ended
             break
     return found

@@ -104,8 +104,8 @@ def feature_names_of(optimizer: Any) -> list[str]:
         as ``arms``; otherwise numbers.
     """
     check_is_fitted(optimizer, "bounds_")
-    if optimizer._space is not None:
-        return optimizer._space.names
+    if optimizer._run.space is not None:
+        return optimizer._run.space.names
     if hasattr(optimizer, "feature_names_in_"):
         return list(optimizer.feature_names_in_)
     for table in ("pool", "arms"):

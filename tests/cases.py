@@ -338,7 +338,7 @@ def scores(optimizer):
 
 def outcome_model(optimizer, name):
     """Return the model of an outcome that has a limit."""
-    return optimizer._outcomes.model_of(name, optimizer._record, optimizer._model.options)
+    return optimizer._outcomes.model_of(name, optimizer._run, optimizer._model.options)
 
 
 def play(optimizer, n_rounds, answer=answer):

@@ -77,7 +77,7 @@ def test_the_page_names_all_that_the_loop_knows_of_a_search():
         pytest.skip("the documentation is not available")
     page = file.read_text()
     known: set[str] = set()
-    for name in ("_loop", "_run", "_replay", "_files"):
+    for name in ("_loop", "_evaluations", "_files"):
         tree = ast.parse((ROOT / f"skgpb/optimizers/{name}.py").read_text())
         known |= {
             node.attr
@@ -86,7 +86,7 @@ def test_the_page_names_all_that_the_loop_knows_of_a_search():
             and re.search(r"\b(search|_?optimizer|kept)$", ast.unparse(node.value))
             and re.match(r"_[a-z]", node.attr)
         }
-    assert {"_begin", "_propose", "_observe", "_learn", "_record"} <= known
+    assert {"_begin", "_propose", "_observe", "_learn", "_run"} <= known
     assert [name for name in sorted(known) if f"``{name}" not in page] == []
 
 

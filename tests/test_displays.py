@@ -31,7 +31,7 @@ from skgpb._install import install_command
 from skgpb.domains import Fidelities
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.optimizers._trees import PartitionSearch
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.plotting import (
     CellMapDisplay,

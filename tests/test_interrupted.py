@@ -19,9 +19,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
-from skgpb.optimizers import _run
-from skgpb.optimizers._loop import Loop
-from skgpb.optimizers._record import Record
+from skgpb.optimizers import _evaluations as _run
+from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._run import Run
 from skgpb.testing import Interrupted, first_visits, interrupted_at, lines_of
 
 ARMS = np.linspace(0, 1, 30)[:, None]
@@ -178,7 +178,7 @@ def test_a_run_goes_on_wherever_it_is_interrupted(make):
 def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
     """Ctrl-C again and again, while the rounds are repeated: it is done by the next call."""
     optimizer, whole = played(cells(), 6), played(cells(), 7)
-    take, n = Loop.take, 0
+    take, n = loop.take, 0
 
     def interrupted(self, *arguments):
         nonlocal n
@@ -187,7 +187,7 @@ def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
         if n in (1, 4):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Loop, "take", interrupted)
+    monkeypatch.setattr(loop, "take", interrupted)
     query = optimizer.ask()
     with pytest.raises(KeyboardInterrupt):
         optimizer.tell(query, answer(query))
@@ -327,14 +327,14 @@ def test_warnings_of_one_thread_are_not_held_back_for_another():
 
 def test_an_error_while_an_answer_is_taken_leaves_the_run_as_it_was(monkeypatch):
     optimizer, whole = played(arms(), 5), played(arms(), 6)
-    close = Record.close
+    close = Run.close
     query = optimizer.ask()
 
     def fails(self, *arguments):
         close(self, *arguments)
         raise FloatingPointError("by a filter")
 
-    monkeypatch.setattr(Record, "close", fails)
+    monkeypatch.setattr(Run, "close", fails)
     with pytest.raises(FloatingPointError):
         optimizer.tell([query, query], [answer(query)] * 2)
     monkeypatch.undo()

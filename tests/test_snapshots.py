@@ -10,7 +10,7 @@ from trajectories import NAMES, game, numbers_of
 
 from skgpb import GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer, GPZoomingOptimizer
 from skgpb.exceptions import LoadError
-from skgpb.optimizers._replay import Replay
+from skgpb.optimizers._loop import Replay
 from skgpb.surrogate import GaussianProcess
 
 # A rule that is a function is in no file.
@@ -100,7 +100,7 @@ LEFT_OUT = {
     "PosteriorCache._slope",
     "QuerySet._queries",
     "QueryTree._cells",
-    "Record._taught",
+    "Run._taught",
 }
 
 

@@ -70,7 +70,7 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.optimizers._variation import cell_deviations
+from skgpb.optimizers._trees import cell_deviations
 
 REPORTED = (50, 100, 150, 200, 250, 300)
 #: The exponent is fitted from here on.

@@ -11,7 +11,7 @@ import numpy as np
 from skgpb.experiments.records import LabRecord, written_date
 from skgpb.experiments.sides import rounded, shown
 from skgpb.experiments.texts import check_name
-from skgpb.optimizers._record import block_told
+from skgpb.optimizers._run import block_told
 
 
 def read_block(text: str, taken: Iterable[str]) -> str:
@@ -66,7 +66,7 @@ def between_blocks(optimizer: Any) -> float | None:
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     """Return what is known of the shift of each block, as ``Experiment.blocks`` does."""
-    numbers, sign = optimizer._record.blocks, optimizer._sign.of(1.0)
+    numbers, sign = optimizer._run.blocks, optimizer._run.sign.of(1.0)
     if not numbers:
         return []
     told = [block_told(event) for event in optimizer._events]

@@ -275,7 +275,7 @@ class Campaigns:
     @property
     def _asked(self) -> Allocation | None:
         """The split that waits for its answers."""
-        return next(iter(self._bandit._record.pending), None)
+        return next(iter(self._bandit._run.pending), None)
 
     def _withdraw(self) -> None:
         """Take back the split that waits for its answers."""

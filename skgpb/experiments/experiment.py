@@ -270,7 +270,7 @@ class Experiment(KeptRun):
             scored=_measured_in(self._score, self._sides),
             block=self._block,
             unit=self._labels["unit"],
-            space=self._optimizer._space,
+            space=self._optimizer._run.space,
             regions=self._has_regions,
         )
 
@@ -626,7 +626,7 @@ class Experiment(KeptRun):
                     other.set_params(limits=dict(limited) or None)
             other.start()
             events = self._events_within(other)
-            self._check_pending(other._space)
+            self._check_pending(other._run.space)
             before = self._limits()
             block = self._block if block is None else block
             self._block = read_block(block, [*taken, *outcome_limits(other)])
@@ -698,7 +698,7 @@ class Experiment(KeptRun):
 
     def _events_within(self, other: Any) -> list[Any]:
         """Return the events so far, in the coordinates of an optimizer with other sides."""
-        old, new = self._optimizer._space, other._space
+        old, new = self._optimizer._run.space, other._run.space
         number = {id(entry.query): entry.number for entry in self._entries}
 
         def moved(setting: dict[str, Any], what: str) -> np.ndarray:
@@ -888,13 +888,13 @@ class Experiment(KeptRun):
                 )
             y[entry.row] = told.value
         if at is not None:
-            X[entry.row] = self._optimizer._space.point(self._setting(at))
+            X[entry.row] = self._optimizer._run.space.point(self._setting(at))
         events[0] = kind, X, y
         return 0
 
     def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
         """Return what is told of a setting that was not asked."""
-        space = self._optimizer._space
+        space = self._optimizer._run.space
         return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
 
     def undo(self, *, by: str | None = None) -> dict[str, Any]:
@@ -1444,11 +1444,11 @@ def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
     """Return the setting, or the query about the region, that a row of a table is about."""
     is_region = any(isinstance(value, Ends) for value in setting.values())
     of_regions = isinstance(optimizer, GPOOOptimizer)
-    if not is_region and not (of_regions and optimizer._space.n_settings < np.inf):
+    if not is_region and not (of_regions and optimizer._run.space.n_settings < np.inf):
         return setting
     ends = {n: v if isinstance(v, Ends) else Ends(v, v) for n, v in setting.items()}
     first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
-    return optimizer.domain_.query_of_box(optimizer._space.box_between(first, last))
+    return optimizer.domain_.query_of_box(optimizer._run.space.box_between(first, last))
 
 
 def _with_past(
@@ -1464,7 +1464,7 @@ def _with_past(
         optimizer.fit([row.setting for row in given], [row.answer for row in given])
     if told:
         optimizer.tell(*_told(optimizer, told))
-    space = optimizer._space
+    space = optimizer._run.space
     asked: list[tuple[PastAnswer, Any]] = []
     lost: list[tuple[PastAnswer, Any]] = []
     for row in rows:

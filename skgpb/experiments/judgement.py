@@ -23,7 +23,7 @@ from skgpb.experiments.answers import AnswerRange
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.limits import written
 from skgpb.experiments.sides import in_percent, rounded, shown
-from skgpb.optimizers._limits import checked_limits, probability_between
+from skgpb.optimizers._feasibility import checked_limits, probability_between
 from skgpb.surrogate.criticism import learned_without
 
 # Standard deviations on either side of the mean.
@@ -60,8 +60,8 @@ def predicted(optimizer: Any, mean: float, std: float, ends: AnswerRange) -> dic
 def expected(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict[str, Any]:
     """Return the prediction of the answer at a setting."""
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
-    feasible = optimizer._space.feasible
-    point = optimizer._space.point(setting)
+    feasible = optimizer._run.space.feasible
+    point = optimizer._run.space.point(setting)
     violated = [] if feasible is None else feasible.violated(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},

@@ -142,7 +142,7 @@ class KeptRun:
                     f"{str(self.path)!r} holds campaigns that share a budget: open it with "
                     "Campaigns, or in the shell by skgpb budget"
                 )
-            if not isinstance(optimizer, KINDS) or optimizer._space is None:
+            if not isinstance(optimizer, KINDS) or optimizer._run.space is None:
                 raise LoadError(
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
                     "names or which an experiment cannot ask: make one with Experiment.create"
@@ -171,7 +171,7 @@ class KeptRun:
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             region = Region(*ends, tuple(map(int, counts)))
-            self._lost[int(number)] = region.named(self._optimizer._space)
+            self._lost[int(number)] = region.named(self._optimizer._run.space)
         self._count()
 
     def _write(self) -> None:
@@ -211,7 +211,7 @@ class KeptRun:
             optimizer._events,
             [*self._numbers, *more],
             self._last,
-            optimizer._space,
+            optimizer._run.space,
             optimizer._params.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
@@ -252,7 +252,7 @@ class KeptRun:
         self._numbers, lost = carried_over(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region.named(self._optimizer._space)
+            self._lost[each] = region.named(self._optimizer._run.space)
         self._count()
 
     def _as_written(
@@ -271,7 +271,7 @@ class KeptRun:
             return [(told, numbers), *self._outcome_events(event[1], entry.number, limits)]
         if event[0] != "fit":
             return [(event, numbers)]
-        space, out = optimizer._space, list[tuple[Any, list[int]]]()
+        space, out = optimizer._run.space, list[tuple[Any, list[int]]]()
         is_split = bool(self._block or self._score)
         for x, y, number in zip(event[1], event[2].tolist(), numbers, strict=True):
             query = PointsQuery(x[np.newaxis].copy()).named(space)

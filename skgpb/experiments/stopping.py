@@ -17,7 +17,7 @@ from skgpb.experiments.answers import AnswerRange, is_percent
 from skgpb.experiments.judgement import FEWEST_ANSWERS, missing
 from skgpb.experiments.kept import outcome_limits
 from skgpb.experiments.sides import shown
-from skgpb.optimizers._stop import first_where_learned
+from skgpb.optimizers._stopping import first_where_learned
 from skgpb.optimizers.search import Search
 
 # Further experiments whose gain is expected.

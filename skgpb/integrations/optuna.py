@@ -23,7 +23,7 @@ from skgpb._install import needs
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import NEUTRAL, Axis, Choice, ParameterSpace
 from skgpb.kernels._settings import OnSettings
-from skgpb.optimizers.ei import EIOptimizer
+from skgpb.optimizers.improvement import EIOptimizer
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.likelihood import last_learning
 from skgpb.surrogate.settings import default_model

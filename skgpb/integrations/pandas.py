@@ -69,7 +69,7 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         for label, column in zip(several, np.atleast_2d(values.T), strict=True):
             put(label, pd.Series(column, told).reindex(frame.index, fill_value=nothing))
     put("failure", [None if event[0] == "tell" else event[2] for event in events])
-    put("time", pd.to_datetime(optimizer._record.times, unit="s", utc=True))
+    put("time", pd.to_datetime(optimizer._run.times, unit="s", utc=True))
     return frame
 
 
@@ -80,10 +80,10 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
     sides = [query.ranges(*ends) for query, ends in zip(queries, corners, strict=True)]
     if queries:
         keys = list(dict.fromkeys(key for side in sides for key in side))
-    elif optimizer._space is None:
+    elif optimizer._run.space is None:
         keys = [f"x{i}" for i in range(optimizer.n_features_in_)]
     else:
-        keys = optimizer._space.sides
+        keys = optimizer._run.space.sides
     if names is None:
         # Indirect queries are in a space of their own.
         seen = getattr(optimizer, "feature_names_in_", ())

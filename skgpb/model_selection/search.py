@@ -32,12 +32,13 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection.checkpoint import Checkpoint
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._failing import stand_in
-from skgpb.optimizers._stop import Stop
-from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.optimizers._feasibility import stand_in
+from skgpb.optimizers._stopping import Stop
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
+from skgpb.optimizers.ucb import GPUCBOptimizer
 from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
@@ -474,7 +475,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
-        engine._loop.check_stop(self.stop)  # raises before a fit where it cannot say
+        loop.check_stop(engine, self.stop)  # raises before a fit where it cannot say
         begun, limit = monotonic(), inf if self.timeout is None else self.timeout
         for queries in self._first_batches(engine, scores, rng, batch_size):
             if scores.n_settings and monotonic() - begun >= limit:
@@ -485,7 +486,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         while scores.n_settings < scores.n_iter:
             if scores.n_settings and monotonic() - begun >= limit:
                 return
-            if engine._loop.stops(self.stop):
+            if loop.stops(engine, self.stop):
                 return
             queries = []
             if repeats < MOST_REPEATS and not scores.stuck:

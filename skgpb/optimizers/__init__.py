@@ -1,22 +1,19 @@
 """Bandit optimizers, one file for each algorithm."""
 
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._stop import Stop
-from skgpb.optimizers._tree_search import PartitionSearch
-from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers._stopping import Stop
+from skgpb.optimizers._trees import PartitionSearch
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
-from skgpb.optimizers.ei import EIOptimizer
 from skgpb.optimizers.est import ESTOptimizer
 from skgpb.optimizers.gp_tree import GPTreeOptimizer
 from skgpb.optimizers.gp_ts import GPTSOptimizer
-from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.gp_zooming import GPZoomingOptimizer
 from skgpb.optimizers.gpoo import GPOOOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
-from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
+from skgpb.optimizers.improvement import EIOptimizer, PIOptimizer
 from skgpb.optimizers.indirect_baselines import (
     IndirectEIOptimizer,
     IndirectMESOptimizer,
@@ -27,14 +24,13 @@ from skgpb.optimizers.indirect_search import IndirectParameters, IndirectSearch
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
-from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.stooo import StoOOOptimizer
 from skgpb.optimizers.strategy import Strategy
 from skgpb.optimizers.strategy_optimizer import StrategyOptimizer
 from skgpb.optimizers.tree_search import Leaves, TreeSearch
-from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
+from skgpb.optimizers.ucb import BaseUCBOptimizer, GPUCBOptimizer, IGPUCBOptimizer, URGPUCBOptimizer
 
 __all__ = [
     "BaseUCBOptimizer",

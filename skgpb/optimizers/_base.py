@@ -1,15 +1,22 @@
-"""Base of all optimizers: what a search is to the loop, and the public methods of all of them."""
+"""Base of all optimizers: what a search is to the loop, and the public methods of all of them.
+
+Notice that candidates of a grid search tie, because their scores do not depend on a search.
+Scikit-learn scores one candidate at a time. Scores that are equal to the last digit, on the same
+data and with different parameters, are those of equal predictions.
+"""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache, partial
 from math import nan
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
+import joblib
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -17,24 +24,25 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import has_nan
 from skgpb._documentation import DocumentedMixin
 from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
+from skgpb._warnings import warn
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.space import ParameterSpace
 from skgpb.locks import Guarded, locked, reading_log
-from skgpb.optimizers._contexts import Contexts, NoContexts
-from skgpb.optimizers._files import read_run, take_up, write_run
-from skgpb.optimizers._gap import Comparison, check_failures
-from skgpb.optimizers._inputs import Inputs, Numbers
-from skgpb.optimizers._loop import Loop
-from skgpb.optimizers._parameters import AT_START, checked_method
-from skgpb.optimizers._record import OF_QUERIES, Event, Record, failure_table, history_table
-from skgpb.optimizers._replay import Replay, rebuilt_in_place
-from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._run import EvaluationLoop, check_run
-from skgpb.optimizers._sides import Sign, coordinates
-from skgpb.optimizers._snapshots import restore, snapshot_of
-from skgpb.optimizers._stop import Stop, check_share
-from skgpb.optimizers._ties_of_scores import warn_of_tie
-from skgpb.optimizers._workers import workers_of
+from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._evaluations import EvaluationLoop, check_run, workers_of
+from skgpb.optimizers._files import read_run, restore, snapshot_of, take_up, write_run
+from skgpb.optimizers._inputs import Contexts, Inputs, NoContexts, Numbers, coordinates
+from skgpb.optimizers._loop import Replay, rebuilt_in_place
+from skgpb.optimizers._run import (
+    AT_START,
+    OF_QUERIES,
+    Event,
+    Run,
+    RunResult,
+    checked_method,
+    failure_table,
+    history_table,
+)
+from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_share
 from skgpb.surrogate.model import Model
 from skgpb.utils import (
     LARGEST_REWARD,
@@ -45,6 +53,37 @@ from skgpb.utils import (
     unchanged_by_errors,
     validate_data,
 )
+
+# == Notice that candidates of a grid search tie, because their scores do not depend on a search =
+
+# Memory: number of data sets whose last score is remembered: one for each split of a
+# cross-validation.
+REMEMBERED = 64
+
+_last: OrderedDict[str, tuple[float, dict[str, str]]] = OrderedDict()
+
+
+def warn_of_tie(optimizer: BaseEstimator, score: float, data: Any) -> None:
+    """Warn if an optimizer has the score on these data that one with other parameters had."""
+    parameters = optimizer.get_params(deep=False)
+    # Seeds are not compared: random states have no value that could be.
+    named = {name: repr(each) for name, each in parameters.items() if name != "random_state"}
+    key = joblib.hash((type(optimizer).__name__, data))
+    before, others = _last.pop(key, (None, {}))
+    _last[key] = score, named
+    if len(_last) > REMEMBERED:
+        _last.popitem(last=False)
+    differ = [name for name in named if named[name] != others.get(name)]
+    if score == before and differ:
+        warn(
+            f"score() is the same as with another {', '.join(differ)}: it judges the predictions "
+            "(R^2), which do not depend on how a search asks. To compare such parameters by what "
+            "is found, as in GridSearchCV, pass scoring=skgpb.model_selection.bandit_scorer(...)",
+            UserWarning,
+        )
+
+
+# == Base of all optimizers: what a search is to the loop, and the public methods of all of them =
 
 # The kind of query that an optimizer asks.
 Q = TypeVar("Q", bound=Query)
@@ -64,7 +103,7 @@ class BaseBanditOptimizer(
     ``_propose``, ``_observe``, ``_learn`` and ``_best``. None of them has to validate anything, and
     they always maximise. The domain object that ``_begin`` makes, ``domain_``, knows all queries
     and what they observe. What is the same for all searches is the work of
-    :class:`~skgpb.optimizers._loop.Loop`, which knows a search by these methods, by those that do
+    :mod:`skgpb.optimizers._loop`, which knows a search by these methods, by those that do
     something by default, and by data. Public methods hold the lock of the optimizer
     (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
     """
@@ -73,9 +112,6 @@ class BaseBanditOptimizer(
 
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
-
-    # Seed of everything random in a run, or of each of its parts; None where nothing is random.
-    _seed: Any = None
 
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
@@ -98,16 +134,8 @@ class BaseBanditOptimizer(
     #: Whether what it asks and recommends are settings that can be set and are possible.
     _keeps_settings: ClassVar[bool] = False
 
-    # Names of all sides, of those of contexts, and of those of actions.
-    _space: ParameterSpace | None
-    _context_space: ParameterSpace | None = None
-    _actions: ParameterSpace | None
-    _query_space: ParameterSpace | None
-    #: The sign of rewards.
-    _sign: Sign
-
-    #: What happened in the run, and what is pending.
-    _record: Record
+    #: What happened in the run, what is pending, the parameters in use, names and signs.
+    _run: Run
 
     bounds_: np.ndarray
     n_features_in_: int
@@ -142,7 +170,7 @@ class BaseBanditOptimizer(
     }
 
     #: Fields that files keep, beside those that other classes declare.
-    _kept_fields: ClassVar[tuple[str, ...]] = ("_record",)
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_run",)
     # Answers have variances and no weights: a meta-estimator has none to route.
     __metadata_request__score = {"sample_weight": UNUSED}
 
@@ -195,7 +223,7 @@ class BaseBanditOptimizer(
 
         ``X`` are points that were given to ``fit``, whose bounding box is taken then.
         """
-        return coordinates(self._params.bounds, self._space, "bounds")
+        return coordinates(self._params.bounds, self._run.space, "bounds")
 
     def _begin_checks(self) -> None:
         """Check parameters that depend on the domain, before anything is made of them."""
@@ -222,7 +250,7 @@ class BaseBanditOptimizer(
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the state over from a snapshot, right after the start; the log is there already."""
         inputs = self._inputs
-        for query in [each[1] for each in self._record.events if each[0] in OF_QUERIES]:
+        for query in [each[1] for each in self._run.events if each[0] in OF_QUERIES]:
             inputs.named(query)
         restore(self, snapshot)
 
@@ -235,7 +263,7 @@ class BaseBanditOptimizer(
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
         inputs = self._inputs
-        if known and query in self._record.pending:
+        if known and query in self._run.pending:
             inputs.check_sides(query)
         else:
             query = inputs.resolved(query if known else inputs.query(query))
@@ -244,24 +272,20 @@ class BaseBanditOptimizer(
     # -- what a search reads of its run -------------------------------------------------------
 
     @property
-    def _loop(self) -> Loop:
-        """What plays this search."""
-        return Loop(self)
-
-    @property
     def _params(self) -> Any:
         """Parameters as the run has them; before a run those that are set."""
-        record = vars(self).get("_record")
-        return self if record is None else record.params
+        run = vars(self).get("_run")
+        return self if run is None else run.params
 
     @property
     def _inputs(self) -> Inputs:
         """What users give, as this run takes it at this moment."""
+        run = self._run
         return self._inputs_type(
             getattr(self, "domain_", None),
-            self._space,
+            run.space,
             self.bounds_,
-            self._record.pending,
+            run.pending,
             partial(validate_data, self, dtype=np.float64, reset=False),
             getattr(self, "feature_names_in_", None),
             getattr(self, "targets_", ()),
@@ -274,7 +298,8 @@ class BaseBanditOptimizer(
         if not (self._needs_contexts or self._params.context_bounds is not None):
             return NoContexts(type(self).__name__, self._get_param_names())
         box = vars(self).get("bounds_", np.empty((0, 2)))
-        return Contexts(box[: self._n_context], self._context_space)
+        run = vars(self).get("_run")
+        return Contexts(box[: self._n_context], None if run is None else run.context_space)
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -289,12 +314,12 @@ class BaseBanditOptimizer(
         y : array-like of shape (n_samples,), default=None
             Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
         """
-        return self._loop.fit(X, y)
+        return loop.fit(self, X, y)
 
     @locked
     def start(self) -> Self:
         """Begin without data, unless it has begun, to look at the prior before the first query."""
-        self._loop.begin()
+        loop.begin(self)
         return self
 
     @reading_log
@@ -308,7 +333,7 @@ class BaseBanditOptimizer(
         with unchanged_by_errors(self):
             self._set_params(params)
             if self._dirty is None and hasattr(self, "bounds_"):
-                self._loop.notice({name.partition("__")[0] for name in params if "__" in name})
+                loop.notice(self, {name.partition("__")[0] for name in params if "__" in name})
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -346,10 +371,9 @@ class BaseBanditOptimizer(
             A ``ValueError``: there are not as many that are not pending.
         """
         count = 1 if n is None else check_count(n)
-        loop = self._loop
-        loop.notice_and_say()
-        context = loop.begin(lambda: self._contexts.checked(context))
-        asked = loop.ask(count, another, context)
+        loop.notice_and_say(self)
+        context = loop.begin(self, lambda: self._contexts.checked(context))
+        asked = loop.ask(self, count, another, context)
         return asked[0] if n is None else asked
 
     @locked
@@ -373,7 +397,7 @@ class BaseBanditOptimizer(
         LearningWarning
             If hyperparameters could not be learned from the answer, which is taken all the same.
         """
-        return self._loop.tell(query, reward, alpha)
+        return loop.tell(self, query, reward, alpha)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -443,17 +467,16 @@ class BaseBanditOptimizer(
         # The run must have begun before the number of evaluations that a cost allows is known.
         check_run(objective, callback, on_error, verbose, timeout)
         workers = workers_of(executor, n_jobs, objective, on_error)
-        loop = self._loop
-        loop.check_stop(stop)
+        loop.check_stop(self, stop)
         if not isinstance(resume, bool):
             raise TypeError(f"resume must be a bool, got {resume!r}")
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
-        play = EvaluationLoop(loop, workers, callback, checkpoint, stop, timeout)
+        play = EvaluationLoop(self, workers, callback, checkpoint, stop, timeout)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             with self._lock:
-                loop.begin()
+                loop.begin(self)
                 take_up(self, BaseBanditOptimizer, checkpoint, resume)
         if resume:
             play.resume()
@@ -477,7 +500,7 @@ class BaseBanditOptimizer(
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         checked_method(method, self._methods)
-        self._loop.check_informed()
+        loop.check_informed(self)
         self._contexts.checked(context)
         return self._best()
 
@@ -525,8 +548,8 @@ class BaseBanditOptimizer(
             For parameters that are no data, such as functions, and for too large ones, see
             :mod:`skgpb.persistence`.
         """
-        self._loop.begin()
-        self._loop.notice()
+        loop.begin(self)
+        loop.notice(self)
         write_run(self, path, omit, notes)
 
     @classmethod
@@ -565,7 +588,7 @@ class BaseBanditOptimizer(
         with what else was measured, ``("outcomes", query, outcomes)``.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._record.until(self._dirty).events)
+        return list(self._run.until(self._dirty).events)
 
     @locked
     def _repeated(self, events: Sequence[Event]) -> Self:
@@ -575,7 +598,7 @@ class BaseBanditOptimizer(
         learning is left out, as it has to be after the first change, hyperparameters are learned
         anew at that time.
         """
-        return self._loop.repeated(events)
+        return loop.repeated(self, events)
 
     def _rebuilt(self) -> Self:
         return rebuilt_in_place(self)
@@ -616,16 +639,16 @@ class BaseBanditOptimizer(
             if by_interval and self._has_rivals:
                 check_failures(self._params.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
-        self._loop.check_informed()
+        loop.check_informed(self)
         best = self.recommend() if self._has_rivals else None
-        return self._loop.gap_later(best, delta, by_interval)()
+        return loop.gap_later(self, best, delta, by_interval)()
 
     @property
     @locked
     def pending_(self) -> list[Q]:
         """Queries that were asked and neither answered nor given up, in order."""
         check_is_fitted(self, "bounds_")
-        return self._record.awaited
+        return self._run.awaited
 
     @property
     @reading_log
@@ -637,7 +660,7 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        failures = self._record.until(self._dirty).failures
+        failures = self._run.until(self._dirty).failures
         return failure_table(failures, self.n_features_in_)
 
     @property
@@ -651,8 +674,9 @@ class BaseBanditOptimizer(
         the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        rows, expanded = self._record.until(self._dirty).history, ("expanded", np.bool_)
-        return history_table(rows, self.n_features_in_, self._sign.of, expanded)
+        run = self._run
+        rows, expanded = run.until(self._dirty).history, ("expanded", np.bool_)
+        return history_table(rows, self.n_features_in_, run.sign.of, expanded)
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

@@ -1,18 +1,440 @@
-"""Feasibility: what failures, and limits on other outcomes, mean for queries and targets."""
+"""Failures and limits: which queries and targets are of use.
+
+Limits on other measured outcomes: their models, and how probable it is that all limits hold.
+
+What failures and limits mean for the next query and for the recommendation.
+
+Feasibility: what failures, and limits on other outcomes, mean for queries and targets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from math import inf, isfinite
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
-from skgpb.optimizers._failing import Chances, with_failures, with_limits, worst_answer
-from skgpb.optimizers._limits import OutcomeConstraints
-from skgpb.optimizers.round import Round
+from skgpb._core._ties import argmax_first
+from skgpb.kernels._settings import OnSettings
+from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.success import SuccessModel, learned_success
+from skgpb.utils import Real, check_reward
+
+# == Limits on other measured outcomes: their models, and how probable it is that all limits hold
+
+#: Descriptor rows, or blocks of them, as a process takes them.
+Blocks = np.ndarray | list[np.ndarray]
+# Rounding: no probability is taken for smaller: variances stay above 0.
+LEAST_OF_LIMITS = 1e-9
+
+
+def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
+    """Return limits by the names of the outcomes, open ends being infinite, or raise ValueError."""
+    if not (limits is None or isinstance(limits, Mapping)):
+        raise ValueError(f"limits must be a dict of pairs (low, high) or None, got {limits!r}")
+    out = {}
+    for name, ends in (limits or {}).items():
+        pair = tuple(ends) if isinstance(ends, Sequence) and not isinstance(ends, str) else ()
+        known = [end for end in pair if end is not None]
+        fine = isinstance(name, str) and len(pair) == 2 and len(known) > 0
+        if fine := fine and all(map(_is_finite, known)):
+            low, high = -inf if pair[0] is None else pair[0], inf if pair[1] is None else pair[1]
+        if not (fine and low < high):
+            raise ValueError(
+                "limits must have a pair (low, high) for each name, None for an end that is open; "
+                f"got {name!r}: {ends!r}"
+            )
+        out[name] = float(low), float(high)
+    return out
+
+
+class Measured(float):
+    """A reward, what else was measured, and the block of the answer; a float otherwise.
+
+    It is what ``tell(query, reward, outcomes=..., block=...)`` stands for. The pair that an
+    objective returns to ``run`` has no block.
+
+    Parameters
+    ----------
+    reward : float
+        The reward.
+    outcomes : dict or None
+        Numbers by their names; None for what was not measured.
+    block : str, default=None
+        Name of the block.
+
+    Examples
+    --------
+    >>> from skgpb.optimizers._feasibility import Measured
+    >>> Measured(2.5, {"temperature": 71.0})
+    Measured(2.5, {'temperature': 71.0}, None)
+    """
+
+    outcomes: dict[str, Any] | None
+    block: str | None
+
+    def __new__(cls, reward: Any, outcomes: Any, block: Any = None) -> Self:
+        """Check the outcomes and the block."""
+        if reward is None:
+            raise ValueError(
+                "an evaluation that failed has no outcomes and no block, got reward=None, "
+                f"outcomes={outcomes!r} and block={block!r}"
+            )
+        if not (block is None or (isinstance(block, str) and block)):
+            raise ValueError(f"block must be a name that is not empty, or None, got {block!r}")
+        measured = super().__new__(cls, check_reward(reward))
+        measured.outcomes = None if outcomes is None else checked_outcomes(outcomes)
+        measured.block = block
+        return measured
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.outcomes, self.block)
+
+    def __repr__(self) -> str:
+        return f"Measured({float(self)!r}, {self.outcomes!r}, {self.block!r})"
+
+
+def checked_outcomes(outcomes: Any) -> dict[str, Any]:
+    """Return outcomes as floats, or raise ValueError; None stands for missing."""
+    if not isinstance(outcomes, Mapping):
+        raise ValueError(f"outcomes must be a dict of numbers by their names, got {outcomes!r}")
+    out = {}
+    for name, value in outcomes.items():
+        if not isinstance(name, str) or not (value is None or _is_finite(value)):
+            raise ValueError(
+                f"outcomes must be finite numbers by their names, or None; got {name!r}: {value!r}"
+            )
+        out[name] = None if value is None else float(value)
+    return out
+
+
+def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None) -> None:
+    """Raise ValueError where an outcome that has a limit seems to be told under another name."""
+    missing = [name for name in limits or () if name not in outcomes]
+    others = {name.strip().casefold(): name for name in outcomes if name not in (limits or ())}
+    for name in missing:
+        if alike := get_close_matches(name.strip().casefold(), others, 1):
+            raise ValueError(
+                f"outcomes has {others[alike[0]]!r}, which has no limit, and not {name!r}, which "
+                f"has one: write {name!r}, or tell {name!r}: None as well if it was not measured"
+            )
+
+
+class OutcomeConstraints:
+    """Limits with the posteriors of what they limit.
+
+    Parameters
+    ----------
+    limits : list of tuples
+        The low and the high end, and the posterior, of each outcome.
+    """
+
+    def __init__(self, limits: list[tuple[float, float, GaussianProcess]]) -> None:
+        self._limits = limits
+
+    def hold(self, blocks: Blocks) -> np.ndarray:
+        """Return the probability that all limits hold at each of some functionals, shape (n,)."""
+        out = np.ones(len(blocks))
+        for low, high, process in self._limits:
+            out *= probability_between(low, high, *process.moments(blocks, std=True))
+        return out
+
+    def of(self, rows: Blocks) -> np.ndarray:
+        """Return the weight of each row, shape (n,)."""
+        return np.maximum(self.hold(rows), LEAST_OF_LIMITS)
+
+    def hopeless(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows hardly keep all limits while others may, shape (n,)."""
+        hold = self.hold(rows)
+        return hold < min(defaults.HOPELESS_OF_LIMITS, 0.5 * hold.max(initial=0.0))
+
+    def possible(self, rows: Blocks) -> np.ndarray:
+        """Return which rows may be recommended, shape (n,)."""
+        return self.hold(rows) >= defaults.SURE
+
+    def nearest(self, rows: np.ndarray) -> int:
+        """Return the number of the row at which all limits most probably hold.
+
+        Where that is beyond the smallest numbers, it is the one least beyond the limits.
+        """
+        hold = self.hold(rows)
+        if hold.any():
+            return argmax_first(hold)
+        beyond = np.zeros(len(rows))
+        for low, high, process in self._limits:
+            mean = process.moments(rows)
+            beyond += np.maximum(np.maximum(low - mean, mean - high), 0.0) / process.scale
+        return argmax_first(-beyond)
+
+    def base(self, known: GaussianProcess) -> float | None:
+        """Return the largest mean of an answered query that keeps all limits; None for none.
+
+        It is in units of the process.
+        """
+        observed, means = known.observed, known.means_of_f()
+        kept = means[self.possible([*observed])]
+        return float(kept.max()) if len(kept) else None
+
+
+def probability_between(low: float, high: float, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """Return the probability that normal variables lie between two limits, ends included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from math import inf
+    >>> mean, std = np.array([80.0, 80.0, 81.0]), np.array([0.0, 2.0, 0.0])
+    >>> probability_between(-inf, 80.0, mean, std)
+    array([1. , 0.5, 0. ])
+    """
+    out = np.full(len(mean), -1.0)
+    for room in (mean - low, high - mean):
+        known = np.where(room >= 0.0, inf, -inf)
+        out += ndtr(np.divide(room, std, out=known, where=std > 0.0))
+    return np.maximum(out, 0.0)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+
+
+# == What failures and limits mean for the next query and for the recommendation ==
+
+# Rounding: no chance is taken for smaller: variances stay above 0.
+LEAST_CHANCE = 1e-3
+# Speed: last outcomes that are looked at (D-H65).
+MOST_OUTCOMES = 400
+
+
+def stand_in(rewards: np.ndarray) -> float:
+    """Return what is told of a failure to a search that does not learn where evaluations fail.
+
+    It is worse than all rewards so far, by their standard deviation, even if they are all equal.
+    """
+    return float(rewards.min() - max(rewards.std(), defaults.SCORE_FAILURE * np.abs(rewards).max()))
+
+
+class Chances:
+    """Chances of success of rows of descriptors, in one round.
+
+    Parameters
+    ----------
+    asked : ndarray of shape (n, n_columns)
+        A row for each answer and each failure.
+    succeeded : ndarray of shape (n,)
+        1 for an answer and 0 for a failure.
+    domain : ndarray of shape (m, n_columns)
+        Rows of the domain, by which columns are scaled.
+    kernel : Kernel, default=None
+        The kernel of f, which knows what distinguishes settings. None if rows say it themselves.
+    """
+
+    def __init__(
+        self,
+        asked: np.ndarray,
+        succeeded: np.ndarray,
+        domain: np.ndarray,
+        kernel: Kernel | None = None,
+    ) -> None:
+        self._columns = kernel.columns if isinstance(kernel, OnSettings) else None
+        every = self._distinguished(np.concatenate([asked, domain]))
+        self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
+        self._unit = np.where(unit > 0.0, unit, 1.0)
+        scaled = self._scaled(asked[-MOST_OUTCOMES:])
+        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
+        self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
+        self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
+        never = np.unique(asked[succeeded == 0.0], axis=0)
+        #: Rows that were answered, and rows that have failed and were never answered.
+        self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
+        self.always_failed = {row.tobytes() for row in never + 0.0} - self.answered
+
+    @property
+    def known(self) -> bool:
+        """Whether it depends on the query if an evaluation fails."""
+        return self._model is not None
+
+    def _distinguished(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self._columns is None else self._columns(rows)
+
+    def _scaled(self, rows: np.ndarray) -> np.ndarray:
+        return (self._distinguished(rows) - self._lower) / self._unit
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the chance of each row as a share of what is as good as certain, (n,)."""
+        if self._model is None:
+            return np.ones(len(rows))
+        return np.clip(self._model.chance(self._scaled(rows)) / self._likely, LEAST_CHANCE, 1.0)
+
+    def hopeless(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows hardly ever have an answer, shape (n,)."""
+        if self._model is None:
+            return np.zeros(len(rows), dtype=bool)
+        return self._model.chance(self._scaled(rows)) < defaults.HOPELESS * self._model.rate
+
+    def unlikely(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows are less likely to have an answer than they should be, shape (n,).
+
+        As long as evaluations succeed, that is less than their rate. The more of the last ones
+        failed, the surer a row has to be.
+        """
+        if self._model is None:
+            return np.zeros(len(rows), dtype=bool)
+        least = (1.0 - self._lately) * self._model.rate + self._lately * self._likely
+        return self._model.chance(self._scaled(rows)) < least
+
+    def possible(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows may be recommended, shape (n,): those that are as good as certain.
+
+        None of them has failed without ever being answered.
+        """
+        if self._model is None:
+            return ~self.among(self.always_failed, rows)
+        sure = self._model.chance(self._scaled(rows)) >= defaults.SURE
+        return (sure & ~self.among(self.always_failed, rows)) | self.among(self.answered, rows)
+
+    @staticmethod
+    def among(keys: set[bytes], rows: np.ndarray) -> np.ndarray:
+        """Return which rows are among ``always_failed`` or ``answered``, shape (n,)."""
+        return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
+
+
+class WeighedPosterior(QueryTargetPosterior):
+    """Posterior of what queries are worth of which some may be of no use.
+
+    The worth of a query is f(x) as far as it is likely to be of use, and otherwise a base:
+    base + p (f - base). This is linear in f, so that all covariances follow.
+
+    Parameters
+    ----------
+    known : QueryTargetPosterior
+        The posterior of f.
+    of_queries, of_targets : ndarray
+        Probabilities p of each.
+    base : float
+        Worth of what is of no use, in units of the process.
+    incumbent : float or None
+        As for :class:`QueryTargetPosterior`.
+    """
+
+    def __init__(
+        self,
+        known: QueryTargetPosterior,
+        of_queries: np.ndarray,
+        of_targets: np.ndarray,
+        base: float,
+        incumbent: float | None,
+    ) -> None:
+        self._known, self._of_queries, self._of_targets = known, of_queries, of_targets
+        self._base, self.incumbent = base, incumbent
+        super().__init__(
+            (known.offset, known.scale),
+            (self._weighed(known.query_mean, of_queries), known.query_var * of_queries**2),
+            (self._weighed(known.target_mean, of_targets), known.target_var * of_targets**2),
+        )
+
+    def _weighed(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
+        return self._base + chances * (values - self._base)
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of queries and targets."""
+        return self._of_queries[:, np.newaxis] * self._known.covariance() * self._of_targets
+
+    def target_covariance(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all."""
+        p = self._of_targets
+        return p[number] * self._known.target_covariance(number) * p
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of the targets."""
+        return self._weighed(self._known.draws(n_draws, rng), self._of_targets)
+
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of what the queries observe."""
+        return self._weighed(self._known.query_draws(n_draws, rng), self._of_queries)
+
+    def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
+        """Weighted fall of the deviations of all targets by an answer to each row."""
+        p = self._of_queries
+        return p * self._known.reduction(noise / p**2, weights * self._of_targets, covariance)
+
+
+def with_limits(
+    round: Round,
+    limits: OutcomeConstraints,
+    rows: tuple[np.ndarray, np.ndarray],
+    known: GaussianProcess,
+) -> Round:
+    """Return a round in which queries and targets are worth less where limits may not hold.
+
+    An improvement upon the best answered query that keeps all limits counts as far as it is
+    probable that they hold. While none is known to keep them, the base is the worst answer.
+
+    Parameters
+    ----------
+    round : Round
+        The posterior of f.
+    limits : OutcomeConstraints
+        How probable it is that limits hold.
+    rows : pair of ndarrays
+        Descriptors of queries and of targets.
+    known : GaussianProcess
+        The posterior of f without pending queries.
+    """
+    best = limits.base(known)
+    base = worst_answer(known) if best is None else best
+    return _weighed(round, limits.of, rows, base, base)[0]
+
+
+def with_failures(
+    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], gp: GaussianProcess
+) -> Round:
+    """Return a round in which queries and targets are worth less where evaluations fail.
+
+    Parameters
+    ----------
+    round : Round
+        The posterior of f.
+    chances : Chances
+        Where evaluations fail.
+    rows : pair of ndarrays
+        Descriptors of queries and of targets.
+    gp : GaussianProcess
+        The posterior of f, which knows the worst answer so far.
+    """
+    low = worst_answer(gp)
+    out, of_queries = _weighed(round, chances.of, rows, low, round.known.incumbent)
+    # On average an answer takes 1 / p evaluations.
+    out.cost = out.cost / of_queries
+    return out
+
+
+def worst_answer(known: GaussianProcess) -> float:
+    """Return the worst answer so far, in units of the process."""
+    return float(known.posterior.targets().min())
+
+
+def _weighed(
+    round: Round,
+    of: Callable[[np.ndarray], np.ndarray],
+    rows: tuple[np.ndarray, np.ndarray],
+    base: float,
+    incumbent: float | None,
+) -> tuple[Round, np.ndarray]:
+    """Return a round with the worth of queries and targets, and the weights of queries."""
+    first = of(rows[0])
+    second = first if rows[1] is rows[0] else of(rows[1])
+    known = WeighedPosterior(round.known, first, second, base, incumbent)
+    return round.replaced(known, round.query_noise * first**2, round.cost), first
+
+
+# == Feasibility: what failures, and limits on other outcomes, mean for queries and targets ==
 
 #: Which rows of descriptors, or blocks of rows, may be recommended.
 IsFeasible: TypeAlias = Callable[[Any], np.ndarray]

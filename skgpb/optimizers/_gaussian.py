@@ -1,4 +1,7 @@
-"""Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals."""
+"""Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals.
+
+What a bound on the norm of f decides in a search: the bonus, and which length scales to keep.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from math import log, sqrt
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -25,20 +29,21 @@ from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
-from skgpb.optimizers._norm_bound import CONSISTENT, NormBound
-from skgpb.optimizers._placement import (
+from skgpb.optimizers._loop import seed_of_run
+from skgpb.optimizers._places import (
     CELLS_AT_A_TIME,
     averages,
     best_placed,
     checked_sides,
 )
-from skgpb.optimizers._record import block_told
-from skgpb.optimizers._replay import seed_of_run
+from skgpb.optimizers._run import block_told
 from skgpb.roots import joint_draws
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -50,12 +55,112 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    check_callable_value,
     check_draws,
     check_reached,
     unchanged_by_errors,
 )
 
 __all__ = ["ModelParameters"]
+
+# == What a bound on the norm of f decides in a search: the bonus, and which length scales to keep
+
+# As ``optimizer``: length scales are dropped that contradict the answers.
+CONSISTENT = "consistent"
+#: Constraints of ``beta`` where the norm may say how large it is.
+BETA_CONSTRAINTS = [
+    StrOptions({"theory", "rkhs"}),
+    Interval(Real, 0, None, closed="left"),
+    callable,
+]
+
+
+@dataclass(slots=True)
+class NormBound:
+    """What is assumed of f and the noise, and what of a search is decided by it.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What is assumed.
+    alpha : float, array-like, callable or None
+        Noise variances of answers as they were given; None if they are learned.
+    optimizer : str, callable or None
+        How hyperparameters are learned.
+    beta : Any
+        Factor of the variance, as the user gave it, where a search has one.
+    """
+
+    guarantee: Guarantee
+    alpha: Any
+    optimizer: Any
+    beta: Any
+
+    @property
+    def is_consistent(self) -> bool:
+        """True if length scales are dropped that contradict the answers."""
+        return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
+
+    @property
+    def chooses(self) -> bool:
+        """True if queries are chosen by the bound, ``beta="rkhs"``."""
+        return isinstance(self.beta, str) and self.beta == "rkhs"
+
+    def check_consistent(self, kernel: Kernel, is_given: bool, normalize_y: bool) -> None:
+        """Raise ValueError where length scales cannot be compared by a norm."""
+        alpha, misspecification = self.alpha, self.guarantee.misspecification
+        if not is_given or alpha is None or normalize_y:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
+                "kernel, whose length scales are the longest, alpha, and normalize_y=False"
+            )
+        noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
+        if not noisy or misspecification > 0.0:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
+                f"misspecified; got alpha={alpha!r} and misspecification={misspecification!r}"
+            )
+        shorter(kernel, kernel.theta)
+
+    def widths(self, model: Model) -> Widths:
+        """Return the widths from the posterior of f and the hyperparameters at the start."""
+        several = self.is_consistent
+        return Widths(
+            model.process,
+            self.guarantee,
+            self.alpha,
+            lambda: model.alpha,
+            model.standardizes,
+            self.optimizer is not None and not several,
+            model.model_noise > 0.0,
+            model.first_theta if several else None,
+        )
+
+    def chosen(self, model: Model) -> Hyperparameters | None:
+        """Return hyperparameters that are chosen rather than learned, if they are."""
+        if not self.is_consistent:
+            return None
+        theta = self.widths(model).next_theta(model.n_learned)
+        return Hyperparameters(0.0, 1.0, theta, model.noise)
+
+    def given_beta(self, t: int, model: Model) -> float:
+        """Factor of the variance in round t that the user chose in place of the theory's."""
+        if callable(self.beta):
+            return check_callable_value(self.beta, t, "beta")
+        return self.widths(model).beta() if self.chooses else float(self.beta)
+
+    def deviations_within(self, log_regions: float) -> float:
+        """Prior deviations by which f may differ from the answer to a region, in all of them.
+
+        ``log_regions`` is the logarithm of the number of regions over which the papers take a
+        union.
+        """
+        if self.chooses:
+            return float(self.guarantee.norm_bound)
+        return sqrt(2.0 * (log_regions - log(self.guarantee.failure_probability)))
+
+
+# == Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals =
 
 
 @dataclass(eq=False, repr=False)
@@ -194,13 +299,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     @property
     def _norm(self) -> NormBound:
         """What is assumed of f and the noise, as given, or the usual assumptions."""
-        own = self._params
+        own = self._params  # a rule may be asked that plays no run
         guarantee, beta = own.guarantee or DEFAULT_GUARANTEE, getattr(self, "beta", None)
         return NormBound(guarantee, own.alpha, self.optimizer, beta)
 
     def _options(self) -> ModelOptions:
         """Return how the model is to be learned from now on."""
-        model_noise, alpha = getattr(self, "model_noise", 0.0), self._params.alpha
+        model_noise, alpha = getattr(self, "model_noise", 0.0), self._run.params.alpha
         # The noise of a typical query, where they differ in it.
         typical = self._cost_model.typical_noise if self._has_costs else None
         noise = typical if typical is not None or alpha is None else float(alpha)
@@ -242,16 +347,17 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         usual_noise : tuple of two floats, default=None
             Median of the noise variance as a share of that of the answers, and its spread.
         """
-        self._seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
-        options, bounds, given = self._options(), self.bounds_, self._params.kernel
-        if self._space is not None and isinstance(kernel, CellKernel):
-            bounds = self._space.column_bounds
+        run = self._run
+        run.seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
+        options, bounds, given = self._options(), self.bounds_, run.params.kernel
+        if run.space is not None and isinstance(kernel, CellKernel):
+            bounds = run.space.column_bounds
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
         if given is not None or isinstance(getattr(self, "feedback", None), Kernel):
             prior = getattr(given, "prior", None)
         else:
-            prior = our_prior() if our_prior else prior_of_box(self.bounds_, self._space)
+            prior = our_prior() if our_prior else prior_of_box(self.bounds_, run.space)
         model = Model(
             kernel,
             n_columns,
@@ -259,11 +365,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             prior=prior,
             usual_noise=usual_noise,
             origin=origin_of_rows(kernel, bounds),
-            seed=self._seed,
+            seed=run.seed,
         )
         alpha = 1e-10 if options.noise is None else options.noise
         self.surrogate_: OnlineGaussianProcessRegressor = OnlineGaussianProcessRegressor(
-            alpha=alpha, random_state=self._seed
+            alpha=alpha, random_state=run.seed
         )
         self.surrogate_._begin(model.process)
         self._begin_with(model)
@@ -289,7 +395,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         check_is_fitted(self, "surrogate_")
-        if callable(self._params.alpha):
+        if callable(self._run.params.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
@@ -303,7 +409,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
         self._model.condition(self._functionals_at(X), y)
-        self._record.n_fitted = len(X)
+        self._run.n_fitted = len(X)
         self._fit_model()
 
     def _warn_of_penalty(self) -> None:
@@ -323,7 +429,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
             # Answers on a plateau hardly differ: a penalty is also far for their size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
-                worst = self._sign.of(float(best_first[-1]))
+                worst = self._run.sign.of(float(best_first[-1]))
                 warn(
                     f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "
                     "the others as these are apart, and beside it they look alike to the model: "
@@ -334,19 +440,19 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _learn(self) -> None:
         self._warn_of_penalty()
-        n = self._record.n_known
+        run = self._run
+        n = run.n_known
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
         if n >= self._schedule.check_due:
-            contradiction = self._model.criticise(
-                partial(self._record.name_of, len(self._model.samples))
-            )
+            contradiction = self._model.criticise(partial(run.name_of, len(self._model.samples)))
             if contradiction:
                 warn(contradiction, ModelWarning)
 
     def _learn_or_keep(self) -> None:
         """Learn; where that fails keep the hyperparameters, and the answer."""
-        when, n_events, failure = (self._record.n_told,), len(self._record.events), None
+        run = self._run
+        when, n_events, failure = (run.n_told,), len(run.events), None
         replay = self._replay
         replayed = replay is not None and replay.has_learned
         if replay is None or not replay.failed_to_learn(*when):
@@ -358,10 +464,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
                 if replayed:
                     raise  # the learned values of a file are at fault, not the learner
                 failure = error
-        del self._record.events[n_events:]
-        self._record.events.append(("unlearned", *when))
+        del run.events[n_events:]
+        run.events.append(("unlearned", *when))
         # It is not tried again before it is due again.
-        self._schedule.learned(self._record.n_known)
+        self._schedule.learned(run.n_known)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -384,19 +490,19 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._take_model(self._model.learned(learned))
         self._after_fit()
         assert self._model.found is not None
-        self._record.events.append(("learned", self._model.found.values()))
+        self._run.events.append(("learned", self._model.found.values()))
 
     @locked
     def criticism(self) -> Criticism:
         """Compare answers with the predictions from all others, see :ref:`model-criticism`."""
-        self._loop.check_informed()
+        loop.check_informed(self)
         return self._model.criticism()
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         learned = [
-            Hyperparameters.of(event[1]) for event in self._record.events if event[0] == "learned"
+            Hyperparameters.of(event[1]) for event in self._run.events if event[0] == "learned"
         ]
-        in_blocks = any(block_told(event) is not None for event in self._record.events)
+        in_blocks = any(block_told(event) is not None for event in self._run.events)
         model = self._model.with_effects() if in_blocks else self._model
         self._take_model(model.after(learned))
         super()._restore(snapshot)
@@ -414,12 +520,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _to_repeat(self) -> Any:
         """Return a query to ask again, whose answer says too little; None if there is none."""
         places = self._doubted()
-        return self._record.first_free(places) if places else None
+        return self._run.first_free(places) if places else None
 
     def _doubted(self) -> list[int]:
         """Return which of the answers told are doubted, so that their queries are asked again."""
-        n_fitted = self._record.n_fitted
-        if len(self._model.samples) - n_fitted != self._record.n_told:
+        run = self._run
+        n_fitted = run.n_fitted
+        if len(self._model.samples) - n_fitted != run.n_told:
             return []  # some answers consist of several samples
         return [s - n_fitted for s in self._model.diagnosis.doubted if s >= n_fitted]
 
@@ -475,7 +582,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             with np.errstate(over="ignore", invalid="ignore"):
                 moments = models.moments(self._functionals_at(X), return_std, return_cov)
             check_reached(moments, X)
-        return self._sign.of_moments(moments)
+        return self._run.sign.of_moments(moments)
 
     @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
@@ -494,9 +601,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X, models = self._inputs.points(X), self._model.averaged
+        run = self._run
         if models is None:
             rows = self._rows_of(X)
-            return self._sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
+            return run.sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
         rng, points = check_random_state(random_state), self._functionals_at(X)
         counts = rng.multinomial(check_draws(n_samples, len(X)), models.weights)
         draws = []
@@ -504,7 +612,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             if n:
                 mean, cov = gp.moments(points, cov=True)
                 draws.append(joint_draws(mean, cov + models.least * np.eye(len(mean)), n, rng))
-        return self._sign.of(np.hstack(draws)[:, rng.permutation(n_samples)])
+        return run.sign.of(np.hstack(draws)[:, rng.permutation(n_samples)])
 
     @overload
     def predict_query(
@@ -549,10 +657,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
         blocks = self._blocks_of(queries)
+        run = self._run
         if not interval:
             read = self._model.averaged or self._gp
-            return self._sign.of_moments(read.moments(blocks, std=return_std))
-        return self._sign.of_moments(self._gp.moments(blocks)), *self._sign.of_ends(
+            return run.sign.of_moments(read.moments(blocks, std=return_std))
+        return run.sign.of_moments(self._gp.moments(blocks)), *run.sign.of_ends(
             *self._widths().ends(blocks)
         )
 
@@ -585,13 +694,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            ends = self._sign.of_ends(*self._widths().ends(self._functionals_at(X)))
+            ends = self._run.sign.of_ends(*self._widths().ends(self._functionals_at(X)))
         check_reached(ends, X)
         return ends
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
-        self._norm.check_consistent(kernel, self._params.kernel is not None, self.normalize_y)
+        self._norm.check_consistent(kernel, self._run.params.kernel is not None, self.normalize_y)
         if self._model.model_noise > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
@@ -604,10 +713,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
         """Return the best cell of a size, of actions in a context if there are contexts."""
-        if any(getattr(self._params, name, None) is not None for name in ("arms", "pool")):
+        run = self._run
+        if any(getattr(run.params, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
-        n, space = len(there), self._space if context is None else self._actions
+        n, space = len(there), run.space if context is None else run.actions
         bounds, seen = self.bounds_[n:], self._places_seen()[:, n:]
 
         def at(points: np.ndarray) -> np.ndarray:
@@ -627,13 +737,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).named(self._space)
+        return Region(lower, upper, (1,) * n + best.counts).named(run.space)
 
     def _places_seen(self) -> np.ndarray:
         """Points, or centres of regions, that were observed, shape (n, d)."""
         d = len(self.bounds_)
-        if self._space is not None and self._space.discrete:
-            boxes = np.array([row[0] for row in self._record.history]).reshape(-1, 2 * d)
+        run = self._run
+        if run.space is not None and run.space.discrete:
+            boxes = np.array([row[0] for row in run.history]).reshape(-1, 2 * d)
         else:
             boxes = self._gp.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])

@@ -1,4 +1,19 @@
-"""What users give as queries, points and answers: checked, and made into queries of the domain."""
+"""What users give: the names and the sign of their numbers, contexts, queries and answers.
+
+Sides of boxes that have names, and the sign of rewards: what users mean by their numbers.
+
+Contexts, which the environment chooses: the box that they are in, and what stands for one.
+A context comes before the question and changes from round to round. The model is over rows
+[context, action], so that an answer in one context says something of others. With GP-UCB this is
+CGP-UCB [Krause2011]_.
+
+What users give as queries, points and answers: checked, and made into queries of the domain.
+
+References
+----------
+.. [Krause2011] A. Krause and C. S. Ong, "Contextual Gaussian process bandit optimization",
+   NIPS 2011.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +25,196 @@ import numpy as np
 
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates
-from skgpb.utils import check_inside, check_numbers, check_one_each, in_row, is_sequence
+from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates, named_box
+from skgpb.utils import (
+    check_bounds,
+    check_inside,
+    check_numbers,
+    check_one_each,
+    in_row,
+    is_sequence,
+)
+
+# == Sides of boxes that have names, and the sign of rewards: what users mean by their numbers ==
+
+
+class Sign:
+    """Turns what is to be small into what is to be large, and back: both change the sign.
+
+    Parameters
+    ----------
+    minimizes : bool
+        Whether small rewards are sought.
+    """
+
+    def __init__(self, minimizes: bool) -> None:
+        self._minimizes = minimizes
+
+    def of(self, values: Any) -> Any:
+        """Convert rewards to the maximised values, or back."""
+        return -values if self._minimizes else values
+
+    def of_moments(self, moments: Any) -> Any:
+        """Convert a mean, or a mean and what follows it."""
+        if isinstance(moments, tuple):
+            return self.of(moments[0]), *moments[1:]
+        return self.of(moments)
+
+    def of_ends(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Convert the ends of intervals."""
+        return (-upper, -lower) if self._minimizes else (lower, upper)
+
+
+def checked_space(
+    bounds: Any, name: str, optimizer: str, sides: str, keeps_settings: bool = False
+) -> ParameterSpace | None:
+    """Return the settings of one box, refusing sides that the algorithm cannot search.
+
+    ``sides`` are those that it can: "continuous" ones, or "any" (integers, categories).
+    ``keeps_settings`` says whether what it asks and recommends are settings that can be set and are
+    possible.
+    """
+    space = named_box(bounds, name)
+    if space is None:
+        return None
+    if not keeps_settings:
+        check_settings(space, bounds, name, optimizer)
+    # A cube of settings has continuous sides, whatever they stand for.
+    for side, axis in space.axes:
+        if axis.discrete and space.discrete and sides == "continuous":
+            raise ValueError(
+                f"{name}[{side!r}] must be a pair (lower, upper) or a continuous distribution "
+                f"for {optimizer}, got {bounds[side]!r}. For integers and categories "
+                "use GPUCBOptimizer or GPOOOptimizer"
+            )
+    return space
+
+
+def check_settings(space: ParameterSpace, bounds: Any, name: str, optimizer: str) -> None:
+    """Refuse constraints and steps if a query could violate them."""
+    what = "constraints" if space.feasible is not None else "Steps"
+    if what == "constraints" or any(axis.stepped for _, axis in space.axes):
+        raise ValueError(
+            f"{name} must have no {what}: {optimizer} might ask or recommend a "
+            "setting that violates them. Use GPUCBOptimizer, EIOptimizer or another optimizer "
+            f"that searches a box by candidates, with bounds alone. Got {bounds!r}"
+        )
+
+
+def joint_space(
+    contexts: ParameterSpace | None,
+    actions: ParameterSpace | None,
+    context_bounds: Any,
+    bounds: Any,
+) -> ParameterSpace | None:
+    """Return the names of all sides, first those of contexts; None if they have none."""
+    if context_bounds is not None and (actions is None) != (contexts is None):
+        raise ValueError("give the sides of both context_bounds and bounds names, or of neither")
+    if actions is None or contexts is None:
+        return actions
+    if not set(bounds).isdisjoint(context_bounds):
+        raise ValueError("the sides of context_bounds and bounds must have different names")
+    return ParameterSpace.of_bounds({**context_bounds, **bounds})
+
+
+def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:
+    """Return bounds as an array (d, 2), or None."""
+    if space is not None:
+        return space.bounds
+    return None if bounds is None else check_bounds(bounds, name)
+
+
+# == Contexts, which the environment chooses: the box that they are in, and what stands for one ==
+
+
+class NoContexts:
+    """Of a search in which no context is given: false, and refuses any.
+
+    Parameters
+    ----------
+    optimizer : str
+        The name of its class.
+    parameters : collection of str
+        Its parameters.
+    """
+
+    def __init__(self, optimizer: str, parameters: Collection[str]) -> None:
+        self._optimizer, self._parameters = optimizer, parameters
+
+    def __bool__(self) -> bool:
+        return False
+
+    def checked(self, context: Any) -> None:
+        """Raise ValueError if a context, or several, are given anyway."""
+        if context is not None:
+            known = "context_bounds" in self._parameters
+            none = "these are None" if known else f"{self._optimizer} has none"
+            raise ValueError(
+                f"context is for optimizers with context_bounds, and {none}: {context!r}"
+            )
+
+    def of(self, query: Any) -> None:
+        """Return the context of a query: none."""
+
+
+class Contexts:
+    """The box of contexts of a run.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (d_c, 2)
+        The box.
+    space : ParameterSpace or None
+        Names of its sides; None if they have none.
+    """
+
+    def __init__(self, bounds: np.ndarray, space: ParameterSpace | None) -> None:
+        self.bounds = bounds
+        self.space = space
+
+    def of(self, query: Any) -> np.ndarray:
+        """Return the context in which a query was chosen."""
+        return self.checked(in_coordinates(query.context))
+
+    def checked(self, context: Any) -> np.ndarray:
+        """Return the point (d_c,) that a context stands for, or raise ValueError.
+
+        A context that the library has kept is Coordinates.
+        """
+        if context is None:
+            raise ValueError(
+                "context must be given if there are context_bounds, got None: pass context=..."
+            )
+        if self.space is not None:
+            rows = np.atleast_2d(self.space.points(context))
+            if len(rows) != 1:
+                raise ValueError(f"context must be a single context, got {len(rows)}")
+            context = rows[0]
+        context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))
+        if context.shape != (len(self.bounds),):
+            raise ValueError(f"context must have shape ({len(self.bounds)},), got {context.shape}")
+        context = check_inside(context[None], self.bounds)[0]
+        if self.space is not None:
+            context = self.space.snapped(context[None])[0]
+        return context + 0.0  # -0.0 and 0.0 are one context
+
+    def all_checked(self, contexts: Any) -> list[np.ndarray]:
+        """Check the contexts of a run, in the order in which they arrive."""
+        if contexts is None:
+            raise ValueError(
+                "contexts must be given if there are context_bounds, got None: "
+                "run(objective, contexts=[...])"
+            )
+        if self.space is not None:
+            contexts = self.space.points(contexts)
+        given = check_numbers(contexts, "contexts", ensure_2d=False)
+        rows = [self.checked(in_coordinates(np.atleast_1d(row))) for row in given]
+        if not rows:
+            raise ValueError("contexts must hold at least one context")
+        return rows
+
+
+# == What users give as queries, points and answers: checked, and made into queries of the domain
 
 #: Rewards and their noise, for type checkers: a number, which a text is not, one for each of
 #: several queries or of their parts, or covariances of these. None where there is none.

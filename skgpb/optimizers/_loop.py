@@ -1,7 +1,13 @@
-"""The loop that every search is played in: start, ask, tell, stop, and begin again from the log."""
+"""The loop that every search is played in, and how a run is rebuilt from its log.
+
+Runs that are rebuilt from their log: from a file, with other events, after an interruption.
+
+The loop that every search is played in: start, ask, tell, stop, and begin again from the log.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,21 +18,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 
 from skgpb import defaults
 from skgpb._warnings import Message, holds_warnings, warn
+from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
-from skgpb.optimizers._gap import check_failures, is_by_intervals, stream_of_gap
+from skgpb.locks import StateLock
+from skgpb.optimizers._feasibility import Measured, checked_outcomes
 from skgpb.optimizers._inputs import points_of
-from skgpb.optimizers._limits import Measured
-from skgpb.optimizers._parameters import are_equal, check_parameters, own_copy
-from skgpb.optimizers._record import Event, Record
-from skgpb.optimizers._replay import Replay, rebuilt
-from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._sides import Sign, checked_space, joint_space
-from skgpb.optimizers._stop import Stop
+from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
+from skgpb.optimizers._stopping import Stop, check_failures, is_by_intervals, stream_of_gap
 from skgpb.utils import (
     box_around,
     check_inside,
@@ -37,362 +41,622 @@ from skgpb.utils import (
     validate_data,
 )
 
+# == Runs that are rebuilt from their log: from a file, with other events, after an interruption =
 
-class Loop:
-    """Plays a search, which it knows by its five methods and by what further ones and data say.
 
-    It is made when it is needed, and has no state: what happened is in the record of the run. Who
-    calls it holds the lock of the search.
+class Replay:
+    """An earlier run that an optimizer comes through, and what it takes from that run meanwhile.
 
     Parameters
     ----------
-    search : BaseBanditOptimizer
-        What is played.
+    events : sequence of events
+        The log of the earlier run.
+    seed : int, list or None
+        Its seed; None draws one.
+    names : list of str, default=None
+        Names of the features that ``fit`` had.
+    batch : sequence of queries, default=()
+        Queries that ``run`` was evaluating.
+    times : sequence of float, default=()
+        When its first answers and failures were told.
     """
 
-    def __init__(self, search: Any) -> None:
-        self.search = search
+    def __init__(
+        self,
+        events: Sequence[Event],
+        seed: Any,
+        *,
+        names: Any = None,
+        batch: Sequence[Any] = (),
+        times: Sequence[float] = (),
+    ) -> None:
+        self.seed = seed
+        self._times = times
+        self._events, self._names, self._batch = events, names, batch
+        # Hyperparameters that the run learned, the next ones last, and when learning failed.
+        self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
+        self._failures = {event[1:] for event in events if event[0] == "unlearned"}
+        #: Optimizers that take what they need from here.
+        self._led: list[Any] = []
+
+    # -- what an optimizer takes from the earlier run -----------------------------------------
 
     @property
-    def record(self) -> Record:
-        """What happened in the run, which has begun."""
-        return self.search._record
+    def has_learned(self) -> bool:
+        """True while there are learned hyperparameters to be taken; then it learns by itself."""
+        return bool(self._learned)
 
-    # -- beginning --------------------------------------------------------------------------
+    def next_learned(self) -> Any:
+        """Take the next hyperparameters that the run learned."""
+        return self._learned.pop()
 
-    def fit(
-        self, X: Any, y: Any, check: Callable[[Any, Any], tuple[Any, ...]] | None = None
-    ) -> Any:
-        """Start afresh with points, and evaluations of f there or None; return the search.
+    def failed_to_learn(self, n_told: int) -> bool:
+        """Return whether learning from so many answers failed."""
+        return (n_told,) in self._failures
 
-        ``check`` returns these, and what else is given, as arrays; None is the usual check.
+    def lead(self, optimizer: Any) -> None:
+        """Let an optimizer take from here until the replay ends."""
+        optimizer._replay = self
+        self._led.append(optimizer)
+
+    def of_campaign(self, i: int) -> Replay:
+        """Return what one of several campaigns takes; it ends with this replay."""
+        own = [("unlearned", when) for when, campaign in self._failures if campaign == i]
+        part = Replay(own, None if self.seed is None else self.seed[i])
+        part._led = self._led
+        return part
+
+    # -- coming through it --------------------------------------------------------------------
+
+    def rebuild(self, optimizer: Any, snapshot: dict[str, Any] | None = None) -> int:
+        """Let a fresh search be where the run was; how many queries came out otherwise.
+
+        With a snapshot nothing is repeated.
         """
-        search = self.search
-        with unchanged_by_errors(search):
-            self._prepare()
-            check_rows(X, y)
-            data = (check or self._checked_data)(points_of(X, search._space), y)
-            X, y, *pairs = map(own_copy, data)
-            self._begin_on(X)
-            X = check_inside(X, search.bounds_)
-            self.record.events.append(("fit", X, y, *pairs))
-            if y is not None:
-                search._observe_initial(X, search._sign.of(np.asarray(y, dtype=np.float64)))
-        return search
-
-    def _checked_data(self, X: Any, y: Any) -> tuple[Any, Any]:
-        search, several = self.search, self.search._reward_ndim > 0
-        if y is None:
-            return validate_data(search, X, dtype=np.float64), None
-        X, y = validate_data(search, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
-        check_squares(y, "y")
-        return X, y
-
-    def begin(self, check: Callable[[], Any] = lambda: None) -> Any:
-        """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
-        if hasattr(self.search, "bounds_"):
-            return check()
-        with unchanged_by_errors(self.search):
-            self._prepare()
-            self._begin_on(None)
-            return check()
-
-    def _prepare(self) -> None:
-        """Check parameters before a start, and what names the sides have."""
-        search = self.search
-        check_parameters(search)
-        seen = search.get_params(deep=False)
-        every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
-        record = Record({name: own_copy(value) for name, value in every.items()}, seen)
-        search._record, own = record, record.params
-        space_of = partial(checked_space, optimizer=type(search).__name__, sides=search._sides)
-        actions = space_of(own.bounds, "bounds", keeps_settings=search._keeps_settings)
-        contexts = space_of(own.context_bounds, "context_bounds")
-        search._actions, search._context_space = actions, contexts
-        search._query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
-        search._space = joint_space(contexts, actions, own.context_bounds, own.bounds)
-        search._sign, search._dirty = Sign(own.direction == "minimize"), None
-
-    def _begin_on(self, X: np.ndarray | None) -> None:
-        """Forget everything and begin on the domain given, or on the bounding box of X."""
-        search = self.search
-        bounds = search._domain(X)
-        if bounds is None:
-            if X is None:
-                names = ("bounds", "arms", "pool", "queries")
-                ways = [f"{name}=" for name in names if hasattr(search, name)]
-                raise NotFittedError(
-                    f"This {type(search).__name__} instance has no domain yet: pass "
-                    f"{' or '.join(ways)} to the constructor, or fit(X, y) takes the bounds of X."
-                )
-            bounds = box_around(X)
-            check_resolution(bounds, "the bounds of X")
-        elif X is not None:
-            if X.shape[1] != len(bounds):
+        n_mismatches = 0
+        self.lead(optimizer)
+        if snapshot is None:
+            n_mismatches = self._repeat_all(optimizer)
+        else:
+            self._take_over(optimizer, snapshot)
+        for each in self._led:
+            vars(each).pop("_replay", None)
+            if snapshot is None:  # of campaigns it is not known
+                times = each._run.times
+                times[:] = [nan] * len(times)
+        names = self._names
+        if names is not None and self._fitted:
+            strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
+            if not strings or len(names) != optimizer.n_features_in_:
                 raise ValueError(
-                    f"X has {X.shape[1]} features, but the domain given to the constructor has "
-                    f"{len(bounds)} dimensions"
+                    f"feature_names must be a list of {optimizer.n_features_in_} names, "
+                    f"got {names!r}"
                 )
-            check_inside(X, bounds)
-        search.bounds_, search.n_features_in_ = bounds, len(bounds)
-        search._begin_checks()
-        search._begin()
-
-    # -- parameters that are set ------------------------------------------------------------
-
-    def notice(self, named: Collection[str] = ()) -> None:
-        """Take notice of parameters that were set since the run last looked.
-
-        Those that take part are in use from now on, all are events of the run. ``named`` ones may
-        have changed in place.
-        """
-        search = self.search
-        record = search._record
-        seen = record.seen
-        names = [name for name, value in seen.items() if getattr(search, name) is not value]
-        if named:
-            of_members = not seen.keys() >= set(named)  # names are those of members of a list
-            names += [
-                name
-                for name, value in seen.items()
-                if name in named or (of_members and isinstance(value, (list, tuple)))
-            ]
-        if not names:
-            return
-        with unchanged_by_errors(search):
-            check_parameters(search)
-            set_now, newest = {name: getattr(search, name) for name in names}, record.newest
-            changed = {
-                name: own_copy(value)
-                for name, value in set_now.items()
-                if not are_equal(value, newest[name])
-            }
-            waiting, of_sets, own = search._at_start, search._of_sets, record.params
-            sets = ("arms", "queries", "targets") if of_sets else ()
-            if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
-                waiting |= of_sets
-            search._record = record.setting(set_now, changed, waiting)
-            if not waiting >= changed.keys():
-                search._begin_checks()
-                search._params_changed()
-
-    def notice_and_say(self) -> None:
-        """Take notice of parameters that were set, and say once which of them wait."""
-        search = self.search
-        if not hasattr(search, "bounds_"):
-            return
-        self.notice()
-        record = search._record
-        unsaid, record.unsaid = record.unsaid, []
-        if unsaid:
-            warn(
-                f"set during a run, {', '.join(unsaid)} will count from the next fit on: the run "
-                "goes on with what it began with",
-                ParameterWarning,
-            )
-
-    # -- asking and telling -----------------------------------------------------------------
-
-    @holds_warnings
-    def commit(self, change: Callable[..., Any], *arguments: Any) -> Any:
-        """Apply a change of the run completely, or not at all after an error (decision D-H34).
-
-        The log of events is the truth, and all else follows from it. A change that comes to its end
-        has appended its events. Of one that does not it is noted how many events there were, by
-        the first statement of a handler, which nothing can come in between, and the state is built
-        from these (``rebuilt_in_place``): at once, or, should that be interrupted as well, when a
-        method is called. What the library warns of meanwhile is issued when all is done.
-        """
-        search = self.search
-        n_events = len(search._record.events)
-        messages: list[Message] | None = []
-        try:
-            out = change(*arguments)
-        except BaseException as error:
-            search._dirty = n_events
-            if isinstance(error, AllPendingError) and len(search._record.events) == n_events:
-                search._dirty = None  # it comes before anything changes
-            else:
-                with suppress(BaseException):
-                    search._rebuilt()
-            raise
-        if messages:
-            held, messages = messages, None
-            for message in held:
-                warn(*message)
-        return out
-
-    def ask(self, count: int, another: bool, context: Any = None) -> list[Any]:
-        """Queries that were asked since something was told, and others; or others alone."""
-        record = self.search._record
-        asked = [] if another else record.asked
-        if context is not None:
-            asked = [query for query in asked if np.array_equal(query.context, context)]
-        again, new = asked[:count], []
-        if len(again) < count:
-            new = self.commit(self.ask_more, count - len(again), context)
-        record.asked_again.update(again)
-        return [*again, *new]
-
-    def ask_more(self, n: int, context: np.ndarray | None) -> list[Any]:
-        """Choose n further queries, or none if there are fewer than n."""
-        search = self.search
-        record, propose = search._record, partial(search._propose, context)
-        return [record.ask_by(propose) for _ in range(n)]
-
-    def tell(self, query: Any, reward: Any, alpha: Any) -> Any:
-        """Check what was told and take it; return the search."""
-        search = self.search
-        self.notice_and_say()
-
-        def checked() -> list[Any]:
-            if isinstance(reward, float) and isinstance(query, search._query_type):
-                return [search._checked(query, reward, alpha)]  # in a round
-            return search._inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
-
-        observations = self.begin(checked)
-        self.commit(lambda: list(starmap(self.take, observations)))
-        return search
-
-    def take(self, query: Any, value: Any, noise: Any) -> None:
-        """Take one validated answer or failure."""
-        search = self.search
-        record, outcomes = search._record, None
-        if value is None:
-            record.fail(query, "told as failed")
-            return
-        if isinstance(value, RowAverage):
-            record.count(query, value.count)
-            if not value.count:
-                return
-            value = float(value)
-        elif isinstance(value, Measured):
-            outcomes, record.block = value.outcomes, value.block
-            value = float(value)
-        search._observe(query, search._sign.of(value), noise)
-        if record.tell(query, value, noise):
-            warn(
-                f"ask() returned {query!r} several times, and tell() got several answers to it: "
-                "ask() returns the same query until it is answered. Give parallel workers the "
-                "queries of one ask(n), or call ask(another=True) for each worker",
-                PendingWarning,
-            )
-        search._learn()
-        record.block = None
-        if outcomes is not None:
-            record.measure(query, outcomes)
-
-    def repeated(self, events: Sequence[Event]) -> Any:
-        """Return the run that this one would be, had these events happened; it does not change."""
-        search, names = self.search, getattr(self.search, "feature_names_in_", None)
-        # When an answer was told is known as long as none before it was left out.
-        told, before = (
-            [each for each in log if each[0] in ("tell", "fail")]
-            for log in (events, search._events)
-        )
-        alike = [one is other for one, other in zip(told, before, strict=False)]
-        replay = Replay(
-            list(events),
-            search._seed,
-            names=None if names is None else list(names),
-            times=self.record.times[: (*alike, False).index(False)],
-        )
-        parameters = {name: own_copy(value) for name, value in self.record.parameters.items()}
-        twin, _ = rebuilt(type(search), parameters, replay)
-        return twin
-
-    # -- what is known ----------------------------------------------------------------------
+            optimizer.feature_names_in_ = np.array(names, dtype=object)
+        record = optimizer._run
+        record.evaluations.batch = [optimizer._inputs.named(query) for query in self._batch]
+        known = list(self._times)[: len(record.times)]
+        record.times[: len(known)] = known
+        if self._events and self._events[-1][0] != "set":
+            record.unsaid = []  # it was said in the run
+        return n_mismatches
 
     @property
-    def informed(self) -> bool:
-        """True if an answer was told, or evaluations were given to ``fit``."""
-        return hasattr(self.search, "bounds_") and self.record.n_known > 0
+    def _fitted(self) -> bool:
+        """True if the run began with data."""
+        return bool(self._events) and self._events[0][0] == "fit"
 
-    def check_informed(self) -> None:
-        """Raise NotFittedError where nothing is known that a recommendation could rest on."""
-        if self.informed:
-            return
-        if not hasattr(self.search, "bounds_"):
-            # Should more be missing than answers, such as a domain, that is said first.
-            clone(self.search).start()
-        raise NotFittedError(
-            f"This {type(self.search).__name__} instance has no answer yet that a recommendation "
-            "could rest on: tell it one, run it, or call fit(X, y)."
-        )
+    def _repeat_all(self, optimizer: Any) -> int:
+        """Begin as the run did and repeat its events; how many came out otherwise."""
+        if not self._fitted:
+            begin(optimizer)
+        n_mismatches = 0
+        for kind, *rest in self._events:
+            if kind == "fit":
+                _fit_again(optimizer, *rest)
+            elif kind == "set":
+                optimizer.set_params(**rest[0])
+            elif kind not in ("learned", "unlearned"):
+                query = optimizer._inputs.named(rest[0])
+                if kind == "ask":
+                    n_mismatches += self._ask(optimizer, query)
+                else:
+                    self._take(optimizer, kind, query, *rest[1:])
+        return n_mismatches
 
-    def value_of(self, query: Any) -> float:
-        """Return the estimated mean reward of the recommendation."""
-        search: Any = self.search
-        if search._recommends_points:
-            return float(search.predict(in_coordinates(np.atleast_2d(query))).mean())
-        return float(np.sum(search.predict_query([query])))
+    def _take_over(self, optimizer: Any, snapshot: dict[str, Any]) -> None:
+        """Begin as the run did, and take its state over."""
+        if self._fitted:
+            _, X, _, *rest = self._events[0]
+            _fit_again(optimizer, X, None, *rest)
+        else:
+            begin(optimizer)
+        for event in self._events:
+            if event[0] == "set":
+                optimizer.set_params(**event[1])
+        optimizer._run.events = list(self._events)
+        optimizer._restore(snapshot)
 
-    def summary(self, last: Any, stop: Any) -> RunResult[Any]:
-        """Return what is known after the last query of a run, whose end ``stop`` decides."""
-        search, model, best = self.search, self.search._model, None
-        if self.informed:
-            context = in_coordinates(last.context) if search._contexts else None
-            best = search.recommend(context=context)
-        delta = getattr(stop, "delta", defaults.GAP_DELTA)
-        result: RunResult[Any] = RunResult(
-            x=best,
-            fun=nan if best is None else self.value_of(best),
-            history=search.history_,
-            success=best is not None,
-            model={} if model is None else model.in_words(),
-        )
-        return result.with_gap(self.gap_later(best, delta, is_by_intervals(stop)))
-
-    # -- how far it is from the best --------------------------------------------------------
-
-    def gap_later(self, best: Any, delta: float | None, by_interval: bool) -> Callable[[], float]:
-        """Return the gap of the present state, to be computed when it is asked for.
-
-        None for ``delta`` is the usual one. The gap by intervals is computed at once, because it
-        needs the present state.
-        """
-        search = self.search
-        comparison = None if best is None or not search._has_rivals else search._compared(best)
-        if comparison is None:
-            return lambda: nan
-        if by_interval:
-            return partial(float, comparison.by_intervals())
-        rng = stream_of_gap(search._seed, self.record.n_told)
-        return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
-
-    def check_stop(self, stop: Any) -> None:
-        """Raise unless this can be ``stop`` of ``run``."""
-        search, own = self.search, self.search._params
-        if isinstance(stop, Stop) and not search._has_rivals:
-            why = "" if own.context_bounds is None else ", which depends on the context"
-            raise ValueError(
-                f"{type(search).__name__} cannot say how far its recommendation is from the best"
-                f"{why}: stop must be a function of the optimizer or None, got {stop!r}"
-            )
-        if is_by_intervals(stop):
-            check_failures(own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
-        if stop is not None and not isinstance(stop, Stop) and not callable(stop):
-            raise TypeError(
-                f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
-            )
-
-    def stops(self, stop: Stop | Callable[[Any], Any] | None) -> bool:
-        """Return whether a run may stop now, which it may not before anything is known.
-
-        The lock is free while it is computed.
-        """
-        search = self.search
-        if stop is None or not self.informed:
+    def _ask(self, optimizer: Any, query: Any) -> bool:
+        """Ask again; return whether another query was chosen than in the run."""
+        run = optimizer._run
+        if not isinstance(query, optimizer._query_type):
+            raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
+        (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query))
+        if chosen == query:
             return False
-        if not isinstance(stop, Stop):
-            return stop(search) is True
-        with search._lock:
-            model, n_known = search._model, self.record.n_known
-            risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
-            comparison = None if risks is None else search._compared(search.recommend())
-            if risks is None or comparison is None:
-                return False
-            if is_by_intervals(stop):
-                return comparison.by_intervals() <= stop.epsilon
-            rng = stream_of_gap(search._seed, self.record.n_told)
-        return comparison.is_within(stop.epsilon, risks, rng)
+        run.take_back(chosen)
+        with suppress(ValueError):  # it is no query of this version
+            optimizer._inputs.resolved(query)
+            if run.pending.get(query) is not None:  # only failed queries were left
+                run.release_failed()
+            run.ask(query)
+        return True
+
+    def _take(self, optimizer: Any, kind: str, query: Any, *numbers: Any) -> None:
+        """Take an answer of the log, or what else it notes of a query."""
+        run = optimizer._run
+        if kind == "tell":
+            value, noise, *block = numbers
+            reward = Measured(value, None, *block) if block else value
+            take(optimizer, *_checked_again(optimizer, query, reward, _none_for_nan(noise)))
+            return
+        query, *_ = _checked_again(optimizer, query, None, None)
+        if kind == "fail":
+            run.fail(query, str(numbers[0]))
+        elif kind == "rows":
+            run.count(query, int(numbers[0]))
+        elif kind == "outcomes":
+            run.measure(query, checked_outcomes(numbers[0]))
+        else:
+            raise ValueError(f"not an event of a saved run: {kind!r}")
+
+
+def rebuilt(
+    cls: type,
+    parameters: dict[str, Any],
+    replay: Replay,
+    snapshot: dict[str, Any] | None = None,
+    lock: StateLock | None = None,
+) -> tuple[Any, int]:
+    """Return an optimizer that is where a run was, and how many queries came out otherwise.
+
+    All parts of it are to hold ``lock``, if one is given.
+    """
+    optimizer = cls(**parameters)
+    if lock is not None:
+        optimizer._lock = lock
+    with warnings.catch_warnings():
+        # The algorithm has issued its warnings in the run itself.
+        warnings.simplefilter("ignore")
+        return optimizer, replay.rebuild(optimizer, snapshot)
+
+
+def rebuilt_in_place(optimizer: Any) -> Any:
+    """Build the state from the log up to the change that was interrupted, and swap it in.
+
+    It is built in another object, so that an interruption meanwhile changes nothing, and taken
+    over at once.
+    """
+    if optimizer._dirty is None:  # another thread was faster
+        return optimizer
+    record = optimizer._run
+    names = getattr(optimizer, "feature_names_in_", None)
+    replay = Replay(
+        record.events[: optimizer._dirty],
+        optimizer._run.seed,
+        names=None if names is None else list(names),
+        batch=record.evaluations.batch,
+        times=record.times,
+    )
+    try:
+        built, _ = rebuilt(type(optimizer), record.parameters, replay, lock=optimizer._lock)
+    except Exception as error:
+        error.add_note(
+            "So the run cannot be rebuilt after a change that did not come to its end. "
+            "history_ and failed_ have all that was told, and fit starts anew."
+        )
+        raise
+    new = built._run
+    new.seen, new.unsaid = record.seen, record.unsaid
+    new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
+    new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
+    take_over(optimizer, built)
+    return optimizer
+
+
+def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> None:
+    """Let an optimizer be what another one is, by one assignment, with some of its parameters.
+
+    What follows from the log is all but attributes of users and of scikit-learn.
+    """
+
+    def is_derived(name: str) -> bool:
+        ours = name.startswith("_") or name.endswith("_")
+        return ours and not name.startswith("_metadata_request")
+
+    own = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
+    optimizer.__dict__ = own | {
+        name: value for name, value in vars(other).items() if is_derived(name) or name in parameters
+    }
+
+
+def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
+    """Repeat ``fit`` with the data of a log."""
+    pairs = {} if queries is None else {"queries": in_coordinates(queries)}
+    optimizer.fit(in_coordinates(X), y, **pairs)
+
+
+def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    """Check the answers of an earlier run."""
+    if isinstance(query, (optimizer._query_type, PointsQuery)):
+        try:
+            return optimizer._checked(query, reward, alpha)
+        except ValueError:
+            # Not what this version asks: but it is known which points were averaged.
+            pass
+    return optimizer._checked(in_coordinates(query.points), reward, alpha)
+
+
+def seed_of_run(random_state: Any, replay: Replay | None) -> int:
+    """Seed of everything random in a run; that of a loaded run is the one it had."""
+    if replay is not None and replay.seed is not None:
+        return replay.seed
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _none_for_nan(alpha: Any) -> Any:
+    """Return noise variances as told: None, not NaN, for learned ones."""
+    if isinstance(alpha, list):
+        return [_none_for_nan(each) for each in alpha]
+    return None if alpha is None or np.isnan(alpha).all() else alpha
+
+
+# == The loop that every search is played in: start, ask, tell, stop, and begin again from the log
+
+
+# What a search is to these functions: its five methods, what further ones and data say, and
+# its run, ``search._run``. Who calls them holds the lock of the search.
+
+# -- beginning --------------------------------------------------------------------------
+
+
+def fit(
+    search: Any, X: Any, y: Any, check: Callable[[Any, Any], tuple[Any, ...]] | None = None
+) -> Any:
+    """Start afresh with points, and evaluations of f there or None; return the search.
+
+    ``check`` returns these, and what else is given, as arrays; None is the usual check.
+    """
+    with unchanged_by_errors(search):
+        _prepare(search)
+        check_rows(X, y)
+        data = (check or partial(_checked_data, search))(points_of(X, search._run.space), y)
+        X, y, *pairs = map(own_copy, data)
+        _begin_on(search, X)
+        X = check_inside(X, search.bounds_)
+        search._run.events.append(("fit", X, y, *pairs))
+        if y is not None:
+            search._observe_initial(X, search._run.sign.of(np.asarray(y, dtype=np.float64)))
+    return search
+
+
+def _checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    several = search._reward_ndim > 0
+    if y is None:
+        return validate_data(search, X, dtype=np.float64), None
+    X, y = validate_data(search, X, y, dtype=np.float64, y_numeric=True, multi_output=several)
+    check_squares(y, "y")
+    return X, y
+
+
+def begin(search: Any, check: Callable[[], Any] = lambda: None) -> Any:
+    """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
+    if hasattr(search, "bounds_"):
+        return check()
+    with unchanged_by_errors(search):
+        _prepare(search)
+        _begin_on(search, None)
+        return check()
+
+
+def _prepare(search: Any) -> None:
+    """Check parameters before a start, and what names the sides have."""
+    check_parameters(search)
+    seen = search.get_params(deep=False)
+    every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
+    run = search._run = Run({name: own_copy(value) for name, value in every.items()}, seen)
+    run.name_sides(type(search).__name__, search._sides, search._keeps_settings)
+    search._dirty = None
+
+
+def _begin_on(search: Any, X: np.ndarray | None) -> None:
+    """Forget everything and begin on the domain given, or on the bounding box of X."""
+    bounds = search._domain(X)
+    if bounds is None:
+        if X is None:
+            names = ("bounds", "arms", "pool", "queries")
+            ways = [f"{name}=" for name in names if hasattr(search, name)]
+            raise NotFittedError(
+                f"This {type(search).__name__} instance has no domain yet: pass "
+                f"{' or '.join(ways)} to the constructor, or fit(X, y) takes the bounds of X."
+            )
+        bounds = box_around(X)
+        check_resolution(bounds, "the bounds of X")
+    elif X is not None:
+        if X.shape[1] != len(bounds):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the domain given to the constructor has "
+                f"{len(bounds)} dimensions"
+            )
+        check_inside(X, bounds)
+    search.bounds_, search.n_features_in_ = bounds, len(bounds)
+    search._begin_checks()
+    search._begin()
+
+
+# -- parameters that are set ------------------------------------------------------------
+
+
+def notice(search: Any, named: Collection[str] = ()) -> None:
+    """Take notice of parameters that were set since the run last looked.
+
+    Those that take part are in use from now on, all are events of the run. ``named`` ones may
+    have changed in place.
+    """
+    run = search._run
+    seen = run.seen
+    names = [name for name, value in seen.items() if getattr(search, name) is not value]
+    if named:
+        of_members = not seen.keys() >= set(named)  # names are those of members of a list
+        names += [
+            name
+            for name, value in seen.items()
+            if name in named or (of_members and isinstance(value, (list, tuple)))
+        ]
+    if not names:
+        return
+    with unchanged_by_errors(search):
+        check_parameters(search)
+        set_now, newest = {name: getattr(search, name) for name in names}, run.newest
+        changed = {
+            name: own_copy(value)
+            for name, value in set_now.items()
+            if not are_equal(value, newest[name])
+        }
+        waiting, of_sets, own = search._at_start, search._of_sets, run.params
+        sets = ("arms", "queries", "targets") if of_sets else ()
+        if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
+            waiting |= of_sets
+        search._run = run.setting(set_now, changed, waiting)
+        if not waiting >= changed.keys():
+            search._begin_checks()
+            search._params_changed()
+
+
+def notice_and_say(search: Any) -> None:
+    """Take notice of parameters that were set, and say once which of them wait."""
+    if not hasattr(search, "bounds_"):
+        return
+    notice(search)
+    run = search._run
+    unsaid, run.unsaid = run.unsaid, []
+    if unsaid:
+        warn(
+            f"set during a run, {', '.join(unsaid)} will count from the next fit on: the run "
+            "goes on with what it began with",
+            ParameterWarning,
+        )
+
+
+# -- asking and telling -----------------------------------------------------------------
+
+
+@holds_warnings
+def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
+    """Apply a change of the run completely, or not at all after an error (decision D-H34).
+
+    The log of events is the truth, and all else follows from it. A change that comes to its end
+    has appended its events. Of one that does not it is noted how many events there were, by
+    the first statement of a handler, which nothing can come in between, and the state is built
+    from these (``rebuilt_in_place``): at once, or, should that be interrupted as well, when a
+    method is called. What the library warns of meanwhile is issued when all is done.
+    """
+    n_events = len(search._run.events)
+    messages: list[Message] | None = []
+    try:
+        out = change(*arguments)
+    except BaseException as error:
+        search._dirty = n_events
+        if isinstance(error, AllPendingError) and len(search._run.events) == n_events:
+            search._dirty = None  # it comes before anything changes
+        else:
+            with suppress(BaseException):
+                search._rebuilt()
+        raise
+    if messages:
+        held, messages = messages, None
+        for message in held:
+            warn(*message)
+    return out
+
+
+def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any]:
+    """Queries that were asked since something was told, and others; or others alone."""
+    run = search._run
+    asked = [] if another else run.asked
+    if context is not None:
+        asked = [query for query in asked if np.array_equal(query.context, context)]
+    again, new = asked[:count], []
+    if len(again) < count:
+        new = commit(search, ask_more, search, count - len(again), context)
+    run.asked_again.update(again)
+    return [*again, *new]
+
+
+def ask_more(search: Any, n: int, context: np.ndarray | None) -> list[Any]:
+    """Choose n further queries, or none if there are fewer than n."""
+    run, propose = search._run, partial(search._propose, context)
+    return [run.ask_by(propose) for _ in range(n)]
+
+
+def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
+    """Check what was told and take it; return the search."""
+    notice_and_say(search)
+
+    def checked() -> list[Any]:
+        if isinstance(reward, float) and isinstance(query, search._query_type):
+            return [search._checked(query, reward, alpha)]  # in a round
+        return search._inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
+
+    observations = begin(search, checked)
+    commit(search, lambda: list(starmap(partial(take, search), observations)))
+    return search
+
+
+def take(search: Any, query: Any, value: Any, noise: Any) -> None:
+    """Take one validated answer or failure."""
+    run, outcomes = search._run, None
+    if value is None:
+        run.fail(query, "told as failed")
+        return
+    if isinstance(value, RowAverage):
+        run.count(query, value.count)
+        if not value.count:
+            return
+        value = float(value)
+    elif isinstance(value, Measured):
+        outcomes, run.block = value.outcomes, value.block
+        value = float(value)
+    search._observe(query, search._run.sign.of(value), noise)
+    if run.tell(query, value, noise):
+        warn(
+            f"ask() returned {query!r} several times, and tell() got several answers to it: "
+            "ask() returns the same query until it is answered. Give parallel workers the "
+            "queries of one ask(n), or call ask(another=True) for each worker",
+            PendingWarning,
+        )
+    search._learn()
+    run.block = None
+    if outcomes is not None:
+        run.measure(query, outcomes)
+
+
+def repeated(search: Any, events: Sequence[Event]) -> Any:
+    """Return the run that this one would be, had these events happened; it does not change."""
+    names = getattr(search, "feature_names_in_", None)
+    # When an answer was told is known as long as none before it was left out.
+    told, before = (
+        [each for each in log if each[0] in ("tell", "fail")] for log in (events, search._events)
+    )
+    alike = [one is other for one, other in zip(told, before, strict=False)]
+    replay = Replay(
+        list(events),
+        search._run.seed,
+        names=None if names is None else list(names),
+        times=search._run.times[: (*alike, False).index(False)],
+    )
+    parameters = {name: own_copy(value) for name, value in search._run.parameters.items()}
+    twin, _ = rebuilt(type(search), parameters, replay)
+    return twin
+
+
+# -- what is known ----------------------------------------------------------------------
+
+
+def informed(search: Any) -> bool:
+    """True if an answer was told, or evaluations were given to ``fit``."""
+    return hasattr(search, "bounds_") and search._run.informed
+
+
+def check_informed(search: Any) -> None:
+    """Raise NotFittedError where nothing is known that a recommendation could rest on."""
+    if informed(search):
+        return
+    if not hasattr(search, "bounds_"):
+        # Should more be missing than answers, such as a domain, that is said first.
+        clone(search).start()
+    raise NotFittedError(
+        f"This {type(search).__name__} instance has no answer yet that a recommendation "
+        "could rest on: tell it one, run it, or call fit(X, y)."
+    )
+
+
+def value_of(search: Any, query: Any) -> float:
+    """Return the estimated mean reward of the recommendation."""
+    if search._recommends_points:
+        return float(search.predict(in_coordinates(np.atleast_2d(query))).mean())
+    return float(np.sum(search.predict_query([query])))
+
+
+def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
+    """Return what is known after the last query of a run, whose end ``stop`` decides."""
+    model, best = search._model, None
+    if informed(search):
+        context = in_coordinates(last.context) if search._contexts else None
+        best = search.recommend(context=context)
+    delta = getattr(stop, "delta", defaults.GAP_DELTA)
+    result: RunResult[Any] = RunResult(
+        x=best,
+        fun=nan if best is None else value_of(search, best),
+        history=search.history_,
+        success=best is not None,
+        model={} if model is None else model.in_words(),
+    )
+    return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
+
+
+# -- how far it is from the best --------------------------------------------------------
+
+
+def gap_later(
+    search: Any, best: Any, delta: float | None, by_interval: bool
+) -> Callable[[], float]:
+    """Return the gap of the present state, to be computed when it is asked for.
+
+    None for ``delta`` is the usual one. The gap by intervals is computed at once, because it
+    needs the present state.
+    """
+    comparison = None if best is None or not search._has_rivals else search._compared(best)
+    if comparison is None:
+        return lambda: nan
+    if by_interval:
+        return partial(float, comparison.by_intervals())
+    rng = stream_of_gap(search._run.seed, search._run.n_told)
+    return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
+
+
+def check_stop(search: Any, stop: Any) -> None:
+    """Raise unless this can be ``stop`` of ``run``."""
+    own = search._params
+    if isinstance(stop, Stop) and not search._has_rivals:
+        why = "" if own.context_bounds is None else ", which depends on the context"
+        raise ValueError(
+            f"{type(search).__name__} cannot say how far its recommendation is from the best"
+            f"{why}: stop must be a function of the optimizer or None, got {stop!r}"
+        )
+    if is_by_intervals(stop):
+        check_failures(own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
+    if stop is not None and not isinstance(stop, Stop) and not callable(stop):
+        raise TypeError(f"stop must be a Stop, a function of the optimizer or None, got {stop!r}")
+
+
+def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> bool:
+    """Return whether a run may stop now, which it may not before anything is known.
+
+    The lock is free while it is computed.
+    """
+    if stop is None or not informed(search):
+        return False
+    if not isinstance(stop, Stop):
+        return stop(search) is True
+    with search._lock:
+        model, n_known = search._model, search._run.n_known
+        risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
+        comparison = None if risks is None else search._compared(search.recommend())
+        if risks is None or comparison is None:
+            return False
+        if is_by_intervals(stop):
+            return comparison.by_intervals() <= stop.epsilon
+        rng = stream_of_gap(search._run.seed, search._run.n_told)
+    return comparison.is_within(stop.epsilon, risks, rng)

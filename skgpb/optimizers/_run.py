@@ -1,435 +1,591 @@
-"""The loop over queries, whoever evaluates them, with checkpoints."""
+"""A run: what happened, the parameters in use, and what comes out of it.
+
+Parameters as a run has them: copies, which change only when the run takes notice.
+
+The record of a run: what happened, what is pending, and what is being evaluated.
+
+The result of ``run``, with a readable text.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from math import ceil, inf
-from sys import maxsize
-from threading import Lock
-from time import monotonic, sleep
-from typing import Any, Self
+from collections.abc import Callable, Collection
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from functools import partial
+from time import time
+from types import SimpleNamespace
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+from scipy.optimize import OptimizeResult
+from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb import defaults
-from skgpb._warnings import warn
-from skgpb.exceptions import AllPendingError, EvaluationWarning
-from skgpb.locks import StateLock, locked
-from skgpb.optimizers._loop import Loop
-from skgpb.optimizers._record import ANSWERED, CompletedEvaluation, Evaluations, Record
-from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._stop import Stop
-from skgpb.optimizers._workers import Arrivals, Batches, described
-from skgpb.progress import Progress
-from skgpb.utils import Integral, Real, check_size
+from skgpb._typing import RecommendMethod
+from skgpb.domains.query import PointsQuery
+from skgpb.domains.space import ParameterSpace
+from skgpb.exceptions import AllPendingError
+from skgpb.optimizers._feasibility import Chances
+from skgpb.optimizers._inputs import Sign, checked_space, joint_space
+from skgpb.utils import validate_params
 
-# Speed: seconds between two looks whether another run has told an answer.
-PAUSE = 0.01
-# Limit: scikit-learn's largest levels are of this order.
-MOST_VERBOSE = 100
+# == Parameters as a run has them: copies, which change only when the run takes notice ==
+
+#: Parameters that matter at the start of a run only, whichever class has them.
+AT_START: frozenset[str] = frozenset(
+    {
+        "answer_kernel",
+        "arms",
+        "bounds",
+        "conditional",
+        "context_bounds",
+        "costs",
+        "direction",
+        "feedback",
+        "kernel",
+        "location",
+        "max_depth",
+        "metric",
+        "min_members",
+        "n_candidates",
+        "n_children",
+        "n_context",
+        "n_points",
+        "n_representatives",
+        "operator",
+        "optimizers",
+        "pool",
+        "queries",
+        "query_bounds",
+        "query_kernel",
+        "r_min",
+        "random_state",
+        "scale",
+        "targets",
+        "window",
+    }
+)
 
 
-def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any, timeout: Any) -> None:
-    """Raise where these cannot be arguments of ``run``, before anything begins."""
-    if not callable(objective):
-        raise TypeError(f"objective must be callable, got {objective!r}")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable or None, got {callback!r}")
-    if on_error not in ("record", "raise"):
-        raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
-    check_size(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0, MOST_VERBOSE)
-    number = isinstance(timeout, Real) and not isinstance(timeout, bool)
-    if timeout is not None and not (number and timeout > 0):
-        raise ValueError(f"timeout must be a number of seconds > 0 or None, got {timeout!r}")
+def check_parameters(estimator: Any) -> None:
+    """Raise where parameters have a value that they cannot have."""
+    validate_params(estimator)
+    guarantee = getattr(estimator, "guarantee", None)
+    if guarantee is not None:
+        validate_params(guarantee)
 
 
-def check_budget(budget: Any) -> int:
-    """Return a number of evaluations, or raise."""
-    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
-        raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
-    return int(budget)
+def checked_method(
+    method: RecommendMethod | None, known: tuple[RecommendMethod, ...]
+) -> RecommendMethod:
+    """Resolve ``method`` of ``recommend``; the first of the known ones is the usual one."""
+    if method is None:
+        return known[0]
+    if method not in known:
+        raise ValueError(f"method must be None or one of {list(known)}, got {method!r}")
+    return method
 
 
-class Evaluated:
-    """The evaluations of one call of ``run``.
+def own_copy(value: Any) -> Any:
+    """Return a copy that nobody else changes, or the value where nobody can.
+
+    Functions are what they are, and so are random numbers, from which a run draws its seed.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        if value.base is None and not value.flags.writeable:
+            return value
+        value = value.copy()
+        value.flags.writeable = False
+        return value
+    if isinstance(value, (np.random.RandomState, np.random.Generator)):
+        return value
+    if callable(value) and not isinstance(value, Kernel):
+        return value
+    try:
+        return deepcopy(value)
+    except Exception:  # such as a table that is a connection
+        return value
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Return whether two values of a parameter are known to be equal."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    try:
+        return bool(one == other)
+    except Exception:  # arrays within lists have no truth value
+        return False
+
+
+# == The record of a run: what happened, what is pending, and what is being evaluated ==
+
+#: What failures have taught.
+Taught = TypeVar("Taught")
+
+#: An event of the log of a run: its kind, and what the kind says.
+Event = tuple[Any, ...]
+
+# Kinds of events that answer a query.
+ANSWERED = ("tell", "fail", "rows")
+# Kinds of events that are about a query.
+OF_QUERIES = ("ask", "outcomes", *ANSWERED)
+# Format: in the place of when a pending query may be asked again, for one that is not pending.
+NOT_PENDING = -1
+
+
+def history_table(
+    rows: list[tuple[Any, ...]], d: int, sign: Callable[[Any], Any], *fields: tuple[Any, ...]
+) -> np.ndarray:
+    """Return rows of boxes (2 d,), rewards, means, deviations and further fields as a table."""
+    numbers = [(name, np.float64) for name in ("reward", "mean", "std")]
+    dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers, *fields]
+    table = np.array([(i, *row) for i, row in enumerate(rows, 1)], dtype=dtype)
+    for name in ("reward", "mean"):
+        table[name] = sign(table[name])
+    return table
+
+
+def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
+    """Return failures, as :class:`Run` has them, as a table; d is for one without any."""
+    rows = [(i, query.box, reason) for i, query, reason in failures]
+    width = len(rows[0][1]) if rows else 2 * d
+    dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
+    return np.array(rows, dtype=dtype)
+
+
+def block_told(event: Event) -> str | None:
+    """Return the name of the block of an answer, None for none and for other events."""
+    return event[4] if event[0] == "tell" and len(event) > 4 else None
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedEvaluation:
+    """An answer that has arrived but is not told, to a query asked after n events."""
+
+    query: Any
+    outcome: tuple[Any, Any]
+    n_events: int
+
+
+class Evaluations:
+    """Evaluations that outlive the call of ``run`` that began them.
 
     Attributes
     ----------
-    running : threading.Lock
-        Held by the call, however it ends.
-    queries : dict
-        Queries to evaluate or to tell, and the number of events when their evaluation began.
+    batch : list of queries
+        Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
+        not changed.
+    arrived : list of CompletedEvaluation
+        Answers to be told next, in whichever call.
     """
 
     def __init__(self) -> None:
-        self.running = Lock()
-        self.queries: dict[Any, int] = {}
+        self.batch: list[Any] = []
+        self.arrived: list[CompletedEvaluation] = []
 
 
-class EvaluationLoop:
-    """One call of ``run``.
+class Run:
+    """One run of a search: what happened, the parameters in use, and what its numbers mean.
 
-    Its methods that look at the state of the optimizer hold the optimizer's lock; it is free while
-    queries are evaluated.
+    It knows nothing of the search, so that whatever has it is copied, pickled and swapped as it is.
 
     Parameters
     ----------
-    loop : Loop
-        It asks, and is told.
-    workers : Batches or Arrivals
-        They evaluate.
-    callback, checkpoint, stop, timeout
-        As in ``run``.
+    given : dict
+        Copies of what it begins with: of parameters, and of others that classes without them lack.
+    seen : dict
+        Parameters, as they are on the search.
+
+    Attributes
+    ----------
+    events : list of events
+        Everything that happened, in order: all else follows from it.
+    history : list of tuples
+        A row for each answer.
+    n_told, n_fitted : int
+        Number of answers, and of evaluations that were given to ``fit``.
+    pending : dict
+        Queries being evaluated (None); failed ones, with the time when they may be asked again.
+    failures : list of tuples
+        Of each failure the number of answers before it, the query and the reason.
+    times : list of float
+        When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
+    asked : list of queries
+        Queries that were asked since something was told, to be returned again.
+    asked_again : set of queries
+        Queries that ``ask`` returned more than once before they were told.
+    params : SimpleNamespace
+        What is given, as the run uses it.
+    space, actions, context_space, query_space : ParameterSpace or None
+        Names of all sides, of those of actions, of contexts, and of queries.
+    sign : Sign
+        The sign of rewards.
+    seed : int, list of int or None
+        Seed of everything random, or of each of its parts; None where nothing is random.
+    parameters, newest, seen : dict
+        Parameters at the start, and as they were when the run last looked at them: copies, and the
+        objects themselves.
+    unsaid : list of str
+        Parameters that wait for the next start, which the run has not said yet.
+    rows : dict
+        Number of rows of a table that queries have, of those whose rows were counted.
+    blocks : dict
+        Numbers, from 1, of the blocks of answers by their names, in the order in which they came.
+    block : str or None
+        Block of the answer that is being taken.
+    evaluations : Evaluations
+        What calls of ``run`` are evaluating.
     """
 
-    def __init__(
-        self,
-        loop: Loop,
-        workers: Batches | Arrivals,
-        callback: Callable[[Any], Any] | None,
-        checkpoint: str | os.PathLike[str] | None,
-        stop: Stop | Callable[[Any], Any] | None,
-        timeout: float | None,
-    ) -> None:
-        self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
-        self._loop, self._workers = loop, workers
-        self._optimizer: Any = loop.search
-        self._lock: StateLock = loop.search._lock
-        self._has_costs = loop.search._has_costs
-        self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
-        self._mine = Evaluated()
-        self._done = self._failed = self._in_a_row = 0
-        self._resumes = False
-        self._last: Any = None
-        #: Why the run has ended; empty while it goes on.
-        self._ended = ""
+    _kept_fields = ("times", "history", "failures", "pending", "asked", "rows", "n_fitted")
 
-    # What ``locked`` asks for: a play is guarded by the lock of its optimizer.
+    space: ParameterSpace | None
+    actions: ParameterSpace | None
+    context_space: ParameterSpace | None
+    query_space: ParameterSpace | None
+
+    def __init__(self, given: dict[str, Any], seen: dict[str, Any]) -> None:
+        self.params = SimpleNamespace(**given)
+        self.parameters = self.newest = {name: given[name] for name in seen}
+        self.seen = seen
+        self.unsaid: list[str] = []
+        self.sign = Sign(given["direction"] == "minimize")
+        self.seed: Any = None
+        self.evaluations: Evaluations = Evaluations()
+        self.events: list[Event] = []
+        self.history: list[tuple[Any, ...]] = []
+        self.n_told = self.n_fitted = 0
+        self.pending: dict[Any, int | None] = {}
+        self.failures: list[tuple[int, Any, str]] = []
+        # What failures have taught, by the numbers of answers and failures.
+        self._taught: dict[tuple[int, int], Any] = {}
+        self.times: list[float] = []
+        self.asked: list[Any] = []
+        self.asked_again: set[Any] = set()
+        self.rows: dict[Any, int] = {}
+        self.blocks: dict[str, int] = {}
+        self.block: str | None = None
+
+    def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
+        """Name the sides of all boxes, or raise; the arguments are those of ``checked_space``."""
+        own, space_of = self.params, partial(checked_space, optimizer=optimizer, sides=sides)
+        actions = space_of(own.bounds, "bounds", keeps_settings=keeps_settings)
+        contexts = space_of(own.context_bounds, "context_bounds")
+        self.actions, self.context_space = actions, contexts
+        self.query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
+        self.space = joint_space(contexts, actions, own.context_bounds, own.bounds)
 
     @property
-    def _dirty(self) -> int | None:
-        return self._optimizer._dirty
+    def informed(self) -> bool:
+        """True if an answer was told, or evaluations were given to ``fit``."""
+        return self.n_known > 0
 
-    def _rebuilt(self) -> Self:
-        self._optimizer._rebuilt()
+    @property
+    def n_known(self) -> int:
+        """Number of answers, with those that were given to ``fit``."""
+        return self.n_told + self.n_fitted
+
+    @property
+    def awaited(self) -> list[Any]:
+        """Queries being evaluated, in order."""
+        return [query for query, until in self.pending.items() if until is None]
+
+    @property
+    def stratum(self) -> int:
+        """Number of the block of the answer that is being taken, 0 for none."""
+        return self.number_of(self.block)
+
+    def number_of(self, block: str | None) -> int:
+        """Return the number of a block, which may be a new one; 0 for None."""
+        return 0 if block is None else self.blocks.get(block, len(self.blocks) + 1)
+
+    def stratum_of_last(self, n_events: int) -> int:
+        """Return the number of the block of the last answer among some first events, or 0."""
+        for event in reversed(self.events[:n_events]):
+            if event[0] in ("tell", "fit"):
+                return self.number_of(block_told(event))
+        return 0
+
+    def name_of(self, n_samples: int, sample: int) -> str | None:
+        """Name the query of one of the samples of a model; None if it was told otherwise."""
+        told, place = self.told_queries(), sample - self.n_fitted
+        if place >= 0 and len(told) == n_samples - self.n_fitted:
+            return repr(told[place])
+        return None
+
+    def told_queries(self) -> list[Any]:
+        """Return the query of each answer."""
+        return [event[1] for event in self.events if event[0] == "tell"]
+
+    def outcomes(
+        self,
+        fitted: np.ndarray,
+        row_of: Callable[[Any], np.ndarray],
+        learn: Callable[[np.ndarray, np.ndarray], Taught],
+        n_failures: int | None = None,
+    ) -> Taught | None:
+        """Return what some first failures have taught, or all; None without any, or answers.
+
+        Parameters
+        ----------
+        fitted : ndarray of shape (n, n_columns)
+            Rows of evaluations that were known before the run.
+        row_of : callable
+            Returns the row (n_columns,) of a query.
+        learn : callable
+            Learns from rows (n, n_columns) and whether they succeeded, 1 or 0, (n,).
+        n_failures : int, default=None
+            Number of failures; None for all.
+        """
+        n = len(self.failures) if n_failures is None else n_failures
+        if not n or not self.n_known:
+            return None
+        when = self.n_told, n
+        if when not in self._taught:
+            left, asked, succeeded = n, [*fitted], [1.0] * len(fitted)
+            for kind, *rest in self.events:
+                if kind == "tell" or (kind == "fail" and left > 0):
+                    asked.append(row_of(rest[0]))
+                    succeeded.append(float(kind == "tell"))
+                    left -= kind == "fail"
+            taught = learn(np.array(asked), np.array(succeeded))
+            # Those of all failures, and those before the last answer, by which candidates move.
+            self._taught = dict([*self._taught.items(), (when, taught)][-2:])
+        return self._taught[when]
+
+    def outcomes_of_regions(self, bounds: np.ndarray) -> Chances | None:
+        """Return what failures of regions of a box (d, 2) have taught, by their [lower, upper]."""
+        if not self.failures:
+            return None
+        X = self.events[0][1] if self.n_fitted else np.empty((0, len(bounds)))
+        learn = partial(Chances, domain=np.tile(bounds.T, 2))
+        return self.outcomes(np.hstack([X, X]), lambda query: query.box, learn)
+
+    def chances_of_regions(self, bounds: np.ndarray) -> Chances | None:
+        """Return where evaluations of regions fail, None as long as nothing is known of that."""
+        found = self.outcomes_of_regions(bounds)
+        return found if found is not None and found.known else None
+
+    def first_free(self, places: list[int]) -> Any:
+        """Return the query of the first of some answers that is not pending, or None."""
+        told = self.told_queries()
+        return next((told[place] for place in places if told[place] not in self.pending), None)
+
+    def ask(self, query: Any) -> None:
+        """Record a query that is asked."""
+        self.asked.append(query)
+        self.pending[query] = None
+        self.events.append(("ask", query))
+        if self.asked_again:
+            self.asked_again.discard(query)
+
+    def ask_by(self, propose: Callable[[], Any]) -> Any:
+        """Record the query that is proposed, or that there is none.
+
+        Where all are pending, those that have failed may be asked again.
+        """
+        try:
+            query = propose()
+        except AllPendingError:
+            pending = self.pending
+            if len(self.awaited) == len(pending):
+                raise
+            self.release_failed()
+            try:
+                query = propose()
+            except AllPendingError:
+                self.pending = pending
+                raise
+        self.ask(query)
+        return query
+
+    def take_back(self, query: Any) -> None:
+        """Forget the query that was asked last."""
+        del self.pending[query], self.asked[-1], self.events[-1]
+
+    def close(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
+        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
+        self.add((query.box, reward, mean, std, expanded))
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Add the row of an answer to the history."""
+        self.history.append(row)
+        self.n_told += 1
+
+    def tell(self, query: Any, value: Any, noise: Any) -> bool:
+        """Record an answer; return whether it is a second one to a query that was asked twice."""
+        second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
+        if second:
+            self.asked_again.discard(query)
+        self.times.append(time())
+        block = () if self.block is None else (self.block,)
+        self.blocks |= {name: self.number_of(name) for name in block}
+        self.events.append(("tell", query, value, noise, *block))
+        self._release()
+        return second
+
+    def fail(self, query: Any, reason: str) -> None:
+        """Record a failure, and leave the query out for a while."""
+        self.failures.append((self.n_told, query, reason))
+        self.times.append(time())
+        self.events.append(("fail", query, reason))
+        if query in self.pending or not isinstance(query, PointsQuery):
+            times = sum(each == query for _, each, _ in self.failures)
+            now = self.n_told + len(self.failures)
+            self.pending[query] = now + 2**times
+        self._release()
+
+    def count(self, query: Any, n: int) -> None:
+        """Record how many rows of a table a query has; there is no answer to one without any."""
+        self.events.append(("rows", query, n))
+        self.rows[query] = n
+        if not n:
+            self.pending.pop(query, None)
+            self._release()
+
+    def measure(self, query: Any, outcomes: dict[str, float]) -> None:
+        """Record what else was measured with the last answer."""
+        self.events.append(("outcomes", query, outcomes))
+
+    def release_failed(self) -> None:
+        """Let all failed queries be asked again."""
+        self.pending = dict.fromkeys(self.awaited)
+
+    def _release(self) -> None:
+        """Forget which queries to return again, and release queries that failed long ago."""
+        self.asked = []
+        if not self.failures:
+            return
+        now = self.n_told + len(self.failures)
+        due = [each for each, until in self.pending.items() if until is not None and until <= now]
+        for query in due:
+            del self.pending[query]
+
+    def setting(
+        self, seen: dict[str, Any], changed: dict[str, Any], waiting: Collection[str]
+    ) -> Self:
+        """Return the same record, with parameters that are set after the last event.
+
+        ``changed`` are copies of those that differ; ``waiting`` ones count from the next start on.
+        """
+        out = copy(self)
+        out.seen = self.seen | seen
+        if changed:
+            now, ready = vars(self.params), changed.keys() - waiting
+            out.newest = self.newest | changed
+            out.events = [*self.events, ("set", changed)]
+            out.params = SimpleNamespace(**now | {name: changed[name] for name in ready})
+            out.unsaid = [name for name in self.unsaid if name not in changed] + sorted(
+                name for name in changed.keys() - ready if not are_equal(changed[name], now[name])
+            )
+        return out
+
+    def until(self, n_events: int | None) -> Self:
+        """Return events, answers and failures of a record whose later events do not count.
+
+        None stands for a record all of which counts.
+        """
+        if n_events is None:
+            return self
+        out = copy(self)
+        out.events = self.events[:n_events]
+        kinds = [event[0] for event in out.events]
+        out.history = self.history[: kinds.count("tell")]
+        out.failures = self.failures[: kinds.count("fail")]
+        out.times = self.times[: len(out.history) + len(out.failures)]
+        return out
+
+    def _resume(self) -> None:
+        """Count the answers, which have to be those of the events."""
+        kinds = [event[0] for event in self.events]
+        self.n_told = len(self.history)
+        if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
+            raise ValueError("answers and failures are not those of the events")
+        names = dict.fromkeys(name for name in map(block_told, self.events) if name is not None)
+        self.blocks = {name: number for number, name in enumerate(names, 1)}
+
+
+# == The result of ``run``, with a readable text ==
+
+# What is recommended.
+X = TypeVar("X")
+
+
+class RunResult(OptimizeResult, Generic[X]):
+    """Result of ``run``: an ``OptimizeResult`` that prints what was found in a few lines.
+
+    Attributes
+    ----------
+    x : query
+        The recommendation; None without any answer.
+    fun : float
+        Its estimated mean reward, NaN where nothing is known.
+    nfev, nfail : int
+        Number of evaluations, and how many of these failed.
+    history : ndarray
+        Everything told, see ``history_``.
+    success : bool
+        Whether anything is known.
+    message : str
+        Why the run ended.
+    model : dict of str
+        What is known of the model of f at the end, in words: under ``"noise"`` that of the answers,
+        and if there is something to say, ``"outliers"``, ``"lack of fit"``, and under ``"beware"``
+        how the answers contradicted the model when they were last compared. Empty for methods
+        without a Gaussian process.
+    gap : float
+        Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
+        with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
+        is computed from the state in which the run ended, by draws when it is first read.
+    """
+
+    x: X
+    fun: float
+    nfev: int
+    nfail: int
+    history: np.ndarray
+    success: bool
+    message: str
+    model: dict[str, str]
+    gap: float
+
+    def with_gap(self, compute: Callable[[], float]) -> Self:
+        """Return this result, with the function that computes its gap."""
+        self.__dict__["compute"] = compute
         return self
 
-    @property
-    def _record(self) -> Record:
-        return self._loop.record
+    def __missing__(self, key: str) -> Any:
+        """Compute an attribute when it is first read."""
+        if key != "gap" or "compute" not in vars(self):
+            raise KeyError(key)
+        self["gap"] = self.__dict__.pop("compute")()
+        return self["gap"]
 
-    @property
-    def _evaluated(self) -> Evaluations:
-        return self._record.evaluations
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the gap and not the posterior that it is computed from."""
+        if "compute" in vars(self):
+            self["gap"]
+        return type(self), (dict(self),)
 
-    # -- how far it goes ----------------------------------------------------------------------
-
-    def limit(self, budget: Any, contexts: Any, max_cost: Any) -> None:
-        """Set how many queries are evaluated, in which contexts and at which cost, or raise."""
-        optimizer, self._max_cost = self._optimizer, max_cost
-        self._contexts: list[np.ndarray] | None = None
-        if not optimizer._contexts:
-            optimizer._contexts.checked(contexts)
-            self._most = self._evaluations(budget)
-            return
-        if not (contexts is None or (budget is None and max_cost is None)):
-            raise ValueError(
-                "budget and max_cost must be None if contexts are given, got "
-                f"{budget!r} and {max_cost!r}"
-            )
-        in_order = self._loop.begin(lambda: optimizer._contexts.all_checked(contexts))
-        self._contexts, self._most = in_order, len(in_order)
-
-    def _evaluations(self, budget: Any) -> int:
-        """Number of evaluations that the run is limited to, whatever they cost."""
-        optimizer, max_cost = self._optimizer, self._max_cost
-        if max_cost is None:
-            if budget is None and self._has_costs:
-                raise ValueError("run needs a budget of evaluations, a max_cost, or both")
-            return check_budget(budget)
-        if not self._has_costs:
-            raise ValueError(
-                f"max_cost is for queries with prices, and those of {type(optimizer).__name__} "
-                f"have none: pass budget, a number of evaluations; got max_cost={max_cost!r}"
-            )
-        number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
-        if not (number and 0 < max_cost < np.inf):
-            raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
-        if budget is not None:
-            return check_budget(budget)
-        # Failures cost nothing: this limit ends the run if all evaluations fail.
-        optimizer.start()
-        least = optimizer._cost_model.least
-        return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
-
-    def resume(self) -> None:
-        """Count all that the optimizer was told before as evaluated in this run."""
-        self._resumes = True
-        if self._contexts is not None:
-            self._leave_batch()
-        told = [event for event in self._record.events if event[0] in ("tell", "fail")]
-        self._done, self._failed = len(told), sum(event[0] == "fail" for event in told)
-        self._last = told[-1][1] if told else None
-
-    def show(self, bar: bool, verbose: int) -> None:
-        """Say how the progress of the run is shown."""
-        name = type(self._optimizer).__name__
-        minimize = self._optimizer._params.direction == "minimize"
-        shown: dict[str, Any] = {"bar": bar, "verbose": verbose, "minimize": minimize}
-        if self._max_cost is None:
-            self._progress = Progress(name, max(0, self._most - self._done), **shown)
-        else:
-            shown |= {"unit": "cost", "spent": self._cost}
-            self._progress = Progress(name, self._max_cost, **shown)
-
-    @locked
-    def _cost(self) -> float:
-        """Cost of the answers that this run has told."""
-        return self._optimizer.spent_ - self._spent_before
-
-    @locked
-    def _is_enough(self, out: Iterable[Any] = ()) -> bool:
-        """Return whether the cost is reached when these queries are answered as well."""
-        if self._max_cost is None:
-            return False
-        return self._cost() + sum(map(self._optimizer._cost_model.cost_of, out)) >= self._max_cost
-
-    # -- the loop -----------------------------------------------------------------------------
-
-    def result(self) -> RunResult[Any]:
-        """Ask, evaluate and tell until the run ends."""
-        optimizer, workers = self._optimizer, self._workers
-        optimizer.start()
-        if self._contexts is not None:
-            # Contexts do not come back: what an interrupted run left is not evaluated in this one.
-            self._leave_batch()
-        self._spent_before = 0.0
-        if self._resumes:
-            self._ended = self._why_stopped()
-        elif self._has_costs:
-            self._spent_before = optimizer.spent_
-        self._save()
-        workers.arrive = self._arrive
-        with self._mine.running, self._progress, workers:
-            # Answers that an earlier run has evaluated and not told come first.
-            self._join()
-            while self._done < self._most and not self._ended:
-                if not self._answers():
-                    if not workers.out and self._is_enough():
-                        break
-                    self._evaluate()
-                self._tell_answers()
-                if not self._ended and monotonic() >= self._end:
-                    self._ended = f"{self._timeout:g} seconds have passed"
-                if self._in_a_row >= defaults.MOST_FAILURES and self._failed == self._done:
-                    raise RuntimeError(
-                        f"the last {self._in_a_row} evaluations have failed, the last one with: "
-                        f"{self._record.failures[-1][2]}; on_error='raise' shows where"
-                    )
-                if not self._ended and self._is_enough():
-                    break
-        if self._failed:
-            warn(
-                f"{self._failed} of {self._done} evaluations failed, the last one with: "
-                f"{self._record.failures[-1][2]}; failed_ has them all",
-                EvaluationWarning,
-            )
-        return self._concluded()
-
-    def _evaluate(self) -> None:
-        """Give the workers what they have room for, and wait for an answer."""
-        workers = self._workers
-        while due := self._next_queries():
-            workers.begin(due)
-            self._last = due[-1]
-        if not workers.out:
-            sleep(PAUSE)  # others evaluate all that may be asked
-        workers.answers()
-
-    def _tell_answers(self) -> None:
-        """Tell the answers that have arrived, until the run ends."""
-        refused: Exception | None = None
-        while answers := self._answers():
-            query, (reward, error) = answers[0].query, answers[0].outcome
-            reward, error = self._validated(query, reward, error, self._workers.raises)
-            if isinstance(error, Exception):
-                # All other answers that arrived are told before the run ends with this.
-                self._leave_out(answers[0])
-                self._workers.evaluated()
-                refused = refused or error
-                continue
-            self._tell(answers[0], reward, error)
-            self._last = query if self._last is None else self._last
-            self._done += 1
-            self._in_a_row = self._in_a_row + 1 if reward is None else 0
-            self._failed += reward is None
-            self._progress.told(reward, error)
-            if len(answers) == 1:
-                self._save()
-            stopped = self._callback is not None and self._callback(self._optimizer) is True
-            self._ended = "stopped by the callback" if stopped else self._why_stopped()
-            if self._ended or (refused is None and self._is_enough()):
-                self._save()
-                break
-        if refused is not None:
-            self._save()
-            raise refused
-
-    @locked
-    def _tell(self, answer: CompletedEvaluation, reward: Any, error: str | None) -> None:
-        """Tell an answer and forget it at once: another run may be given its query again."""
-        if error is None:
-            self._optimizer.tell(answer.query, reward)
-        else:
-            self._loop.commit(self._record.fail, answer.query, error)
-        self._leave_out(answer)
-
-    def _save(self) -> None:
-        """Save the run, if it is to be saved."""
-        if self._checkpoint is not None:
-            self._optimizer.save(self._checkpoint)
-
-    def _why_stopped(self) -> str:
-        """Return why ``stop`` ends the run, or nothing."""
-        optimizer, stop = self._optimizer, self._stop
-        if self._loop.stops(stop):
-            return str(getattr(stop, "message", "stop returned True"))
-        if self._loop.informed and optimizer._knows_all:
-            return "every query was answered, and answers are exact"
-        return ""
-
-    @locked
-    def _concluded(self) -> RunResult[Any]:
-        """Return what the run has come to."""
-        result = self._loop.summary(self._last, self._stop)
-        if result.x is None:
-            message = f"nothing is known: all {self._done} evaluations failed"
-        elif self._contexts is not None and self._done == self._most:
-            message = "all contexts were played"
-        else:
-            message = self._ended or "the budget is spent"
-        result.update(nfev=self._done, nfail=self._failed, message=message)
-        if self._has_costs:
-            result.cost = self._cost()
-        return result
-
-    # -- what is being evaluated, and has been ------------------------------------------------
-
-    @locked
-    def _join(self) -> None:
-        """Begin next to other runs, with untold answers of runs that have ended."""
-        running = [run for run in self._lock.runs if run.running.locked()]
-        self._lock.runs = [*running, self._mine]
-        answers = self._answers_left()[: max(0, self._most - self._done)]
-        self._mine.queries.update({answer.query: answer.n_events for answer in answers})
-
-    def _being_evaluated(self) -> set[Any]:
-        """Return the queries that other runs are evaluating."""
-        runs = [run for run in self._lock.runs if run is not self._mine and run.running.locked()]
-        return {query for run in runs for query in list(run.queries)}
-
-    def _answers_left(self) -> list[CompletedEvaluation]:
-        """Answers of runs that have ended before they could tell them."""
-        busy, arrived = self._being_evaluated(), self._evaluated.arrived
-        left = [answer for answer in arrived if answer.query not in busy]
-        for answer in left:
-            since = self._record.events[answer.n_events :]
-            if any(kind in ANSWERED and rest[0] == answer.query for kind, *rest in since):
-                arrived.remove(answer)  # the run ended right after it was told
-        return [answer for answer in left if answer in arrived]
-
-    @locked
-    def _leave_batch(self) -> None:
-        """Skip unevaluated queries of runs that have ended, and tell their answers."""
-        for answer in self._answers_left():
-            self._tell(answer, *self._validated(answer.query, *answer.outcome, False))
-        busy, evaluated = self._being_evaluated(), self._evaluated
-        evaluated.batch = [query for query in evaluated.batch if query in busy]
-
-    def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
-        """Store an answer, to be told next, in this run or in another."""
-        if all(answer.query != query for answer in self._answers()):
-            answer = CompletedEvaluation(query, outcome, self._mine.queries[query])
-            self._evaluated.arrived.append(answer)
-
-    def _answers(self) -> list[CompletedEvaluation]:
-        """Answers that this run has to tell."""
-        arrived = self._evaluated.arrived
-        return [answer for answer in arrived if answer.query in self._mine.queries]
-
-    def _leave_out(self, answer: CompletedEvaluation) -> None:
-        """Forget an answer that was told or is not valid."""
-        self._evaluated.arrived.remove(answer)
-        self._mine.queries.pop(answer.query, None)
-
-    @locked
-    def _validated(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
-        """Return an answer and None, or None and the reason: a text, or an exception to raise.
-
-        If ``tell`` would refuse the reward of this query, the evaluation has failed.
-        """
-        if error is not None or reward is None:
-            return reward, error
-        self._loop.notice()  # wrong parameters are no fault of the reward
-        try:
-            checked = self._optimizer._checked(query, reward, None)
-        except (TypeError, ValueError) as wrong:
-            self._optimizer._checked(query, None, None)  # raises where it is not for the reward
-            if raises:
-                return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
-            return None, described(wrong)
-        if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
-            reward = checked[1]  # with other outcomes, and a float
-        return reward, None
-
-    @locked
-    def _next_queries(self) -> list[Any]:
-        """Return the next queries: those that an earlier run has left, then new ones."""
-        loop, out = self._loop, self._workers.out
-        begun = self._done + len(out)
-        most = min(self._workers.room, self._most - begun)
-        if most < 1 or (out and self._is_enough(out)):
-            return []
-        evaluated, record = self._evaluated, self._record
-        awaited = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
-        evaluated.batch = awaited
-        others, mine = self._being_evaluated(), self._mine.queries
-        left = [each for each in evaluated.batch if each not in others and each not in mine]
-        due = left[:most]
-        if not due:
-            loop.notice_and_say()
-            try:
-                due = loop.commit(self._ask_to_evaluate, begun, most)
-            except AllPendingError:
-                if not (out or others):
-                    raise
-                return []  # every possible query is pending: an answer has to come first
-        mine.update(dict.fromkeys(due, len(record.events)))
-        return due
-
-    def _ask_to_evaluate(self, begun: int, most: int) -> list[Any]:
-        """Ask, and note that a run evaluates it, which is one change."""
-        ahead = self._contexts
-        due = self._ask(most) if ahead is None else self._ask_each(ahead[begun : begun + most])
-        evaluated = self._evaluated
-        evaluated.batch = [*evaluated.batch, *due]
-        return due
-
-    def _ask(self, most: int) -> list[Any]:
-        """Queries to evaluate next: asked ones that nobody evaluates, then new ones."""
-        batch = self._evaluated.batch
-        free = [query for query in self._record.asked if query not in batch][:most]
-        if len(free) == most:
-            return free
-        return [*free, *self._loop.ask(most - len(free), another=True)]
-
-    def _ask_each(self, contexts: list[np.ndarray]) -> list[Any]:
-        """Return one query in each of these contexts; none of them is being evaluated."""
-        queries = list[Any]()
-        for context in contexts:
-            asked, out = self._record.asked, [*self._evaluated.batch, *queries]
-            known = [each for each in asked if np.array_equal(each.context, context)]
-            free = [each for each in known if each not in out]
-            queries += free[:1] or self._loop.ask(1, another=True, context=context)
-        return queries
+    def __repr__(self) -> str:
+        """Return lines with the result, its basis, and the reason why the run ended."""
+        rewards = np.asarray(self.history["reward"], dtype=np.float64)
+        lines = [("recommended", repr(self.x)), ("estimated mean", f"{self.fun:.6g}")]
+        if "compute" in vars(self) or "gap" in self:
+            lines += [("best is at most", f"{self.gap:.3g} better")] * bool(np.isfinite(self.gap))
+        failed = f", {self.nfail} of them failed" if self.nfail else ""
+        lines.append(("evaluations", f"{self.nfev}{failed}"))
+        if (
+            self.get("cost", self.nfev - self.nfail) != self.nfev - self.nfail
+        ):  # some price is not 1
+            lines.append(("cost", f"{self.cost:g}"))
+        if np.isfinite(rewards).any():
+            low, high = np.nanmin(rewards), np.nanmax(rewards)
+            lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
+        lines += [("ended because", self.message), *self.model.items()]
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

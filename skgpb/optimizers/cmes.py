@@ -87,7 +87,8 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
             return linear_information(covariance / unit**2, std, noise, variance / unit**2)
         maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
         # Eq. 7, without noise, is "noiseless", and "auto" where the noise is one number.
-        known = self._params.alpha is not None and not callable(self._params.alpha)
+        run = self._run
+        known = run.params.alpha is not None and not callable(run.params.alpha)
         ignored = self.information == "noiseless" or (self.information == "auto" and known)
         counted = None if ignored else noise
         return conditional_max_value_entropy(posterior.mean / unit, std, maxima / unit, counted)
@@ -114,7 +115,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
     def _scores(self, round: Round) -> np.ndarray:
         values = self.acquisition(round)
         silent = round.once("silent", lambda: not values.max() > TIE_TOLERANCE)
-        if silent and self._record.n_told:
+        if silent and self._run.n_told:
             # Answers stay so far below f* that none tells of it: all would tie, although f is not
             # known. The least known is asked (decision D-C12).
             values = round.std / round.once("unit", lambda: self._unit)
@@ -189,10 +190,11 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     @property
     def _seeks_cells(self) -> bool:
-        return isinstance(self._params.targets, Cells)
+        return isinstance(self._run.params.targets, Cells)
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        given = self._params.targets
+        run = self._run
+        given = run.params.targets
         if not self._seeks_cells:
             return super()._make_targets(kernel)
         if self._box is None and isinstance(kernel, PolicyMean):
@@ -202,7 +204,7 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
                 "information must be 'auto' or 'joint' if targets are Cells; got "
                 f"{self.information!r}"
             )
-        return CellSet(given, kernel, self.bounds_, self._space, self._params.n_points)
+        return CellSet(given, kernel, self.bounds_, run.space, run.params.n_points)
 
     @property
     def _has_rivals(self) -> bool:

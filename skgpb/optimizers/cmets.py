@@ -272,21 +272,21 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
         round, values = self._scored_round()
         unit = min(1.0, 1.0 / float(round.cost.max()))
-        return self._cells.available(self._record.pending)[argmax_first(values, unit)]
+        return self._cells.available(self._run.pending)[argmax_first(values, unit)]
 
     def _round(self, pending: list[Any]) -> Round:
-        cells = self._cells.available(self._record.pending)
+        cells = self._cells.available(self._run.pending)
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         costs = np.array([cell.cost for cell in cells])
         of_levels = super()._round(pending)
         return of_levels.at(self._expected(pending), rows, self._noises_of(cells), costs)
 
     def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
-        return self._cells.farthest(self._record.pending) if are_fewer(n, known) else None
+        return self._cells.farthest(self._run.pending) if are_fewer(n, known) else None
 
     @property
     def _settings(self) -> np.ndarray:
-        return np.array([cell.a for cell in self._cells.available(self._record.pending)])
+        return np.array([cell.a for cell in self._cells.available(self._run.pending)])
 
     def _begin(self) -> None:
         super()._begin()
@@ -307,7 +307,8 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of cells: as given, learned from pairs, or of a known window."""
         self._last_column = None
-        if self._params.conditional is not None:
+        run = self._run
+        if run.params.conditional is not None:
             kernel = super()._query_kernel(X, A)
             if isinstance(kernel, ConditionalMean) and kernel.A is not None:
                 self._find_last_column(np.shape(kernel.A)[1])
@@ -316,23 +317,21 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         elif X is not None and A is not None:
             self._find_last_column(A.shape[1])
             scaled = self._last_column == "scale"
-            kernel = learned_conditional(
-                X, A, self._params.operator, self._params.query_kernel, scaled
-            )
-        elif self._params.window == "gaussian":
+            kernel = learned_conditional(X, A, run.params.operator, run.params.query_kernel, scaled)
+        elif run.params.window == "gaussian":
             self._last_column = "scale"
-            kernel = WindowMean(location=self._params.location)
+            kernel = WindowMean(location=run.params.location)
         else:
             self._last_column = "width"
             kernel = WindowMean(window="uniform")  # completed when the root cell is known
-        if self._last_column == "scale" and self._params.scale is None:
+        if self._last_column == "scale" and run.params.scale is None:
             raise ValueError("scale must say how wide the window of each depth is")
         return kernel
 
     def _find_last_column(self, q: int) -> None:
         root = None if self._query_box is None else len(self._query_box)
         if root is None:
-            root = q - (self._params.scale is not None)
+            root = q - (self._run.params.scale is not None)
         if q == root + 1:
             self._last_column = "scale"
         elif q != root:
@@ -341,12 +340,13 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
             )
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
-        own, root = self._params, self._query_box
+        run = self._run
+        own, root = run.params, self._query_box
         by_root = own.bounds is None and own.location is None and own.conditional is None
         if not by_root or root is None or X is not None:
             return super()._domain(X)
         self._answered = self._query_kernel(None, None)
-        self._space = self._query_space
+        run.space = run.query_space
         return root
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:
@@ -357,18 +357,19 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         elif root is None:
             root = self.bounds_
         column = None
+        run = self._run
         if self._last_column == "width":
-            window = CellWindow(root[:, 1] - root[:, 0], self._params.location)
+            window = CellWindow(root[:, 1] - root[:, 0], run.params.location)
             kernel.set_params(location=window.location, scale=window.scale)
 
             def column(depth: int) -> float:
-                return 1.0 / self._params.n_children**depth
+                return 1.0 / run.params.n_children**depth
 
         elif self._last_column == "scale":
 
             def column(depth: int) -> float:
-                return check_callable_value(self._params.scale, depth, "scale")
+                return check_callable_value(run.params.scale, depth, "scale")
 
-        own = self._params
+        own = run.params
         cost, space = own.cost or default_cost, self._space_of(root)
         return QueryTree(root, kernel, own.n_children, own.max_depth, cost, column, space)

@@ -1,5 +1,9 @@
 r"""One budget, several campaigns: a bandit that pulls one arm of each.
 
+The multiple-choice knapsack: one arm of each campaign, the most value within a budget.
+
+Posterior of the candidate allocations of a budget.
+
 Every campaign has its own optimizer over finite arms and its own posterior. In each round their
 indices, one per arm and campaign, go into a multiple-choice knapsack, whose exact solution is the
 *allocation* to play; its rewards come back campaign by campaign.
@@ -14,6 +18,7 @@ References
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -21,12 +26,14 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import first_maximum
+from skgpb._core import _knapsack
+from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb._typing import Seed
 from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
@@ -34,28 +41,278 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.feedback import successes_in
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._allocations import AllocationPosterior
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._cost_model import differs
-from skgpb.optimizers._failing import Chances, with_failures
+from skgpb.optimizers._feasibility import Chances, with_failures
 from skgpb.optimizers._feedback import is_free
 from skgpb.optimizers._inputs import AllocationInputs, Numbers
-from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
-from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers._sets import differs
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
-from skgpb.optimizers.round import Round
+from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.optimizers.search import Search
+from skgpb.optimizers.ucb import BaseUCBOptimizer
 from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
     check_noise_variance,
+    check_numbers,
     check_one_each,
     check_reward,
     validate_data,
 )
 
 __all__ = ["CombinatorialBandit", "knapsack"]
+
+# == The multiple-choice knapsack: one arm of each campaign, the most value within a budget ==
+
+# Rounding: costs that differ by less than this share of the budget are equal: 0.1 + 0.2 does not
+# exceed 0.3.
+COST_TOLERANCE = 1e-9
+
+
+def knapsack(
+    values: Sequence[ArrayLike], costs: Sequence[ArrayLike], budget: float
+) -> NDArray[np.intp]:
+    """Choose one arm of each campaign with the largest total value within the budget.
+
+    Parameters
+    ----------
+    values : sequence of n_campaigns array-likes of shape (n_arms_i,)
+        Value of each arm, of any sign. The campaigns may differ in their number of arms.
+    costs : sequence of n_campaigns array-likes of shape (n_arms_i,)
+        Cost of each arm, not negative, on a grid or not.
+    budget : float
+        Upper limit of the total cost. An allocation above it by no more than 1e-9 of it fits.
+
+    Returns
+    -------
+    choice : ndarray of shape (n_campaigns,)
+        Number of the arm chosen in each campaign. Ties: the cheapest allocation, then the first
+        in lexicographic order.
+
+    Raises
+    ------
+    ValueError
+        If even the cheapest arms of all campaigns exceed the budget.
+
+    Notes
+    -----
+    Exact, by dynamic programming over the pairs (cost, value) that are not dominated. With costs
+    on a grid it takes O(total number of arms * levels of the budget).
+
+    Examples
+    --------
+    >>> from skgpb.optimizers.combinatorial import knapsack
+    >>> knapsack([[0.0, 5.0, 6.0], [0.0, 2.0, 4.0]], [[0, 1, 2], [0, 1, 2]], budget=3)
+    array([1, 2])
+    """
+    table = CostTable(costs, budget, tie=0.0)
+    if len(values) != len(table.costs):
+        raise ValueError(
+            f"there are costs of {len(table.costs)} campaigns, values of {len(values)}"
+        )
+    rows = []
+    for i, (row, cost) in enumerate(zip(values, table.costs, strict=True)):
+        row = np.asarray(row, dtype=np.float64)
+        if row.shape != cost.shape:
+            raise ValueError(
+                f"campaign {i} has {len(cost)} costs, but its values have shape {row.shape}"
+            )
+        if not np.isfinite(row).all():
+            raise ValueError(f"the values of campaign {i} are not all finite")
+        rows.append(row)
+    return table.best(np.concatenate(rows)[np.newaxis])[0]
+
+
+class CostTable:
+    """Checked costs of all arms, end to end, and the budget: a knapsack without its values."""
+
+    def __init__(
+        self, costs: Sequence[ArrayLike], budget: float, tie: float = TIE_TOLERANCE
+    ) -> None:
+        self.tie = tie
+        self.costs = [np.asarray(each, dtype=np.float64) for each in costs]
+        if not self.costs:
+            raise ValueError("there must be at least one campaign")
+        for i, each in enumerate(self.costs):
+            if each.ndim != 1 or not len(each):
+                raise ValueError(
+                    f"the costs of campaign {i} must have shape (n_arms,), with at least one arm; "
+                    f"got shape {each.shape}"
+                )
+            if not (np.isfinite(each).all() and (each >= 0.0).all()):
+                raise ValueError(f"the costs of campaign {i} must be finite and not negative")
+        budget = float(budget)
+        if not 0.0 <= budget < np.inf:
+            raise ValueError(f"budget must be finite and not negative, got {budget!r}")
+        least = sum(each.min() for each in self.costs)
+        self.slack = COST_TOLERANCE * budget
+        self.limit = budget + self.slack
+        if least > self.limit:
+            raise ValueError(
+                f"no allocation fits: the cheapest arms of all campaigns cost {least:g} together, "
+                f"the budget is {budget:g}"
+            )
+        self.flat = np.ascontiguousarray(np.concatenate(self.costs))
+        self.starts = np.cumsum([0] + [len(each) for each in self.costs], dtype=np.intp)
+
+    def best(
+        self, values: NDArray[np.float64], allowed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.intp]:
+        """Best choice (n_problems, n_campaigns) for each row of values (n_problems, n_arms)."""
+        costs = self.flat if allowed is None else np.where(allowed, self.flat, np.inf)
+        values = np.ascontiguousarray(values)
+        return _knapsack.solve(values, costs, self.starts, self.limit, self.slack, self.tie)
+
+    def best_but(
+        self,
+        values: NDArray[np.float64],
+        excluded: set[tuple[int, ...]],
+        allowed: NDArray[np.bool_],
+    ) -> NDArray[np.intp] | None:
+        """Return the best choice of allowed arms that is not excluded, or None.
+
+        Values and whether an arm is allowed have shape (n_arms,).
+
+        The best of what remains is found by Lawler's partition: the choices other than a given
+        one are those that agree with it on the first i campaigns and differ on the next.
+        """
+        queue: list[tuple[Any, ...]] = []
+        self._enter(queue, values, allowed, 0)
+        while queue:
+            _, _, choice, allowed, n_fixed = heapq.heappop(queue)
+            if tuple(choice.tolist()) not in excluded:
+                return choice
+            for i in range(n_fixed, len(self.costs)):
+                rest = allowed.copy()
+                rest[self.starts[i] + choice[i]] = False
+                self._enter(queue, values, rest, i)
+                # From here on, campaign i keeps its arm.
+                allowed = allowed.copy()
+                allowed[self.starts[i] : self.starts[i + 1]] = False
+                allowed[self.starts[i] + choice[i]] = True
+        return None
+
+    def _enter(
+        self,
+        queue: list[tuple[Any, ...]],
+        values: NDArray[np.float64],
+        allowed: NDArray[np.bool_],
+        i: int,
+    ) -> None:
+        """Put the best choice of a part into the queue, if the part has one."""
+        cheapest = np.minimum.reduceat(np.where(allowed, self.flat, np.inf), self.starts[:-1])
+        if cheapest.sum() <= self.limit:
+            choice = self.best(values[np.newaxis], allowed)[0]
+            total = values[self.starts[:-1] + choice].sum()
+            heapq.heappush(queue, (-total, tuple(choice.tolist()), choice, allowed, i))
+
+
+def costs_of_arms(costs: Any, arms: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """Resolve ``costs`` of a bandit: the cost of each arm, one array for each campaign."""
+    if costs is None:
+        if any(each.shape[1] != 1 for each in arms):
+            raise ValueError(
+                "costs may be left out only where the arms of every campaign have one column, "
+                f"got {[each.shape[1] for each in arms]} columns"
+            )
+        return [each[:, 0] for each in arms]
+    if isinstance(costs, Real):
+        return [np.full(len(each), float(costs)) for each in arms]
+    if not hasattr(costs, "__len__") or isinstance(costs, (str, bytes, dict, set)):
+        raise TypeError(f"costs must be None, a number or arrays of numbers, got {costs!r}")
+    each_alike = all(isinstance(each, Real) for each in costs)
+    costs = [costs] * len(arms) if each_alike else list(costs)
+    if len(costs) != len(arms):
+        raise ValueError(f"there are costs of {len(costs)} campaigns, but {len(arms)} campaigns")
+    costs = [
+        check_numbers(each, f"costs of campaign {i}", ensure_2d=False)
+        for i, each in enumerate(costs)
+    ]
+    for i, (cost, rows) in enumerate(zip(costs, arms, strict=True)):
+        if cost.shape != (len(rows),):
+            raise ValueError(
+                f"costs of campaign {i} must have shape ({len(rows)},), one for each arm; got "
+                f"{cost.shape}"
+            )
+    return costs
+
+
+# == Posterior of the candidate allocations of a budget ==
+
+# Accuracy: draws whose best allocation is a candidate, for rules without additive scores.
+N_DRAWN = 256
+
+
+class AllocationPosterior(QueryTargetPosterior):
+    """Posterior of allocations, whose totals are normal as the values of their arms are.
+
+    They are in units of the first campaign, whose rule is asked.
+
+    Parameters
+    ----------
+    rounds : list of Round
+        Round of each campaign.
+    table : CostTable
+        Costs of its arms, and the budget.
+
+    Attributes
+    ----------
+    choices : ndarray of shape (n_allocations, n_campaigns)
+        Number of the arm of each campaign, for every allocation.
+    columns : ndarray of the same shape
+        Places of these arms among all, end to end.
+    optimism : ndarray of shape (n_arms,)
+        Mean plus deviation of all arms, end to end.
+    """
+
+    def __init__(self, rounds: list[Round], table: CostTable) -> None:
+        mean = np.concatenate([r.in_units_of_reward(r.mean) for r in rounds])
+        std = np.concatenate([r.scale * r.std for r in rounds])
+        n = N_DRAWN
+        drawn = np.concatenate([r.in_units_of_reward(r.draws(n)) for r in rounds], axis=1)
+        # The best allocations of the mean and of joint draws.
+        values = np.vstack([mean, drawn])
+        self.choices: np.ndarray = np.unique(table.best(values), axis=0)
+        self.columns: np.ndarray = table.starts[:-1] + self.choices
+        self.optimism: np.ndarray = mean + std
+        zero, unit = rounds[0].offset, rounds[0].scale
+        total = (mean[self.columns].sum(axis=1) - zero) / unit
+        moments = total, (std**2)[self.columns].sum(axis=1) / unit**2
+        super().__init__((zero, unit), moments, moments)
+        self._rounds = rounds
+        # The best allocation of every draw is among the choices: its maximum is exact.
+        self._drawn = (drawn[:, self.columns].sum(axis=2) - self.offset) / self.scale
+
+    def round(self) -> Round:
+        """Return what the rule of the first campaign looks at."""
+        noise = np.concatenate([r.scale**2 * r.noise for r in self._rounds])
+        total = noise[self.columns].sum(axis=1) / self.scale**2
+        first = self._rounds[0]
+        return Round(self, total, np.ones(len(self.choices)), first.t, lambda: first.rng)
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of the totals of all pairs."""
+        total = np.zeros((len(self.choices), len(self.choices)))
+        for each, arms in zip(self._rounds, self.choices.T, strict=True):
+            total += (each.scale / self.scale) ** 2 * each.covariance[np.ix_(arms, arms)]
+        return total
+
+    def target_covariance(self, number: int) -> np.ndarray:
+        """Posterior covariances of one total with all."""
+        return self.covariance()[number]
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws, the same again beyond the first 256."""
+        return self._drawn[np.arange(n_draws) % N_DRAWN]
+
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Return the same: allocations are played and found."""
+        return self.draws(n_draws, rng)
+
+
+# == One budget, several campaigns: a bandit that pulls one arm of each ==
 
 #: What a campaign answers, for type checkers: a number, "12 of 300", or nothing.
 Reported: TypeAlias = SupportsFloat | str | None
@@ -245,12 +502,13 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
-        costs = costs_of_arms(self._params.costs, [each.rows for each in arms])
-        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self._params.costs is None)
+        run = self._run
+        costs = costs_of_arms(run.params.costs, [each.rows for each in arms])
+        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=run.params.costs is None)
         self._table()
         # Size of the largest first design that is known to be filled.
         self._filled = 0
-        self._seed = [optimizer._seed for optimizer in self.optimizers_]
+        run.seed = [optimizer._run.seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
@@ -269,8 +527,9 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             self.optimizers_, self.domain_.columns(X), y.T, strict=True
         ):
             optimizer.fit(x, rewards)
-        self._record.n_fitted = len(y)
-        self._seed = [optimizer._seed for optimizer in self.optimizers_]
+        run = self._run
+        run.n_fitted = len(y)
+        run.seed = [optimizer._run.seed for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
         campaigns = [(each._events, each._snapshot()) for each in self.optimizers_]
@@ -279,14 +538,14 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
         for optimizer, (log, own) in zip(self.optimizers_, snapshot["campaigns"], strict=True):
-            optimizer._record.events = log
+            optimizer._run.events = log
             optimizer._restore(own)
 
     @property
     def _fitted(self) -> np.ndarray:
         """Allocations that were given to ``fit`` with their rewards."""
-        record = self._record
-        return record.events[0][1] if record.n_fitted else np.empty((0, self.n_features_in_))
+        run = self._run
+        return run.events[0][1] if run.n_fitted else np.empty((0, self.n_features_in_))
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
         named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
@@ -362,22 +621,24 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         n_initial = max(optimizer._n_initial for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
-        evaluated = self._record.awaited
-        asked = [query.points for query in (*self._record.told_queries(), *evaluated)]
+        run = self._run
+        evaluated = run.awaited
+        asked = [query.points for query in (*run.told_queries(), *evaluated)]
         known = np.concatenate([self._fitted, *asked])
-        failures = [query.points for _, query, _ in self._record.failures]
+        failures = [query.points for _, query, _ in run.failures]
         failed = np.concatenate([known[:0], *failures])
         best = self._table().best
-        first = self.domain_.first_allocation(n_initial, known, failed, self._seed[0], best)
+        first = self.domain_.first_allocation(n_initial, known, failed, run.seed[0], best)
         self._filled = n_initial if first is None and not evaluated else 0
         return first
 
     def _best_allocation(self) -> Allocation:
         table, chances = self._table(), self._chances()
-        excluded = {allocation.indices for allocation in self._record.pending}
+        run = self._run
+        excluded = {allocation.indices for allocation in run.pending}
         posteriors = []
         for i, (optimizer, known) in enumerate(zip(self.optimizers_, chances, strict=True)):
-            pending = list({each.arms[i]: None for each in self._record.pending})
+            pending = list({each.arms[i]: None for each in run.pending})
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
                 gp = optimizer.surrogate_.process_
@@ -454,13 +715,13 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
             for optimizer in self.optimizers_
         ]
-        table, record, values = self._table(), self._record, np.concatenate(means)
+        table, run, values = self._table(), self._run, np.concatenate(means)
         every = np.ones(len(table.flat), dtype=bool)
         possible = self._arms_that_are(Chances.possible, self._chances(), every)
-        answered = {query.points.tobytes() for query in record.told_queries()}
+        answered = {query.points.tobytes() for query in run.told_queries()}
         vain = {
             query.indices
-            for _, query, _ in record.failures
+            for _, query, _ in run.failures
             if isinstance(query, Allocation) and query.points.tobytes() not in answered
         }
         for excluded, allowed in ((vain, possible), (vain, every)):
@@ -481,11 +742,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             columns = zip(self.domain_.columns(played), self.optimizers_, strict=True)
             return [Chances(rows, succeeded, each.domain_.rows) for rows, each in columns]
 
-        found = self._record.outcomes(self._fitted, lambda query: query.points[0], learn)
+        found = self._run.outcomes(self._fitted, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
-            each if each.known and optimizer._record.n_known else None
+            each if each.known and optimizer._run.n_known else None
             for each, optimizer in zip(found, self.optimizers_, strict=True)
         ]
 
@@ -538,7 +799,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         AllocationWarning
             For an allocation that was not asked for and costs more than ``budget``.
         """
-        return self._loop.tell(query, reward, alpha)
+        return loop.tell(self, query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), list[Any]()
@@ -566,22 +827,23 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         """Tell every campaign its reward, and note which of them failed to learn."""
         parts = self.domain_.parts_of(query)
+        run = self._run
         for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
             if reward[i] is None:
                 continue
             optimizer.tell(part, reward[i], None if isnan(alpha[i]) else alpha[i])
-            kind, *when = optimizer._record.events[-1]
+            kind, *when = optimizer._run.events[-1]
             if kind == "unlearned":
-                self._record.events.append((kind, *when, i))
+                run.events.append((kind, *when, i))
         cost = self.domain_.cost_of(query)
-        if query not in self._record.pending and cost > self._table().limit:
+        if query not in run.pending and cost > self._table().limit:
             warn(
                 f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
                 "answers are used, but it will not be asked or recommended",
                 AllocationWarning,
             )
         told = np.array([each is not None for each in reward])
-        self._record.add((query.box, self.domain_.slots_of(query), told))
+        run.add((query.box, self.domain_.slots_of(query), told))
 
     @property
     @reading_log
@@ -599,7 +861,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         numbers = [(name, np.float64, (n,)) for name in names]
         boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
         dtype = [("round", np.intp), boxes, choices, *numbers]
-        rows = self._record.until(self._dirty).history
+        rows = self._run.until(self._dirty).history
         out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
         told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):

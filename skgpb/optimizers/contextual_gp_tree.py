@@ -41,13 +41,23 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, AdaptiveTree, Constants
-from skgpb.optimizers._cutting import check_variation, checked_depth, given_variation
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._parameters import AT_START, checked_method
-from skgpb.optimizers._placement import SideLengths
-from skgpb.optimizers._region_search import REGIONS, kernel_of_regions
-from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
+from skgpb.optimizers._places import SideLengths
+from skgpb.optimizers._run import AT_START, checked_method
+from skgpb.optimizers._trees import (
+    ADAPTIVE,
+    REGIONS,
+    ROUNDING_OF_CELLS,
+    AdaptiveTree,
+    Constants,
+    PriorOfPoints,
+    cell_deviations,
+    check_variation,
+    checked_depth,
+    given_variation,
+    kernel_of_regions,
+)
 from skgpb.utils import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
 
 __all__ = ["ContextualGPTreeOptimizer"]
@@ -226,14 +236,14 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             wherever it lies. None for a cell of the partition.
         """
         checked_method(method, self._methods)
-        self._loop.check_informed()
+        loop.check_informed(self)
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 
     def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
-        means, outcomes = means / self._gp.scale, self._record.outcomes_of_regions(self.bounds_)
+        means, outcomes = means / self._gp.scale, self._run.outcomes_of_regions(self.bounds_)
         if outcomes is not None:
             possible = outcomes.possible(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
@@ -247,12 +257,13 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _choose(self, context: Any) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
-        t = self._record.n_told + 1 + len(self._record.pending)
+        run = self._run
+        t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         width, leaves = sqrt(self._beta(t)), self._tree.n_leaves
         taken = {
             (query.depth, query.index)
-            for query in self._record.pending
+            for query in run.pending
             if np.array_equal(query.context, context)
         }
         values = self._indices(self.domain_.relevant(context).tolist(), context, width)
@@ -264,7 +275,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             node = self._first_best(nodes, np.array([pool[each].value for each in nodes]))
             depth, index, _ = self._tree.node(node)
             known = width * pool[node].std <= self._variation[depth] + width * self._g[depth]
-            refine = depth < self._constants.h_max - ROUNDING and (early or known)
+            refine = depth < self._constants.h_max - ROUNDING_OF_CELLS and (early or known)
             refine = refine and self.domain_.joint.splittable(node)
             if refine and not early and not self._may_split(leaves):
                 # It ought to be smaller, not better known, once there is room: until then the
@@ -291,7 +302,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
-        gp = self._model.expected(map(self.domain_.block_of, self._record.pending))
+        run = self._run
+        gp = self._model.expected(map(self.domain_.block_of, run.pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(blocks, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
@@ -304,7 +316,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 depth = self._tree.node(parent)[0]
                 index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._variation[depth])
             index[i] += self._variation[self._tree.node(node)[0]]
-        chances = self._record.chances_of_regions(self.bounds_)
+        chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
             # Asked after all others: they hardly ever have an answer.
             unlikely = chances.unlikely(self._boxes(nodes, context))
@@ -330,7 +342,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
+        self._run.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
@@ -340,23 +352,25 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     # -- state ------------------------------------------------------------------------------
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        if (self._params.bounds is None) != (self._params.context_bounds is None):
+        run = self._run
+        if (run.params.bounds is None) != (run.params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
-        if self._space is not None:
-            return self._space.bounds
-        if self._params.bounds is None:
+        if run.space is not None:
+            return run.space.bounds
+        if run.params.bounds is None:
             return None
-        contexts = check_bounds(self._params.context_bounds, "context_bounds")
-        return np.concatenate([contexts, check_bounds(self._params.bounds)])
+        contexts = check_bounds(run.params.context_bounds, "context_bounds")
+        return np.concatenate([contexts, check_bounds(run.params.bounds)])
 
     def _resolved_n_context(self) -> int:
-        if self._context_space is not None:
-            return self._context_space.n_axes
-        given = self._params.context_bounds
-        return self._params.n_context if given is None else len(given)
+        run = self._run
+        if run.context_space is not None:
+            return run.context_space.n_axes
+        given = run.params.context_bounds
+        return run.params.n_context if given is None else len(given)
 
     def _begin_checks(self) -> None:
         d = self.n_features_in_
@@ -365,8 +379,9 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
                 f"action; got n_context={self._resolved_n_context()}"
             )
-        checked_depth(self._params.max_depth, self._params.n_children)
-        check_variation(self._params.variation)
+        run = self._run
+        checked_depth(run.params.max_depth, run.params.n_children)
+        check_variation(run.params.variation)
         self._query_kernel()
 
     def _begin(self) -> None:
@@ -376,19 +391,20 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         # Parent of every node.
         self._parent_of: list[int] = [-1]
         prior, counts = self._query_kernel(), self._counts()
-        given = checked_depth(self._params.max_depth, self._params.n_children)
-        of_points = PriorOfPoints(prior, self._space)
+        run = self._run
+        given = checked_depth(run.params.max_depth, run.params.n_children)
+        of_points = PriorOfPoints(prior, run.space)
         self._constants = Constants.of_prior(
-            self._horizon.n, self._params.n_children, self.bounds_, of_points, given
+            self._horizon.n, run.params.n_children, self.bounds_, of_points, given
         )
-        at_center = self._params.feedback != "integral" and max(counts) == 1
+        at_center = run.params.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
             self.bounds_,
-            self._params.n_children,
+            run.params.n_children,
             counts,
             at_center,
             self._constants.max_depth,
-            self._space,
+            run.space,
         )
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
@@ -415,31 +431,34 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        own, counts = self._params, self._counts()
-        return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, self._space)
+        run = self._run
+        own, counts = run.params, self._counts()
+        return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, run.space)
 
     def _counts(self) -> tuple[int, ...]:
         """Number of representatives along each side; one along the sides of a context."""
         n, d = self._resolved_n_context(), self.n_features_in_
-        if self._params.feedback == "center":
+        run = self._run
+        if run.params.feedback == "center":
             return (1,) * d
-        return (1,) * n + points_per_axis(self._params.n_representatives, d - n, self._actions)
+        return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
 
     def _renew(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        prior, everywhere = PriorOfPoints(kernel, self._space), not kernel.base.is_stationary()
+        run = self._run
+        prior, everywhere = PriorOfPoints(kernel, run.space), not kernel.base.is_stationary()
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
             sample = self.domain_.joint.deviation_cells(depth, everywhere)
             return [(lower, upper) for _, lower, upper in sample]
 
         self._g = cell_deviations(prior, cells, n)
-        if self._params.variation == "kernel":
+        if run.params.variation == "kernel":
             self._variation = self._norm.deviations_within(self._constants.log_cells) * self._g
-        elif self._params.variation == "theory":
+        elif run.params.variation == "theory":
             self._variation = self._constants.variation(
                 self._g, self._norm.guarantee.failure_probability
             )
         else:
-            self._variation = given_variation(self._params.variation, n) / self._gp.scale
+            self._variation = given_variation(run.params.variation, n) / self._gp.scale

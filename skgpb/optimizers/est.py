@@ -63,6 +63,6 @@ class ESTOptimizer(Search):
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)
         else:
-            m = (self._sign.of(self.optimum) - posterior.offset) / posterior.scale
+            m = (self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

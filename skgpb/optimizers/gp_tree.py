@@ -28,16 +28,21 @@ from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.optimizers._adaptive_tree import ADAPTIVE, AdaptiveTree, Constants
-from skgpb.optimizers._cutting import (
+from skgpb.optimizers._run import AT_START
+from skgpb.optimizers._trees import (
+    ADAPTIVE,
+    AdaptiveTree,
+    Constants,
     Cutting,
+    PartitionSearch,
+    PriorOfPoints,
+    answer_deviations,
     best_divisible,
+    cell_deviations,
+    is_stationary,
     leaves_that_always_failed,
     without_unlikely,
 )
-from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._tree_search import PartitionSearch, is_stationary
-from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 
 __all__ = ["GPTreeOptimizer"]
@@ -134,14 +139,15 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _choose(self, context: np.ndarray | None) -> Cell:
         """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
-        t = self._record.n_told + 1 + len(self._record.pending)
+        run = self._run
+        t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
-        pending = {self.domain_.node_of(query) for query in self._record.pending}
+        pending = {self.domain_.node_of(query) for query in run.pending}
         leaves = self._tree.n_leaves
-        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
+        expected = self._model.expected(map(self.domain_.block_of, run.pending))
         excluded: set[int] = set()
-        chances = self._record.chances_of_regions(self.bounds_)
+        chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
             for leaf in leaves_that_always_failed(self.domain_, chances):
                 self._refine(leaf, expected)
@@ -163,12 +169,13 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
+        expected = self._model.expected(map(self.domain_.block_of, self._run.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
-        beta = self._beta(self._record.n_told + 1 + len(self._record.pending))
+        run = self._run
+        beta = self._beta(run.n_told + 1 + len(run.pending))
         return self._tree.best_bound_within_parent(posterior, beta, self._variation, excluded)
 
     def _refine(self, node: int, expected: GaussianProcess) -> None:
@@ -197,7 +204,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
+        self._run.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)
@@ -215,7 +222,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
         self._constants = Constants.of_prior(
-            self._horizon.n, self._params.n_children, self.bounds_, prior, given
+            self._horizon.n, self._run.params.n_children, self.bounds_, prior, given
         )
         return self._constants.max_depth
 
@@ -225,13 +232,14 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Prior covariance of f between points, from that of the answers to queries."""
-        if self._params.pool is not None:
+        run = self._run
+        if run.params.pool is not None:
             return kernel
-        return PriorOfPoints(kernel, self._space)
+        return PriorOfPoints(kernel, run.space)
 
     def _variation_bound(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""
-        if self._params.variation != "theory":
+        if self._run.params.variation != "theory":
             return super()._variation_bound()
         return self._constants.variation(
             self._deviations(), self._norm.guarantee.failure_probability

@@ -16,8 +16,8 @@ import numpy as np
 
 from skgpb._typing import Beta, PerRound
 from skgpb.locks import locked
-from skgpb.optimizers._ucb import GainUCBOptimizer
 from skgpb.optimizers.round import Round
+from skgpb.optimizers.ucb import GainUCBOptimizer
 
 __all__ = ["GPTSOptimizer"]
 

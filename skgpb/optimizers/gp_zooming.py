@@ -40,12 +40,14 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.locks import locked
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._horizon import HORIZON, Horizon
-from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._region_search import RegionSearch, kernel_of_regions
-from skgpb.optimizers._variation import (
+from skgpb.optimizers._run import AT_START
+from skgpb.optimizers._trees import (
+    HORIZON,
+    Horizon,
     PriorOfPoints,
+    RegionSearch,
     claim_2,
+    kernel_of_regions,
     largest_within,
     never_increasing,
     smoothness_exponent,
@@ -192,12 +194,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        own, self._horizon = self._params, Horizon(int(self.horizon))
+        run = self._run
+        own, self._horizon = run.params, Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self._following = nan  # beta of the round that comes next, from the first answer on
         d, counts = self.n_features_in_, None if own.feedback == "center" else self._counts()
         covering = EuclideanCovering(d) if own.metric == "euclidean" else ChebyshevCovering(d)
-        self.domain_: Balls = Balls(self.bounds_, covering, counts, self._space)
+        self.domain_: Balls = Balls(self.bounds_, covering, counts, run.space)
         self._settled = self.domain_.depth
         prior = self._query_kernel()
         self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
@@ -208,21 +211,20 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _choose(self, context: np.ndarray | None) -> Ball:
         """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
-        t = self._record.n_told + 1 + len(self._record.pending)
+        run = self._run
+        t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
-        if not self._record.pending:
+        if not run.pending:
             self._refine(t, beta)
         unlikely = self._without_failing()
-        posterior = self._model.expected(map(self.domain_.block_of, self._record.pending)).posterior
-        pending = {query.index for query in self._record.pending}
+        posterior = self._model.expected(map(self.domain_.block_of, run.pending)).posterior
+        pending = {query.index for query in run.pending}
         if len(pending - {-1}) == len(self.domain_):
             # Every ball is being evaluated already: shrink some until another is needed.
             while len(pending - {-1}) == len(self.domain_):
                 self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._model.expected(
-                map(self.domain_.block_of, self._record.pending)
-            ).posterior
+            posterior = self._model.expected(map(self.domain_.block_of, run.pending)).posterior
         if len(pending | unlikely) < len(self.domain_):
             pending |= unlikely
         ball = self._best_ball(posterior, beta, self._variation, pending)
@@ -234,7 +236,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _without_failing(self) -> set[int]:
         """Shrink balls that have failed, and return those that hardly ever have an answer."""
-        chances = self._record.chances_of_regions(self.bounds_)
+        chances = self._run.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
         failed = chances.among(chances.always_failed, self._boxes())
@@ -284,7 +286,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         added = self.domain_.shrink(ball)
         self._refined = True
         # The answer to a ball changes with its radius, but not f at its centre.
-        changed = [ball] if self._params.feedback != "center" else []
+        changed = [ball] if self._run.params.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
             self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
@@ -292,24 +294,25 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
         # Should the user's function fail, it does before anything has changed.
-        self._following = self._beta(self._record.n_told + 2)
+        run = self._run
+        self._following = self._beta(run.n_told + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = isinstance(query, Ball) and (
-            self._params.feedback == "center" or query.depth == self.domain_.depth[ball]
+            run.params.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
         what = ball if same and ball >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        self._record.close(query, reward, *self._model.in_units(mean, var), refined)
+        run.close(query, reward, *self._model.in_units(mean, var), refined)
 
     def _learn(self) -> None:
         """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""
         super()._learn()
         self._settled = self.domain_.depth.copy()
-        t = self._record.n_told + 1
+        t = self._run.n_told + 1
         if self.anytime or t <= self._horizon.n:
             self._follow_horizon(t)
             following = self._following if callable(self.beta) else self._beta(t)
@@ -350,12 +353,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _find_constants(self) -> None:
         """r_min and all that depends on it."""
         diameter, a = self.domain_.covering.diameter, self._exponent
-        if self._params.r_min is None:
+        run = self._run
+        if run.params.r_min is None:
             self.r_min_: float = (
                 0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
             )
         else:
-            self.r_min_ = float(self._params.r_min)
+            self.r_min_ = float(run.params.r_min)
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
@@ -364,21 +368,22 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _renew(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
-        if isinstance(self._params.variation, str):
+        run = self._run
+        if isinstance(run.params.variation, str):
             self._variation = self._variation_bound(radii)
             return
-        if callable(self._params.variation):
+        if callable(run.params.variation):
             given = np.array(
-                [check_callable_value(self._params.variation, r, "variation") for r in radii]
+                [check_callable_value(run.params.variation, r, "variation") for r in radii]
             )
         else:
-            c, exponent = self._params.variation
+            c, exponent = run.params.variation
             given = c * radii**exponent
         self._variation = given / self._gp.scale
 
     def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
         """W(r) from the kernel, or by Claim 7."""
-        if self._params.variation == "theory":
+        if self._run.params.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
@@ -442,7 +447,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             return False
         if len(self.domain_) < share:
             return True
-        if self._record.n_told == 0 and not self._guarded:
+        if self._run.n_told == 0 and not self._guarded:
             self._guarded = True
             warn(
                 f"there are {len(self.domain_)} balls before the first evaluation: they are "
@@ -485,32 +490,32 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self) -> None:
-        if self._params.metric == "euclidean" and self._params.feedback != "center":
+        run = self._run
+        if run.params.metric == "euclidean" and run.params.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "
-                f"boxes; got {self._params.feedback!r}"
+                f"boxes; got {run.params.feedback!r}"
             )
-        if isinstance(self._params.variation, (tuple, list)):
-            numbers = [
-                isinstance(x, Real) and 0 < float(x) < np.inf for x in self._params.variation
-            ]
+        if isinstance(run.params.variation, (tuple, list)):
+            numbers = [isinstance(x, Real) and 0 < float(x) < np.inf for x in run.params.variation]
             if len(numbers) != 2 or not all(numbers):
                 raise ValueError(
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
-                    f"numbers > 0, got {self._params.variation!r}"
+                    f"numbers > 0, got {run.params.variation!r}"
                 )
         self._query_kernel()
 
     def _counts(self) -> tuple[int, ...]:
         """Representatives along each side of a ball."""
-        d, feedback = self.n_features_in_, self._params.feedback
+        run = self._run
+        d, feedback = self.n_features_in_, run.params.feedback
         if isinstance(feedback, str) and feedback == "center":
             return (1,) * d
-        return points_per_axis(self._params.n_representatives, d)
+        return points_per_axis(run.params.n_representatives, d)
 
     def _query_kernel(self) -> Kernel:
         """Covariance between the answers that the oracle returns."""
-        own, counts = self._params, self._counts()
+        own, counts = self._run.params, self._counts()
         return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, None)
 
     def _resume(self) -> None:

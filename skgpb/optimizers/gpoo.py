@@ -30,8 +30,9 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.feedback import RowAverage
 from skgpb.locks import locked
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._inputs import Numbers
-from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.optimizers._trees import PartitionSearch
 from skgpb.utils import StrOptions, check_one_each, is_sequence
 
 __all__ = ["GPOOOptimizer"]
@@ -107,12 +108,12 @@ class GPOOOptimizer(PartitionSearch):
                 reward = [RowAverage(*each) for each in zip(rewards, counts, strict=True)]
             else:
                 reward = RowAverage(reward, count)
-        return self._loop.tell(query, reward, alpha)
+        return loop.tell(self, query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
             return super()._checked(query, reward, alpha)
-        if self._params.pool is not None:
+        if self._run.params.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
@@ -124,18 +125,20 @@ class GPOOOptimizer(PartitionSearch):
     @property
     def _below_min_members(self) -> list[int]:
         """Nodes of cells that are known to have too few rows, which takes their counts."""
-        few = [query for query, n in self._record.rows.items() if n < self._params.min_members]
+        run = self._run
+        few = [query for query, n in run.rows.items() if n < run.params.min_members]
         return [node for node in map(self.domain_.node_of, few) if node >= 0]
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
-        counted = {query: n for query, n in self._record.rows.items() if isinstance(query, Cell)}
+        run = self._run
+        counted = {query: n for query, n in run.rows.items() if isinstance(query, Cell)}
         if not counted:
             return super()._best_by_posterior(finest_depth, caution)
         # A cell whose rows were not counted may have none.
         enough = [
             cell
             for cell, n in counted.items()
-            if n >= self._params.min_members and cell.depth <= finest_depth
+            if n >= run.params.min_members and cell.depth <= finest_depth
         ]
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
@@ -148,8 +151,9 @@ class GPOOOptimizer(PartitionSearch):
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
-        pending, gp = self._record.pending, self._gp
-        beta = self._beta(self._record.n_told + 1 + len(pending))
+        run = self._run
+        pending, gp = run.pending, self._gp
+        beta = self._beta(run.n_told + 1 + len(pending))
         if below := self._below_min_members:
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
             excluded[below] = 1
@@ -159,7 +163,8 @@ class GPOOOptimizer(PartitionSearch):
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""
-        beta = self._beta(self._record.n_told + 1)
+        run = self._run
+        beta = self._beta(run.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         # What is averaged: a leaf, whose moments are tracked, or rows of points.
@@ -179,7 +184,7 @@ class GPOOOptimizer(PartitionSearch):
             self._expand_known(beta_after, splits_left)
         if node >= 0:
             self._tree.record(node, reward)
-        self._record.close(query, reward, *self._model.in_units(mean, var), splits)
+        run.close(query, reward, *self._model.in_units(mean, var), splits)
 
     def _expand_known(self, beta: float, splits_left: int) -> None:
         """Apply line 6 to every leaf: split what the posterior knows well enough by now.

@@ -57,7 +57,7 @@ from skgpb._core._ties import argmax_first
 from skgpb._typing import PerRound
 from skgpb.acquisition.information import log_information_ratio
 from skgpb.locks import locked
-from skgpb.optimizers._best import best_known
+from skgpb.optimizers._sets import best_known
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real, StrOptions

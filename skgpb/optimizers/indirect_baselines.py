@@ -158,7 +158,7 @@ class IndirectBaseline(IndirectSearch):
         return noises - self._model.model_noise if self._by_answers else noises
 
     def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
-        if self._record.pending:
+        if self._run.pending:
             return None
         return (
             (self._answers.process, lambda A: A) if self._by_answers else super()._known_between()
@@ -183,12 +183,13 @@ class IndirectBaseline(IndirectSearch):
 
     def _begin(self) -> None:
         super()._begin()
-        given = self._params.answer_kernel
+        run = self._run
+        given = run.params.answer_kernel
         kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         regressor = OnlineGaussianProcessRegressor(
-            n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
+            n_restarts_optimizer=self.n_restarts_optimizer, random_state=run.seed
         )
         self._share_lock(regressor)
         self._answers = AnswerModel(regressor, self.domain_.A, kernel)
@@ -198,7 +199,9 @@ class IndirectBaseline(IndirectSearch):
         """Return how the kernel of g is learned: one that is given is known."""
         if self._norm.is_consistent:
             return None
-        return self.optimizer or ("fmin_l_bfgs_b" if self._params.answer_kernel is None else None)
+        return self.optimizer or (
+            "fmin_l_bfgs_b" if self._run.params.answer_kernel is None else None
+        )
 
     def _observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         super()._observe(query, reward, alpha)
@@ -206,21 +209,22 @@ class IndirectBaseline(IndirectSearch):
 
     def _after_fit(self) -> None:
         super()._after_fit()
-        if not self._record.n_told:
+        run = self._run
+        if not run.n_told:
             return
-        samples, told = self._model.samples, slice(self._record.n_fitted, None)
+        samples, told = self._model.samples, slice(run.n_fitted, None)
         rewards, alphas = map(np.array, (samples.reward[told], samples.alpha[told]))
         unknown, answers = np.isnan(alphas), None
         if unknown.any():
             noises = np.where(unknown, self._model.alpha, alphas)
             answers = self._answered_rows_and([]), rewards, noises
         units = 0.0, 1.0
-        if self._params.alpha is None and self._model.standardizes:
+        if run.params.alpha is None and self._model.standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
             units = self._gp.offset, self._gp.scale
-        elif self.normalize_y or self._params.answer_kernel is None:
-            units = units_of(np.array([row[1] for row in self._record.history]))
-        enough = self._record.n_told >= defaults.FIRST_LEARNING
+        elif self.normalize_y or run.params.answer_kernel is None:
+            units = units_of(np.array([row[1] for row in run.history]))
+        enough = run.n_told >= defaults.FIRST_LEARNING
         self._answers = self._answers.learned(
             answers,
             units,

@@ -37,18 +37,14 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked, reading_log
-from skgpb.optimizers._cost_model import QueryPrices
-from skgpb.optimizers._failing import Chances
-from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries
-from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._feasibility import Chances, Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._inputs import IndirectInputs, points_of
-from skgpb.optimizers._parameters import AT_START, own_copy
-from skgpb.optimizers._posterior_cache import PosteriorCache
-from skgpb.optimizers._record import history_table
-from skgpb.optimizers._replay import seed_of_run
-from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._sides import coordinates
+from skgpb.optimizers._inputs import IndirectInputs, coordinates, points_of
+from skgpb.optimizers._loop import seed_of_run
+from skgpb.optimizers._run import AT_START, RunResult, history_table, own_copy
+from skgpb.optimizers._sets import PosteriorCache, QueryPrices
+from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -217,17 +213,20 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     @property
     def _box(self) -> np.ndarray | None:
         """The box of x as it was given, shape (d, 2)."""
-        return coordinates(self._params.bounds, self._space, "bounds")
+        run = self._run
+        return coordinates(run.params.bounds, run.space, "bounds")
 
     @property
     def _query_box(self) -> Any:
         """The box of queries as it was given, shape (q, 2)."""
-        return coordinates(self._params.query_bounds, self._query_space, "query_bounds")
+        run = self._run
+        return coordinates(run.params.query_bounds, run.query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Names of the sides of the box of queries, which may be that of x."""
-        same = self._params.query_bounds is None and box is self.bounds_
-        return self._space if same else self._query_space
+        run = self._run
+        same = run.params.query_bounds is None and box is self.bounds_
+        return run.space if same else run.query_space
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -245,12 +244,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             D1: row j is the query from which X[j] came. Not needed where ``conditional`` says what
             a query averages.
         """
-        return self._loop.fit(X, y, partial(self._checked_data, queries))
+        return loop.fit(self, X, y, partial(self._checked_data, queries))
 
     def _checked_data(self, queries: Any, X: Any, y: Any) -> tuple[Any, ...]:
         X, y = self._checked_points(X, y, queries is not None)
-        if self._query_space is not None and queries is not None:
-            queries = self._query_space.rows(queries)
+        run = self._run
+        if run.query_space is not None and queries is not None:
+            queries = run.query_space.rows(queries)
         A = None if queries is None else check_numbers(queries, "queries")
         if A is not None and len(A) != len(X):
             raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
@@ -308,8 +308,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
+        run = self._run
         return conditional_of(
-            self._params.conditional, X, A, self._params.operator, self._params.query_kernel
+            run.params.conditional,
+            X,
+            A,
+            run.params.operator,
+            run.params.query_kernel,
         )
 
     @abstractmethod
@@ -318,16 +323,18 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
         """Return the targets: all points of a box, or the arms of policies."""
-        bounds, space = self.bounds_, self._space
+        run = self._run
+        bounds, space = self.bounds_, run.space
         if self._box is None and isinstance(kernel, PolicyMean):
             return PointSet(kernel.arms_, kernel, bounds, space, finite=True)
-        points, shape = points_in(bounds, self._params.n_points)
+        points, shape = points_in(bounds, run.params.n_points)
         return PointSet(points, kernel, bounds, space, shape)
 
     def _begin(self) -> None:
         kernel = self._answered
-        if self._params.kernel is not None:
-            kernel.base = clone(self._params.kernel)
+        run = self._run
+        if run.params.kernel is not None:
+            kernel.base = clone(run.params.kernel)
         # A kernel that the user did not choose is ours, to be learned under our prior.
         ours = kernel.base is None
         if ours:
@@ -336,7 +343,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         queries = self._make_queries(kernel, self._pairs[1])
         kernel.check_related(queries.A, targets.points[:1])
         self._set_costs(queries)
-        self._seed = seed_of_run(self.random_state, self._replay)
+        run.seed = seed_of_run(self.random_state, self._replay)
         typical = None
         if not (ours or self.normalize_y):
             typical = float(kernel.diag(queries.rows).mean()) or 1.0
@@ -345,12 +352,15 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             queries.rows.shape[1],
             self._options(),
             prior=smooth_prior(kernel.theta) if ours else None,
-            seed=self._seed,
+            seed=run.seed,
             typical=typical,
             learning_policy=POLICY_OF_AVERAGES,
         )
         self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
-            conditional=kernel, alpha=None, model_noise=self.model_noise, random_state=self._seed
+            conditional=kernel,
+            alpha=None,
+            model_noise=self.model_noise,
+            random_state=run.seed,
         )
         self._begin_with(model)
         self._track(
@@ -361,7 +371,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
-        self._cost_model: Any = QueryPrices(queries, self._params.alpha)
+        self._cost_model: Any = QueryPrices(queries, self._run.params.alpha)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -374,14 +384,14 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             # Only the acquisition function can tell which expensive queries are worth their cost.
             fills = self._model.prior is not None and not self._cost_model.differ
             n = self._n_usual if fills else 0
-        return max(0, n - self._record.n_fitted)
+        return max(0, n - self._run.n_fitted)
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
         """Return the size of an initial design, if none is given and one is needed."""
         return defaults.N_INITIAL
 
     def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
-        return self._rows_tried([*self._record.told_queries(), *queries])
+        return self._rows_tried([*self._run.told_queries(), *queries])
 
     def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
@@ -400,7 +410,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     ) -> Feasibility:
         A = self.domain_.A
         learn = partial(Chances, domain=A)
-        taught = self._record.outcomes(A[:0], lambda query: query.a, learn, n_failures)
+        taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._gp)
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
@@ -448,12 +458,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         noise), the row ``a`` and ``cost``.
         """
         check_is_fitted(self, "bounds_")
-        queries, record = self.domain_, self._record.until(self._dirty)
+        run = self._run
+        queries, record = self.domain_, run.until(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
         d, cost = len(queries.bounds), ("cost", np.float64)
-        return history_table(rows, d, self._sign.of, a, cost)
+        return history_table(rows, d, run.sign.of, a, cost)
 
 
 @dataclass(eq=False, repr=False)
@@ -515,9 +526,10 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
         """Candidates (m, q), and the box around them where queries are all of it."""
         box = None
-        if self._params.queries is not None:
-            rows = check_numbers(self._params.queries, "queries")
-        elif self._params.query_bounds is not None:
+        run = self._run
+        if run.params.queries is not None:
+            rows = check_numbers(run.params.queries, "queries")
+        elif run.params.query_bounds is not None:
             box = self._query_box
         elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
             rows = np.arange(len(np.asarray(kernel.policies)), dtype=np.float64)[:, None]
@@ -537,16 +549,17 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if box is not None:
             check_resolution(box, "the box of queries")
             rows, _ = points_in(box, self.n_candidates)
-        return QuerySet(rows, kernel, self._params.cost, box, self._space_of(box))
+        return QuerySet(rows, kernel, run.params.cost, box, self._space_of(box))
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        given, bounds = self._params.targets, self.bounds_
+        run = self._run
+        given, bounds = run.params.targets, self.bounds_
         if given is None:
             return super()._make_targets(kernel)
-        rows = check_numbers(points_of(given, self._space), "targets")
+        rows = check_numbers(points_of(given, run.space), "targets")
         if rows.shape[1] != len(bounds):
             raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
-        return PointSet(check_inside(rows, bounds), kernel, bounds, self._space, finite=True)
+        return PointSet(check_inside(rows, bounds), kernel, bounds, run.space, finite=True)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -564,7 +577,8 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if not self.continuous or box is None or known is None:
             return queries.arm(slot)
 
-        usual, differ = self._noises_of([queries.arm(slot)]), callable(self._params.alpha)
+        run = self._run
+        usual, differ = self._noises_of([queries.arm(slot)]), callable(run.params.alpha)
         lowest, feasibility = values[np.isfinite(values)].min(), self._feasibility()
 
         def value(A: np.ndarray) -> np.ndarray:
@@ -580,7 +594,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
         unit = self._unit_of_values(round) or size_of(values)
         a, top = maximise_in_box(value, starts, box, unit)
-        pending = any(np.array_equal(a, each.a) for each in self._record.pending)
+        pending = any(np.array_equal(a, each.a) for each in run.pending)
         better = exceeds(top, float(values[slots].max()), unit) and not pending
         return queries.query_at(a) if better else queries.arm(slot)
 
@@ -589,7 +603,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
         It is None if no local search is possible.
         """
-        return self._expected(list(self._record.pending)), self.domain_.kernel.rows_of_queries
+        return self._expected(list(self._run.pending)), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
         """Unit of what values are computed from, for ties: here one per unit of price."""
@@ -608,10 +622,11 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
     def _doubted(self) -> list[int]:
-        judged = self._schedule.learned_at - self._record.n_fitted
+        run = self._run
+        judged = self._schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
         found = super()._doubted()
-        return found or ([] if differ else surprising(self._model, self._record.n_fitted, judged))
+        return found or ([] if differ else surprising(self._model, run.n_fitted, judged))
 
 
 def surprising(model: Model, n_fitted: int, n_judged: int) -> list[int]:

@@ -105,7 +105,9 @@ class MESOptimizer(Search):
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
         """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
         if self.optimum is not None:
-            return np.array([(self._sign.of(self.optimum) - posterior.offset) / posterior.scale])
+            return np.array(
+                [(self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale]
+            )
         if self.max_values == "draws":
             return posterior.draws(self.n_max_values).max(axis=1)
         mean, std = posterior.target_mean, np.sqrt(posterior.target_var)

@@ -47,24 +47,32 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
 from skgpb.locks import locked, reading_log
+from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
-from skgpb.optimizers._best import ANSWERED, Recommendation, best_answered
-from skgpb.optimizers._cost_model import CostModel, differs
-from skgpb.optimizers._failing import Chances
-from skgpb.optimizers._feasibility import Feasibility
+from skgpb.optimizers._feasibility import (
+    Chances,
+    Feasibility,
+    Measured,
+    check_spelling,
+    checked_limits,
+)
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
-from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
-from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs
-from skgpb.optimizers._limits import Measured, check_spelling, checked_limits
-from skgpb.optimizers._outcome_models import OutcomeModels
-from skgpb.optimizers._parameters import checked_method
-from skgpb.optimizers._placement import SideLengths
-from skgpb.optimizers._posterior_cache import PosteriorCache
-from skgpb.optimizers._record import history_table
-from skgpb.optimizers._replay import seed_of_run
-from skgpb.optimizers._sides import check_settings
-from skgpb.optimizers._target_sizes import TargetSizes
+from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs, check_settings
+from skgpb.optimizers._loop import seed_of_run
+from skgpb.optimizers._places import SideLengths
+from skgpb.optimizers._run import checked_method, history_table
+from skgpb.optimizers._sets import (
+    ANSWERED,
+    CostModel,
+    OutcomeModels,
+    PosteriorCache,
+    Recommendation,
+    TargetSizes,
+    best_answered,
+    differs,
+)
+from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.utils import (
     MOST_POINTS,
@@ -157,7 +165,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _choose(self, context: np.ndarray | None) -> Any:
         if context is not None:
-            n, rng = self._record.n_told, self._rng_of_candidates
+            n, rng = self._run.n_told, self._rng_of_candidates
             self._cache.enter(context, n, rng, self._rows_seen)
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
@@ -165,7 +173,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     @property
     def _asks_once(self) -> bool:
         """Whether another answer to a query would be the same number again."""
-        return self._space is not None and self._space.asked_once
+        run = self._run
+        return run.space is not None and run.space.asked_once
 
     def _to_repeat(self) -> Any:
         if self._asks_once:
@@ -174,7 +183,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
-            return None if best in self._record.pending else best
+            return None if best in self._run.pending else best
         return again
 
     @locked
@@ -186,9 +195,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         pending : sequence of queries, default=None
             Queries under evaluation. None stands for all that were asked and not told.
         """
-        self._loop.begin()
+        loop.begin(self)
         self._refresh()
-        given = self._record.pending if pending is None else map(self._inputs.resolved, pending)
+        given = self._run.pending if pending is None else map(self._inputs.resolved, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
@@ -201,10 +210,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
         """Return the number of the round, and what makes its random generator, always the same."""
-        n_told = self._record.n_told
-        return n_told + 1 + n_pending, partial(
-            np.random.default_rng, [self._seed, n_told, n_pending]
-        )
+        run = self._run
+        n_told = run.n_told
+        return n_told + 1 + n_pending, partial(np.random.default_rng, [run.seed, n_told, n_pending])
 
     def _scored_round(self) -> tuple[Round, np.ndarray]:
         """Return the round as the rule looks at it, and the score of each query per unit cost.
@@ -212,7 +220,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Queries may be of no use: the score is -inf for those that hardly ever have an answer.
         """
         posterior = self.posterior()  # candidates move when they are looked at
-        feasibility, settings = self._feasibility(self._record.awaited), self._settings
+        feasibility, settings = self._feasibility(self._run.awaited), self._settings
         round = feasibility.weighed(posterior, settings, self.targets_.rows)
         return round, feasibility.values_of_use(self._scores(round), settings)
 
@@ -287,9 +295,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Where the kernel is learned, settings are separate, and the best is to be found. In a box of
         numbers there is always a new point beside one that was asked.
         """
-        space = self._space
+        run = self._run
+        space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
-        learned = self._params.kernel is None
+        learned = run.params.kernel is None
         return separate and learned and self._for_simple_regret and self._is_observable
 
     @property
@@ -299,10 +308,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._for_simple_regret and self._is_observable and not self._cache.queries.follows
         ):
             return False
-        space, rows = self._space, self.domain_.rows
+        run = self._run
+        space, rows = run.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(self._record.awaited).hopeless(rows)
+        left = ~self._feasibility(run.awaited).hopeless(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
@@ -316,12 +326,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         query by itself. Of the queries that were asked the one that teaches most is compared with
         the new one of the best score.
         """
-        asked, rows = self._answered_rows_and(self._record.pending), self.domain_.rows
+        run = self._run
+        asked, rows = self._answered_rows_and(run.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(self._record.awaited).hopeless(rows)
+        hopeless = self._feasibility(run.awaited).hopeless(rows)
         new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
@@ -331,19 +342,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the numbers of the queries that may be asked, None for all of them."""
-        pending = list(self._record.pending)
+        run = self._run
+        pending = list(run.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
         if wanted is None and not pending and not self._asks_once:
             return None
         free = np.ones(n_queries, dtype=bool)
         if self._asks_once:
-            tried = self._answered_rows_and(query for _, query, _ in self._record.failures)
+            tried = self._answered_rows_and(query for _, query, _ in run.failures)
             free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
-        if wanted is not None and wanted.is_due(
-            self._record.n_told, self._spent, pending, self._cost_model
-        ):
+        if wanted is not None and wanted.is_due(run.n_told, self._spent, pending, self._cost_model):
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
@@ -358,7 +368,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
-        slot, stratum = self._cache.slot_of(query), self._record.stratum
+        slot, stratum = self._cache.slot_of(query), self._run.stratum
         self._model.begin(reward, self._after_fit)
         if stratum:
             slot = -1  # what is tracked has no effect of a block
@@ -371,17 +381,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._record.close(query, reward, *self._model.in_units(mean, var), False)
+        self._run.close(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
         theta = self._norm.guarantee.failure_probability
-        learned = self._schedule.learned_at == self._record.n_known
-        n_told = self._record.n_told
+        run = self._run
+        learned = self._schedule.learned_at == run.n_known
+        n_told = run.n_told
         # Looking at candidates does not change them: later failures do not move them.
-        before = sum(when < n_told for when, _, _ in self._record.failures)
+        before = sum(when < n_told for when, _, _ in run.failures)
         self._cache.refresh(
             n_told,
             theta,
@@ -395,11 +406,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         n_initial = self._n_initial
         if n_initial <= self._filled:
             return None
-        evaluated = self._record.awaited
+        run = self._run
+        evaluated = run.awaited
         known = self._answered_rows_and(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
-        failed = self._rows_tried([query for _, query, _ in self._record.failures])
-        if not (self._record.n_told or self._record.pending or len(failed)):
+        failed = self._rows_tried([query for _, query, _ in run.failures])
+        if not (run.n_told or run.pending or len(failed)):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
         arm = self._spread(n_initial, known, failed)
@@ -409,7 +421,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
         """Return one of n queries that fill the space, far from rows tried; None if it is full."""
-        return self.domain_.first_arm(n, known, failed, self._seed)
+        return self.domain_.first_arm(n, known, failed, self._run.seed)
 
     def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows that were observed, and those of queries."""
@@ -426,11 +438,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Size of the first design: ``n_initial``, or what it stands for."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        if self._params.kernel is not None:
+        run = self._run
+        if run.params.kernel is not None:
             return 0
         longest = 0
-        if self._for_simple_regret and self._space is not None and self.domain_.is_discretization:
-            longest = self._space.longest_list  # each of its values is to be tried
+        if self._for_simple_regret and run.space is not None and self.domain_.is_discretization:
+            longest = run.space.longest_list  # each of its values is to be tried
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
@@ -441,7 +454,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rng_of_candidates(self) -> np.random.Generator:
         """Random generator that scatters candidates around the best."""
-        return np.random.default_rng([self._seed, self._record.n_told, self._record.n_fitted, 1])
+        run = self._run
+        return np.random.default_rng([run.seed, run.n_told, run.n_fitted, 1])
 
     def _rows_seen(self) -> np.ndarray:
         """Rows of the points, or centres of regions, that were observed."""
@@ -511,9 +525,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         if method is None and side is None:
-            method = self._recommendation().method if self._loop.informed else "posterior"
+            method = self._recommendation().method if loop.informed(self) else "posterior"
         method = checked_method(method, self._methods)
-        self._loop.check_informed()
+        loop.check_informed(self)
         there = self._contexts.checked(context)
         if method in ANSWERED:
             possible = self._targets_are_queries and there is None and side is None
@@ -571,7 +585,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
-        self._cost_model = CostModel(queries, self._params.cost, self._params.alpha)
+        run = self._run
+        self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
     def _params_changed(self) -> None:
         self._set_costs(self._cache.sets[0])
@@ -632,11 +647,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        record = self._record.until(self._dirty)
+        run = self._run
+        record = run.until(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
         further = ("expanded", np.bool_), ("task", np.intp)
-        return history_table(rows, self.n_features_in_, self._sign.of, *further)
+        return history_table(rows, self.n_features_in_, run.sign.of, *further)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -799,68 +815,73 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @property
     def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
-        if self._params.arms is not None:
+        run = self._run
+        if run.params.arms is not None:
             return True
         return (
             self._targets_are_queries_in_box
-            and self._params.queries is None
-            and self._params.targets is None
+            and run.params.queries is None
+            and run.params.targets is None
         )
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        own = self._params
+        run = self._run
+        own = run.params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
         bounds = super()._domain(X) if own.arms is None else box_of_arms(own.kernel, own.arms)
         if own.arms is not None and own.bounds is not None:
             raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
         if not self._targets_are_queries:
-            given = given_sets(own.queries, own.targets, self._actions)
+            given = given_sets(own.queries, own.targets, run.actions)
             bounds = box_of_sets(own.kernel, given, bounds, own.bounds)
         return self._with_contexts(bounds)
 
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
         self._n_context = 0
-        if self._params.context_bounds is None:
+        run = self._run
+        if run.params.context_bounds is None:
             return actions
         if actions is None:
             raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
-        if self._space is not None:
-            assert self._context_space is not None
-            self._n_context = self._context_space.n_axes
+        if run.space is not None:
+            assert run.context_space is not None
+            self._n_context = run.context_space.n_axes
             return actions
-        contexts = check_bounds(self._params.context_bounds, "context_bounds")
+        contexts = check_bounds(run.params.context_bounds, "context_bounds")
         self._n_context = len(contexts)
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self) -> None:
-        checked_limits(self._params.limits)
-        if self._actions is not None and not self._targets_are_queries:
-            check_settings(self._actions, self._params.bounds, "bounds", type(self).__name__)
-        if differs(self._params.alpha) and self._targets_are_queries and self._params.arms is None:
+        run = self._run
+        checked_limits(run.params.limits)
+        if run.actions is not None and not self._targets_are_queries:
+            check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
+        if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
-                f"{self._params.alpha!r}"
+                f"{run.params.alpha!r}"
             )
-        points = self._targets_are_queries and self._params.arms is None
-        if callable(self._params.cost) and not points:
+        points = self._targets_are_queries and run.params.arms is None
+        if callable(run.params.cost) and not points:
             raise ValueError(
                 "cost may be a function if queries are all points of a box; otherwise give one "
-                f"number for each query or size, got {self._params.cost!r}"
+                f"number for each query or size, got {run.params.cost!r}"
             )
 
     def _begin(self) -> None:
+        run = self._run
         self._feedback = feedback = Feedback(
-            self._params.kernel,
-            self._params.arms,
-            self._params.queries,
-            self._params.targets,
+            run.params.kernel,
+            run.params.arms,
+            run.params.queries,
+            run.params.targets,
             self._targets_are_queries,
             self.bounds_,
             self._n_context,
-            self._space,
-            self._actions,
+            run.space,
+            run.actions,
             self.n_candidates,
         )
         seed = seed_of_run(self.random_state, self._replay)
@@ -921,7 +942,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             If hyperparameters could not be learned from the answer, which is taken all the same.
         """
         if outcomes is None and block is None:
-            return self._loop.tell(query, reward, alpha)
+            return loop.tell(self, query, reward, alpha)
         if is_sequence(reward):
             rewards: Any = reward
             n = len(rewards)
@@ -935,18 +956,19 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             ]
         else:
             reward = Measured(reward, outcomes, block)
-        return self._loop.tell(query, reward, alpha)
+        return loop.tell(self, query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
             reward = Measured(*reward)
         query, value, noise = super()._checked(query, reward, alpha)
+        run = self._run
         if isinstance(reward, Measured):
-            check_spelling(reward.outcomes or {}, self._params.limits)
+            check_spelling(reward.outcomes or {}, run.params.limits)
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
-                    f"block={reward.block!r} and kernel={self._params.kernel!r}"
+                    f"block={reward.block!r} and kernel={run.params.kernel!r}"
                 )
             value = Measured(value, reward.outcomes, reward.block)
         return query, value, noise
@@ -954,17 +976,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _feasibility(
         self, pending: Sequence[Any] = (), n_failures: int | None = None
     ) -> Feasibility:
-        options, record, domain = self._model.options, self._record, self.domain_
-        limits = self._outcomes.constraints(self._params.limits, record, options, pending)
-        if not record.failures:
+        options, run, domain = self._model.options, self._run, self.domain_
+        limits = self._outcomes.constraints(run.params.limits, run, options, pending)
+        if not run.failures:
             return Feasibility(None, limits, self._gp)
 
         def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
             ends = domain.layout.rows_of(self.bounds_.T)
             return Chances(asked, succeeded, ends, of_f(self._gp.kernel))
 
-        taught = record.outcomes(
-            self._gp.observed.rows[: record.n_fitted],
+        taught = run.outcomes(
+            self._gp.observed.rows[: run.n_fitted],
             lambda query: domain.block_of(query).mean(axis=0),
             learn,
             n_failures,
@@ -975,7 +997,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and deviation of an outcome at points, in its unit; None if not measured."""
         rows = self._rows_of(self._inputs.points(X))
-        model = self._outcomes.model_of(name, self._record, self._model.options)
+        model = self._outcomes.model_of(name, self._run, self._model.options)
         return model.process.moments(rows, std=True) if model.n_answers else None
 
     @locked

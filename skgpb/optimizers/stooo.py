@@ -37,11 +37,16 @@ from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
 from skgpb.locks import locked
-from skgpb.optimizers._cells import CellSearch
-from skgpb.optimizers._cutting import CUTTING, given_variation
-from skgpb.optimizers._nearest import nearest_means
-from skgpb.optimizers._parameters import checked_method
-from skgpb.optimizers._placement import SideLengths, averages, best_placed, checked_sides
+from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._places import (
+    SideLengths,
+    averages,
+    best_placed,
+    checked_sides,
+    nearest_means,
+)
+from skgpb.optimizers._run import checked_method
+from skgpb.optimizers._trees import CUTTING, CellSearch, given_variation
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 __all__ = ["StoOOOptimizer"]
@@ -156,12 +161,14 @@ class StoOOOptimizer(CellSearch):
         return self._cell_to_ask(self.domain_.split)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        t = self._record.n_told + 1 + len(self._record.pending)
+        run = self._run
+        t = run.n_told + 1 + len(run.pending)
         return self._tree.best_empirical_bound(self._log_term(t), self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         tree, node = self._tree, self.domain_.node_of(query)
-        log_term = self._log_term(self._record.n_told + 1)
+        run = self._run
+        log_term = self._log_term(run.n_told + 1)
         before = (np.nan, np.nan)
         expand = False
         if node < 0:
@@ -176,7 +183,7 @@ class StoOOOptimizer(CellSearch):
             expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
             self.domain_.split(node)
-        self._record.close(query, reward, *before, expand)
+        run.close(query, reward, *before, expand)
 
     def _best_of(self, nodes: np.ndarray) -> int:
         return argmax_first(np.array([self._mean_of_node(node) for node in nodes.tolist()]))
@@ -214,22 +221,23 @@ class StoOOOptimizer(CellSearch):
         if side is None:
             return super().recommend(method, context=context)
         checked_method(method, self._methods)
-        self._loop.check_informed()
+        loop.check_informed(self)
         self._contexts.checked(context)
-        if self._params.pool is not None:
+        run = self._run
+        if run.params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def worth(cells: list[np.ndarray]) -> np.ndarray:
-            return averages(lambda X: self._sign.of(self.predict(in_coordinates(X))), cells)
+            return averages(lambda X: run.sign.of(self.predict(in_coordinates(X))), cells)
 
-        sides = checked_sides(side, self.bounds_, self._space)
+        sides = checked_sides(side, self.bounds_, run.space)
         lower, upper = np.split(np.array(self._observed()[0]), 2, axis=1)
         seen = 0.5 * (lower + upper)
-        return best_placed(worth, seen, self.bounds_, sides, self._space)
+        return best_placed(worth, seen, self.bounds_, sides, run.space)
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
-        low, high = self._params.reward_range
+        low, high = self._run.params.reward_range
         if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
@@ -242,7 +250,7 @@ class StoOOOptimizer(CellSearch):
         super()._begin_checks()
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
-        ends = self._params.reward_range
+        ends = self._run.params.reward_range
         if (
             len(ends) != 2
             or not all(isinstance(x, Real) for x in ends)
@@ -252,7 +260,7 @@ class StoOOOptimizer(CellSearch):
 
     def _params_changed(self) -> None:
         super()._params_changed()
-        self._variation = given_variation(self._params.variation, self.max_depth_ + 2)
+        self._variation = given_variation(self._run.params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
         cutting = self._cutting
@@ -265,7 +273,7 @@ class StoOOOptimizer(CellSearch):
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""
-        self._record.n_fitted = len(X)
+        self._run.n_fitted = len(X)
         self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))
 
     def _mean_of_node(self, node: int) -> float:
@@ -290,7 +298,7 @@ class StoOOOptimizer(CellSearch):
         check_is_fitted(self, "bounds_")
         nodes = [self.domain_.node_of(query) for query in self._inputs.queries(queries)]
         means = [self._mean_of_node(node) if node >= 0 else np.nan for node in nodes]
-        return self._sign.of(np.array(means))
+        return self._run.sign.of(np.array(means))
 
     @locked
     def predict(self, X: Any) -> np.ndarray:
@@ -311,9 +319,10 @@ class StoOOOptimizer(CellSearch):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         boxes, means = self._observed()
+        run = self._run
         if not boxes:
-            return np.full(len(X), 0.5 * sum(self._params.reward_range))
-        return self._sign.of(nearest_means(X, boxes, means, self.bounds_, self._space))
+            return np.full(len(X), 0.5 * sum(run.params.reward_range))
+        return run.sign.of(nearest_means(X, boxes, means, self.bounds_, run.space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:
         """Boxes (2 d,) of cells with the mean of their rewards, and of other points."""

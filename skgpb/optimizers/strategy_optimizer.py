@@ -18,9 +18,9 @@ from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._nearest import nearest_means
-from skgpb.optimizers._parameters import AT_START
-from skgpb.optimizers._replay import seed_of_run
+from skgpb.optimizers._loop import seed_of_run
+from skgpb.optimizers._places import nearest_means
+from skgpb.optimizers._run import AT_START
 from skgpb.optimizers.strategy import Strategy
 from skgpb.utils import check_inside, check_numbers
 
@@ -101,12 +101,13 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- the five methods ---------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._seed = seed_of_run(self.random_state, self._replay)
-        self.strategy_: Strategy = clone(self._params.strategy)
-        self.strategy_.start(self.bounds_.copy(), np.random.default_rng(self._seed))
+        run = self._run
+        run.seed = seed_of_run(self.random_state, self._replay)
+        self.strategy_: Strategy = clone(run.params.strategy)
+        self.strategy_.start(self.bounds_.copy(), np.random.default_rng(run.seed))
 
     def _propose(self, context: np.ndarray | None) -> PointsQuery:
-        pending = list(self._record.pending)
+        pending = list(self._run.pending)
         # Of a choice that comes to nothing nothing is left.
         before = deepcopy(self.strategy_) if pending else None
         try:
@@ -123,7 +124,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
         self.strategy_.observe(query, reward, alpha)
-        self._record.close(query, reward, nan, nan, False)
+        self._run.close(query, reward, nan, nan, False)
 
     def _learn(self) -> None:
         self.strategy_.learn()
@@ -140,14 +141,15 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
                 f"{whose} must return points of shape ({d},) or (S, {d}), got {np.shape(points)}"
             )
         rows = check_inside(rows, self.bounds_)
-        if self._space is not None:
-            rows = self._space.snapped(rows)
+        run = self._run
+        if run.space is not None:
+            rows = run.space.snapped(rows)
         return self._inputs.named(PointsQuery(rows))
 
     # -- state --------------------------------------------------------------------------------
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
-        self._record.n_fitted = len(X)
+        self._run.n_fitted = len(X)
         for x, value in zip(X, y.tolist(), strict=True):
             self.strategy_.observe(self._inputs.named(PointsQuery(x[np.newaxis])), value, nan)
             self.strategy_.learn()
@@ -172,15 +174,15 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         mean : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "bounds_")
-        X, record = self._inputs.points(X), self._record
-        boxes, values = [row[0] for row in record.history], [row[1] for row in record.history]
-        if record.n_fitted:
-            _, given, y, *_ = record.events[0]
+        X, run = self._inputs.points(X), self._run
+        boxes, values = [row[0] for row in run.history], [row[1] for row in run.history]
+        if run.n_fitted:
+            _, given, y, *_ = run.events[0]
             boxes += [np.tile(x, 2) for x in given]
-            values += self._sign.of(y).tolist()
+            values += run.sign.of(y).tolist()
         if not boxes:
             return np.full(len(X), nan)
-        return self._sign.of(nearest_means(X, boxes, values, self.bounds_, self._space))
+        return run.sign.of(nearest_means(X, boxes, values, self.bounds_, run.space))
 
     @locked
     def predict_query(self, queries: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
-from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.optimizers._trees import PartitionSearch
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_draws
@@ -178,9 +178,10 @@ class TreeSearch(PartitionSearch):
     # -- the search ---------------------------------------------------------------------------
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        n_pending = len(self._record.pending)
-        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
-        leaves = self._leaves(expected, self._record.n_told + 1 + n_pending, n_pending)
+        run = self._run
+        n_pending = len(run.pending)
+        expected = self._model.expected(map(self.domain_.block_of, run.pending))
+        leaves = self._leaves(expected, run.n_told + 1 + n_pending, n_pending)
         rule = f"acquisition of {type(self).__name__}"
         values = checked_scores(self.acquisition(leaves), rule, len(leaves), of="leaves")
         nodes = self._tree.leaves
@@ -193,7 +194,8 @@ class TreeSearch(PartitionSearch):
         return int(nodes[best[order[0]]])
 
     def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
-        rng = np.random.default_rng([self._seed, self._record.n_told, n_pending])
+        run = self._run
+        rng = np.random.default_rng([run.seed, run.n_told, n_pending])
         return Leaves(gp, self.domain_, self._variation, asked, self._beta(t), t, rng)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -203,7 +205,8 @@ class TreeSearch(PartitionSearch):
         mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
         if node >= 0:
             self._tree.record(node, reward)
-        leaves = self._leaves(self._gp, self._record.n_told + 1, asked=node)
+        run = self._run
+        leaves = self._leaves(self._gp, run.n_told + 1, asked=node)
         marked = np.asarray(self.splits(leaves))
         if marked.shape != (len(leaves),) or marked.dtype.kind != "b":
             raise ValueError(
@@ -216,4 +219,4 @@ class TreeSearch(PartitionSearch):
         nodes = splittable[: defaults.SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
-        self._record.close(query, reward, *self._model.in_units(mean, var), node in nodes)
+        run.close(query, reward, *self._model.in_units(mean, var), node in nodes)

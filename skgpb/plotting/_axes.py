@@ -78,7 +78,7 @@ def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
 
 def sides_of(optimizer: Any) -> list[Axis] | None:
     """Return the scale of each feature, None if its coordinates are the values."""
-    space = optimizer._space
+    space = optimizer._run.space
     return None if space is None else [axis for _, axis in space.axes]
 
 
@@ -111,8 +111,8 @@ def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
     if fixed is None:
         return (optimizer.bounds_.T if corners is None else corners).mean(axis=0), corners
-    if optimizer._space is not None:
-        fixed = optimizer._space.points(fixed)[0]
+    if optimizer._run.space is not None:
+        fixed = optimizer._run.space.points(fixed)[0]
     fixed = check_numbers(fixed, "fixed", ensure_2d=False)
     if fixed.shape != (d,):
         raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")
@@ -123,7 +123,7 @@ def possible_of(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Points (n, d) of a picture that satisfy equations, and which are possible; None for all."""
-    feasible = None if optimizer._space is None else optimizer._space.feasible
+    feasible = None if optimizer._run.space is None else optimizer._run.space.feasible
     return (X, None) if feasible is None else feasible.adjusted(X, drawn)
 
 

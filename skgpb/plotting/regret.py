@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
+from skgpb.optimizers import _loop as loop
 from skgpb.plotting._axes import Display, ink_of, of_truth
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.utils import check_numbers, check_real, in_contexts
@@ -307,4 +308,4 @@ def _estimated_optimum(optimizer: Any) -> float:
     if in_contexts(optimizer):
         raise ValueError("optimum must be given, because the maximum depends on the context")
     best = optimizer.recommend()
-    return float(optimizer._loop.value_of(best))
+    return float(loop.value_of(optimizer, best))

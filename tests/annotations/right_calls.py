@@ -24,7 +24,7 @@ from skgpb.domains import Allocation, Arm, Ball, Cell, Cells
 from skgpb.domains.contexts import ContextCell
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._run import RunResult
 
 ARMS = np.linspace(0.0, 1.0, 16)[:, None]
 

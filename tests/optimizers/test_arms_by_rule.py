@@ -11,8 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
-from skgpb.optimizers._allocations import AllocationPosterior
-from skgpb.optimizers.combinatorial import CombinatorialBandit
+from skgpb.optimizers.combinatorial import AllocationPosterior, CombinatorialBandit
 
 ARMS = np.arange(4.0)[:, None]
 KERNELS = [2.0 * RBF(1.5), RBF(1.0)]

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.domains.box_candidates
-import skgpb.optimizers._following
+import skgpb.optimizers._sets
 from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer, defaults
 
 

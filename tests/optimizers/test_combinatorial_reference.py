@@ -17,9 +17,7 @@ from skgpb.optimizers import (
     GPTSOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.optimizers._allocations import AllocationPosterior
-from skgpb.optimizers._knapsack import CostTable
-from skgpb.optimizers.combinatorial import CombinatorialBandit
+from skgpb.optimizers.combinatorial import AllocationPosterior, CombinatorialBandit, CostTable
 
 ALLOCATIONS = np.array([a for a in product(range(21), repeat=3) if sum(a) <= 20])
 
@@ -98,7 +96,7 @@ def test_rounds_of_dagp_ucb_equal_naive_rounds(weights, seed):
         random_state=seed,
     )
     player.ask()
-    seeds = [optimizer._seed for optimizer in player.optimizers_]
+    seeds = [optimizer._run.seed for optimizer in player.optimizers_]
     assert len(set(seeds)) == 3
 
     def index_of(campaigns, t):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
-from skgpb.optimizers._expected_gain import expected_gain, promising
+from skgpb.optimizers._stopping import expected_gain, promising
 from skgpb.surrogate import GaussianProcess
 
 

@@ -34,7 +34,7 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers._failing import WeighedPosterior, with_failures
+from skgpb.optimizers._feasibility import WeighedPosterior, with_failures
 from skgpb.surrogate.success import learned_success
 
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
@@ -203,7 +203,7 @@ def test_random_failures_change_no_allocation(monkeypatch):
     found = []
     for _ in range(2):
         _, bandit = play_campaigns(GPUCBOptimizer, 0, lambda x, rng: rng.random() < 0.2, n=25)
-        found.append([query.indices for query in bandit._record.told_queries()])
+        found.append([query.indices for query in bandit._run.told_queries()])
         monkeypatch.setattr(defaults, "SUCCESS_EVIDENCE", np.inf)
     assert found[0] == found[1]
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from reference.knapsack import brute_force
 
-from skgpb.optimizers._knapsack import CostTable
-from skgpb.optimizers.combinatorial import knapsack
+from skgpb.optimizers.combinatorial import CostTable, knapsack
 
 GRID = np.arange(21.0)
 

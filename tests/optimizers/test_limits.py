@@ -25,7 +25,7 @@ from skgpb import (
     defaults,
 )
 from skgpb.domains import Box
-from skgpb.optimizers._limits import Measured, probability_between
+from skgpb.optimizers._feasibility import Measured, probability_between
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
 ARMS = np.random.default_rng(0).random((60, 2))

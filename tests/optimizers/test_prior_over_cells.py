@@ -8,7 +8,7 @@ from skgpb import KGOptimizer, defaults
 from skgpb.domains import Cells
 from skgpb.domains.arms import ArmSet
 from skgpb.kernels import CellIntegral
-from skgpb.optimizers._following import best_places
+from skgpb.optimizers._sets import best_places
 
 
 def trend_of(context=None, **settings):

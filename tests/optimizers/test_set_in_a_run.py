@@ -18,7 +18,7 @@ from trajectories import NAMES, game, numbers_of
 from skgpb import CombinatorialBandit, GPUCBOptimizer, Guarantee
 from skgpb.domains import Cells
 from skgpb.exceptions import ParameterWarning
-from skgpb.optimizers._parameters import are_equal
+from skgpb.optimizers._run import are_equal
 from skgpb.testing import interrupted_at
 
 #: Values of every parameter: the first that differs from what is set is set.

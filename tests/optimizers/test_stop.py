@@ -27,7 +27,7 @@ from skgpb.domains import Cells
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
-from skgpb.optimizers import _region_search
+from skgpb.optimizers import _trees as _region_search
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import QUANTILE_DRAWS, SuboptimalityGap
 
@@ -151,7 +151,7 @@ def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
     assert result.message == stop.message
     assert 1 <= drawn < checks / 2
     # The queries must not depend on when it stops.
-    monkeypatch.setattr("skgpb.optimizers._gap.Refined.is_refuted", lambda *_: False)
+    monkeypatch.setattr("skgpb.optimizers._stopping.Refined.is_refuted", lambda *_: False)
     drawn = 0
     assert MAKERS[name]().run(noisy(), budget=200, stop=stop).nfev == result.nfev
     assert drawn == checks

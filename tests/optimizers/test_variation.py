@@ -22,7 +22,7 @@ from skgpb.optimizers import (
     GPTreeOptimizer,
     GPZoomingOptimizer,
 )
-from skgpb.optimizers._variation import (
+from skgpb.optimizers._trees import (
     PriorOfPoints,
     cell_deviations,
     claim_2,

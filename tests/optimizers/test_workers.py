@@ -28,7 +28,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer, ContextualGPTreeOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import EvaluationWarning, PendingWarning
-from skgpb.optimizers._workers import n_workers
+from skgpb.optimizers._evaluations import n_workers
 from skgpb.testing import InOrder, OffAt
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
@@ -155,7 +155,7 @@ def test_ten_times_as_long_is_no_reason_to_wait():
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_run_ends_when_its_time_is_over(monkeypatch, n_jobs):
     now = iter(range(0, 1000, 10))
-    monkeypatch.setattr("skgpb.optimizers._run.monotonic", lambda: next(now))
+    monkeypatch.setattr("skgpb.optimizers._evaluations.monotonic", lambda: next(now))
     with parallel_config("threading"):
         opt = bandit()
         result = opt.run(answer, 20, timeout=25, n_jobs=n_jobs)
@@ -203,7 +203,7 @@ def test_the_next_run_begins_with_what_was_out():
     asked.clear()
     optimizer.run(recorded, 5, executor=InOrder(range(5), 2))
     assert asked[:3] == left
-    assert len(asked) == 5 and not optimizer._record.pending
+    assert len(asked) == 5 and not optimizer._run.pending
 
 
 def test_a_checkpoint_knows_what_was_out(tmp_path):
@@ -382,7 +382,7 @@ def test_an_exception_can_end_the_run_and_cancels_what_has_not_begun():
     assert len(optimizer.history_) == 4
     assert [future.cancelled() for future in executor.futures] == [False] * 5 + [True] * 2
     assert optimizer.run(answer, 3).nfev == 3
-    assert not optimizer._record.pending
+    assert not optimizer._run.pending
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.optimizers._snapshots import restore, snapshot_of
+from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 

@@ -1,4 +1,9 @@
-"""The best cell of a size that the user names, wherever it lies."""
+"""Geometry of answers and of cells: the nearest ones, and where a cell is best.
+
+Predictions without a model: what was answered nearest to a point.
+
+The best cell of a size that the user names, wherever it lies.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,56 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives
 from skgpb.utils import check_numbers
+
+# == Predictions without a model: what was answered nearest to a point ==
+
+
+def nearest_means(
+    X: np.ndarray,
+    boxes: Sequence[np.ndarray],
+    values: Sequence[float],
+    bounds: np.ndarray,
+    space: ParameterSpace | None,
+) -> np.ndarray:
+    """Return the mean value of the smallest box nearest to each point.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Points.
+    boxes : sequence of m ndarrays of shape (2 d,)
+        Boxes [lower, upper] that were observed, at least one; those of equal ones are averaged.
+    values : sequence of m floats
+        What was observed.
+    bounds : ndarray of shape (d, 2)
+        The domain, whose sides are the units of distance.
+    space : ParameterSpace or None
+        Names of its sides.
+
+    Returns
+    -------
+    means : ndarray of shape (n,)
+    """
+    d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
+    side = np.where(side > 0, side, 1.0)
+    told: dict[bytes, list[float]] = {}
+    for box, value in zip(boxes, values, strict=True):
+        told.setdefault(box.tobytes(), []).append(value)
+    corners = np.array([np.frombuffer(box) for box in told])
+    means = np.array([np.mean(each) for each in told.values()])
+    volume = np.prod((corners[:, d:] - corners[:, :d]) / side, axis=1)
+    order = np.argsort(volume, kind="stable")
+    corners, means = corners[order], means[order]
+    if space is not None:
+        X = space.snapped(X)
+    low, high = corners[:, :d], corners[:, d:]
+    nearest = [
+        np.argmin((np.maximum(np.maximum(low - x, x - high), 0.0) / side).sum(axis=1)) for x in X
+    ]
+    return means[nearest]
+
+
+# == The best cell of a size that the user names, wherever it lies ==
 
 #: Sides of a cell: one for all, one for each, or by name.
 SideLengths = float | Sequence[float] | np.ndarray | Mapping[str, float]

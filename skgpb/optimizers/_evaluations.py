@@ -1,0 +1,650 @@
+"""The method ``run`` of all searches: queries that are evaluated, by whoever does it.
+
+Evaluation of the queries of a run: joblib in batches, or the workers of an executor.
+
+The loop over queries, whoever evaluates them, with checkpoints.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from functools import partial
+from math import ceil, inf
+from pickle import PicklingError
+from queue import Empty, SimpleQueue
+from sys import maxsize
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
+
+from skgpb import defaults
+from skgpb._warnings import warn
+from skgpb.exceptions import AllPendingError, EvaluationWarning
+from skgpb.locks import StateLock, locked
+from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._run import ANSWERED, CompletedEvaluation, Evaluations, Run, RunResult
+from skgpb.optimizers._stopping import Stop
+from skgpb.progress import Progress
+from skgpb.utils import MOST_JOBS, Integral, Real, check_size
+
+# == Evaluation of the queries of a run: joblib in batches, or the workers of an executor ==
+
+# Speed: seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than
+# this.
+POLL = 0.5
+
+# Said where an objective fails because it does not take a query.
+TAKES_A_QUERY = "an objective takes a query; of_x(function) makes one of a function of x"
+
+# Errors of an executor that could evaluate no query at all: it is broken or shut down, or the
+# objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
+NOT_OF_THE_QUERY = (
+    BrokenExecutor,
+    CancelledError,
+    PicklingError,
+    AttributeError,
+    ImportError,
+    TypeError,
+)
+
+
+def workers_of(
+    executor: Executor | None, n_jobs: Any, objective: Callable, on_error: str
+) -> Batches | Arrivals:
+    """Return who evaluates the queries of a run, or raise where the arguments make no sense."""
+    if executor is None:
+        return Batches(n_jobs, objective, on_error)
+    return Arrivals(executor, n_jobs, objective, on_error)
+
+
+class Batches:
+    """Jobs of joblib: queries that begin together are answered together, in their order.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As joblib has it.
+    objective, on_error
+        As in ``run``.
+    """
+
+    def __init__(self, n_jobs: Any, objective: Callable, on_error: str) -> None:
+        positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
+        if positive:
+            check_size(n_jobs, "n_jobs", most=MOST_JOBS)
+        # Not what a backend makes of a number of jobs: a batch is the same on all of them.
+        self._size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
+        self._pool = Parallel(n_jobs=n_jobs)
+        self._objective, self._on_error = objective, on_error
+        self.raises: bool = on_error == "raise"
+        #: Queries being evaluated.
+        self.out: list[Any] = []
+        #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
+        self.arrive: Callable[[Any, tuple], None]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is being evaluated between two batches."""
+
+    @property
+    def room(self) -> int:
+        """Number of queries that may be begun now."""
+        return 0 if self.out else self._size
+
+    def begin(self, queries: list[Any]) -> None:
+        """Take the queries of a batch."""
+        self.out = queries
+
+    def answers(self) -> None:
+        """Evaluate the batch."""
+        begun, self.out = self.out, []
+        objective, on_error = self._objective, self._on_error
+        if len(begun) == 1:
+            self.arrive(begun[0], evaluate(objective, begun[0], on_error))
+            return
+        outcomes = self._pool(delayed(evaluate)(objective, query, on_error) for query in begun)
+        for query, outcome in zip(begun, outcomes, strict=True):
+            self.arrive(query, outcome)
+
+    def evaluated(self) -> None:
+        """Take further finished evaluations: none, because a batch is answered at once."""
+
+
+class Arrivals:
+    """Workers of an executor: answers come one by one, and each makes room for one query.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        It is not shut down.
+    n_jobs : int or None
+        Number of queries evaluated at once; None and -1 for one for each worker.
+    objective, on_error
+        As in ``run``.
+    """
+
+    def __init__(self, executor: Executor, n_jobs: Any, objective: Callable, on_error: str) -> None:
+        if not isinstance(executor, Executor):
+            raise TypeError(
+                f"executor must be a concurrent.futures.Executor or None, got {executor!r}; a "
+                "client of dask has one: client.get_executor()"
+            )
+        if n_jobs in (None, -1):
+            n_jobs = n_workers(executor)
+        self._size = check_size(n_jobs, "n_jobs", most=MOST_JOBS)
+        self._executor, self._objective, self._on_error = executor, objective, on_error
+        self.raises: bool = on_error == "raise"
+        self._arrived: SimpleQueue[tuple[Any, Future]] = SimpleQueue()
+        #: Queries being evaluated.
+        self.out: dict[Any, Future] = {}
+        #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
+        self.arrive: Callable[[Any, tuple], None]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Cancel evaluations that have not begun, and take the finished ones, at any end."""
+        for query, future in self.out.items():
+            if not future.cancel() and future.done() and future.exception() is None:
+                self.arrive(query, future.result())
+
+    @property
+    def room(self) -> int:
+        """Number of queries that may be begun now: one after the other, each with its own look."""
+        return int(len(self.out) < self._size)
+
+    def begin(self, queries: list[Any]) -> None:
+        """Give queries to the executor."""
+        for query in queries:
+            # dask would answer a query that is asked again as it did before, noise included.
+            unique = uuid4()
+            task = self._executor.submit(evaluate, self._objective, query, self._on_error, unique)
+            self.out[query] = task
+            task.add_done_callback(partial(self._done, query))
+
+    def _done(self, query: Any, future: Future) -> None:
+        """Receive an answer, in any thread of the executor."""
+        self._arrived.put((query, future))
+
+    def answers(self) -> None:
+        """Wait for the next answer."""
+        while self.out:
+            try:
+                query, future = self._arrived.get(timeout=POLL)
+            except Empty:
+                continue
+            try:
+                outcome = future.result()
+            except Exception as error:
+                if not self.raises and isinstance(error, NOT_OF_THE_QUERY):
+                    raise
+                outcome = None, error if self.raises else described(error)
+            self.arrive(query, outcome)
+            del self.out[query]
+            return
+
+    def evaluated(self) -> None:
+        """Take the answers that have arrived already, without waiting."""
+        while not self._arrived.empty():
+            self.answers()
+
+
+def n_workers(executor: Executor) -> int:
+    """Return the number of workers of an executor, or raise ValueError if it is unknown."""
+    client: Any = getattr(executor, "_client", None)
+    number: Any
+    if hasattr(client, "nthreads"):  # dask: threads of all workers
+        number = sum(client.nthreads().values())
+    else:  # mpi4py says it in public, the standard library and loky do not
+        number = getattr(executor, "num_workers", getattr(executor, "_max_workers", None))
+    if not isinstance(number, Integral) or number < 1:
+        raise ValueError(
+            f"n_jobs must say how many queries are to be evaluated at once: {executor!r} does not "
+            "say how many workers it has"
+        )
+    return int(number)
+
+
+def evaluate(
+    objective: Callable, query: Any, on_error: str, _unique: Any = None
+) -> tuple[Any, str | None]:
+    """Return reward and None, or None and the reason; a module-level function for pickling."""
+    try:
+        return objective(query), None
+    except Exception as error:
+        # Functions of x, as optimizers elsewhere take them, fail at the first query.
+        takes_x = isinstance(error, TypeError | AttributeError)
+        takes_x = takes_x and type(query).__name__ in str(error)
+        if on_error == "raise":
+            if takes_x:
+                error.add_note(TAKES_A_QUERY)
+            raise
+        return None, f"{described(error)}; {TAKES_A_QUERY}" if takes_x else described(error)
+
+
+def described(error: BaseException) -> str:
+    """Return an exception in a line, as ``failed_`` has it."""
+    return f"{type(error).__name__}: {error}"
+
+
+# == The loop over queries, whoever evaluates them, with checkpoints ==
+
+# Speed: seconds between two looks whether another run has told an answer.
+PAUSE = 0.01
+# Limit: scikit-learn's largest levels are of this order.
+MOST_VERBOSE = 100
+
+
+def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any, timeout: Any) -> None:
+    """Raise where these cannot be arguments of ``run``, before anything begins."""
+    if not callable(objective):
+        raise TypeError(f"objective must be callable, got {objective!r}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {callback!r}")
+    if on_error not in ("record", "raise"):
+        raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
+    check_size(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0, MOST_VERBOSE)
+    number = isinstance(timeout, Real) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and timeout > 0):
+        raise ValueError(f"timeout must be a number of seconds > 0 or None, got {timeout!r}")
+
+
+def check_budget(budget: Any) -> int:
+    """Return a number of evaluations, or raise."""
+    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+        raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
+    return int(budget)
+
+
+class Evaluated:
+    """The evaluations of one call of ``run``.
+
+    Attributes
+    ----------
+    running : threading.Lock
+        Held by the call, however it ends.
+    queries : dict
+        Queries to evaluate or to tell, and the number of events when their evaluation began.
+    """
+
+    def __init__(self) -> None:
+        self.running = Lock()
+        self.queries: dict[Any, int] = {}
+
+
+class EvaluationLoop:
+    """One call of ``run``.
+
+    Its methods that look at the state of the optimizer hold the optimizer's lock; it is free while
+    queries are evaluated.
+
+    Parameters
+    ----------
+    search : BaseBanditOptimizer
+        It is asked, and told.
+    workers : Batches or Arrivals
+        They evaluate.
+    callback, checkpoint, stop, timeout
+        As in ``run``.
+    """
+
+    def __init__(
+        self,
+        search: Any,
+        workers: Batches | Arrivals,
+        callback: Callable[[Any], Any] | None,
+        checkpoint: str | os.PathLike[str] | None,
+        stop: Stop | Callable[[Any], Any] | None,
+        timeout: float | None,
+    ) -> None:
+        self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
+        self._workers = workers
+        self._optimizer = search
+        self._lock: StateLock = search._lock
+        self._has_costs = search._has_costs
+        self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
+        self._mine = Evaluated()
+        self._done = self._failed = self._in_a_row = 0
+        self._resumes = False
+        self._last: Any = None
+        #: Why the run has ended; empty while it goes on.
+        self._ended = ""
+
+    # What ``locked`` asks for: a play is guarded by the lock of its optimizer.
+
+    @property
+    def _dirty(self) -> int | None:
+        return self._optimizer._dirty
+
+    def _rebuilt(self) -> Self:
+        self._optimizer._rebuilt()
+        return self
+
+    @property
+    def _run(self) -> Run:
+        return self._optimizer._run
+
+    @property
+    def _evaluated(self) -> Evaluations:
+        return self._run.evaluations
+
+    # -- how far it goes ----------------------------------------------------------------------
+
+    def limit(self, budget: Any, contexts: Any, max_cost: Any) -> None:
+        """Set how many queries are evaluated, in which contexts and at which cost, or raise."""
+        optimizer, self._max_cost = self._optimizer, max_cost
+        self._contexts: list[np.ndarray] | None = None
+        if not optimizer._contexts:
+            optimizer._contexts.checked(contexts)
+            self._most = self._evaluations(budget)
+            return
+        if not (contexts is None or (budget is None and max_cost is None)):
+            raise ValueError(
+                "budget and max_cost must be None if contexts are given, got "
+                f"{budget!r} and {max_cost!r}"
+            )
+        in_order = loop.begin(self._optimizer, lambda: optimizer._contexts.all_checked(contexts))
+        self._contexts, self._most = in_order, len(in_order)
+
+    def _evaluations(self, budget: Any) -> int:
+        """Number of evaluations that the run is limited to, whatever they cost."""
+        optimizer, max_cost = self._optimizer, self._max_cost
+        if max_cost is None:
+            if budget is None and self._has_costs:
+                raise ValueError("run needs a budget of evaluations, a max_cost, or both")
+            return check_budget(budget)
+        if not self._has_costs:
+            raise ValueError(
+                f"max_cost is for queries with prices, and those of {type(optimizer).__name__} "
+                f"have none: pass budget, a number of evaluations; got max_cost={max_cost!r}"
+            )
+        number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
+        if not (number and 0 < max_cost < np.inf):
+            raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
+        if budget is not None:
+            return check_budget(budget)
+        # Failures cost nothing: this limit ends the run if all evaluations fail.
+        optimizer.start()
+        least = optimizer._cost_model.least
+        return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
+
+    def resume(self) -> None:
+        """Count all that the optimizer was told before as evaluated in this run."""
+        self._resumes = True
+        if self._contexts is not None:
+            self._leave_batch()
+        told = [event for event in self._run.events if event[0] in ("tell", "fail")]
+        self._done, self._failed = len(told), sum(event[0] == "fail" for event in told)
+        self._last = told[-1][1] if told else None
+
+    def show(self, bar: bool, verbose: int) -> None:
+        """Say how the progress of the run is shown."""
+        name = type(self._optimizer).__name__
+        minimize = self._optimizer._params.direction == "minimize"
+        shown: dict[str, Any] = {"bar": bar, "verbose": verbose, "minimize": minimize}
+        if self._max_cost is None:
+            self._progress = Progress(name, max(0, self._most - self._done), **shown)
+        else:
+            shown |= {"unit": "cost", "spent": self._cost}
+            self._progress = Progress(name, self._max_cost, **shown)
+
+    @locked
+    def _cost(self) -> float:
+        """Cost of the answers that this run has told."""
+        return self._optimizer.spent_ - self._spent_before
+
+    @locked
+    def _is_enough(self, out: Iterable[Any] = ()) -> bool:
+        """Return whether the cost is reached when these queries are answered as well."""
+        if self._max_cost is None:
+            return False
+        return self._cost() + sum(map(self._optimizer._cost_model.cost_of, out)) >= self._max_cost
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def result(self) -> RunResult[Any]:
+        """Ask, evaluate and tell until the run ends."""
+        optimizer, workers = self._optimizer, self._workers
+        optimizer.start()
+        if self._contexts is not None:
+            # Contexts do not come back: what an interrupted run left is not evaluated in this one.
+            self._leave_batch()
+        self._spent_before = 0.0
+        if self._resumes:
+            self._ended = self._why_stopped()
+        elif self._has_costs:
+            self._spent_before = optimizer.spent_
+        self._save()
+        workers.arrive = self._arrive
+        with self._mine.running, self._progress, workers:
+            # Answers that an earlier run has evaluated and not told come first.
+            self._join()
+            while self._done < self._most and not self._ended:
+                if not self._answers():
+                    if not workers.out and self._is_enough():
+                        break
+                    self._evaluate()
+                self._tell_answers()
+                if not self._ended and monotonic() >= self._end:
+                    self._ended = f"{self._timeout:g} seconds have passed"
+                if self._in_a_row >= defaults.MOST_FAILURES and self._failed == self._done:
+                    raise RuntimeError(
+                        f"the last {self._in_a_row} evaluations have failed, the last one with: "
+                        f"{self._run.failures[-1][2]}; on_error='raise' shows where"
+                    )
+                if not self._ended and self._is_enough():
+                    break
+        if self._failed:
+            warn(
+                f"{self._failed} of {self._done} evaluations failed, the last one with: "
+                f"{self._run.failures[-1][2]}; failed_ has them all",
+                EvaluationWarning,
+            )
+        return self._concluded()
+
+    def _evaluate(self) -> None:
+        """Give the workers what they have room for, and wait for an answer."""
+        workers = self._workers
+        while due := self._next_queries():
+            workers.begin(due)
+            self._last = due[-1]
+        if not workers.out:
+            sleep(PAUSE)  # others evaluate all that may be asked
+        workers.answers()
+
+    def _tell_answers(self) -> None:
+        """Tell the answers that have arrived, until the run ends."""
+        refused: Exception | None = None
+        while answers := self._answers():
+            query, (reward, error) = answers[0].query, answers[0].outcome
+            reward, error = self._validated(query, reward, error, self._workers.raises)
+            if isinstance(error, Exception):
+                # All other answers that arrived are told before the run ends with this.
+                self._leave_out(answers[0])
+                self._workers.evaluated()
+                refused = refused or error
+                continue
+            self._tell(answers[0], reward, error)
+            self._last = query if self._last is None else self._last
+            self._done += 1
+            self._in_a_row = self._in_a_row + 1 if reward is None else 0
+            self._failed += reward is None
+            self._progress.told(reward, error)
+            if len(answers) == 1:
+                self._save()
+            stopped = self._callback is not None and self._callback(self._optimizer) is True
+            self._ended = "stopped by the callback" if stopped else self._why_stopped()
+            if self._ended or (refused is None and self._is_enough()):
+                self._save()
+                break
+        if refused is not None:
+            self._save()
+            raise refused
+
+    @locked
+    def _tell(self, answer: CompletedEvaluation, reward: Any, error: str | None) -> None:
+        """Tell an answer and forget it at once: another run may be given its query again."""
+        if error is None:
+            self._optimizer.tell(answer.query, reward)
+        else:
+            loop.commit(self._optimizer, self._run.fail, answer.query, error)
+        self._leave_out(answer)
+
+    def _save(self) -> None:
+        """Save the run, if it is to be saved."""
+        if self._checkpoint is not None:
+            self._optimizer.save(self._checkpoint)
+
+    def _why_stopped(self) -> str:
+        """Return why ``stop`` ends the run, or nothing."""
+        optimizer, stop = self._optimizer, self._stop
+        if loop.stops(self._optimizer, stop):
+            return str(getattr(stop, "message", "stop returned True"))
+        if loop.informed(optimizer) and optimizer._knows_all:
+            return "every query was answered, and answers are exact"
+        return ""
+
+    @locked
+    def _concluded(self) -> RunResult[Any]:
+        """Return what the run has come to."""
+        result = loop.summary(self._optimizer, self._last, self._stop)
+        if result.x is None:
+            message = f"nothing is known: all {self._done} evaluations failed"
+        elif self._contexts is not None and self._done == self._most:
+            message = "all contexts were played"
+        else:
+            message = self._ended or "the budget is spent"
+        result.update(nfev=self._done, nfail=self._failed, message=message)
+        if self._has_costs:
+            result.cost = self._cost()
+        return result
+
+    # -- what is being evaluated, and has been ------------------------------------------------
+
+    @locked
+    def _join(self) -> None:
+        """Begin next to other runs, with untold answers of runs that have ended."""
+        running = [run for run in self._lock.runs if run.running.locked()]
+        self._lock.runs = [*running, self._mine]
+        answers = self._answers_left()[: max(0, self._most - self._done)]
+        self._mine.queries.update({answer.query: answer.n_events for answer in answers})
+
+    def _being_evaluated(self) -> set[Any]:
+        """Return the queries that other runs are evaluating."""
+        runs = [run for run in self._lock.runs if run is not self._mine and run.running.locked()]
+        return {query for run in runs for query in list(run.queries)}
+
+    def _answers_left(self) -> list[CompletedEvaluation]:
+        """Answers of runs that have ended before they could tell them."""
+        busy, arrived = self._being_evaluated(), self._evaluated.arrived
+        left = [answer for answer in arrived if answer.query not in busy]
+        for answer in left:
+            since = self._run.events[answer.n_events :]
+            if any(kind in ANSWERED and rest[0] == answer.query for kind, *rest in since):
+                arrived.remove(answer)  # the run ended right after it was told
+        return [answer for answer in left if answer in arrived]
+
+    @locked
+    def _leave_batch(self) -> None:
+        """Skip unevaluated queries of runs that have ended, and tell their answers."""
+        for answer in self._answers_left():
+            self._tell(answer, *self._validated(answer.query, *answer.outcome, False))
+        busy, evaluated = self._being_evaluated(), self._evaluated
+        evaluated.batch = [query for query in evaluated.batch if query in busy]
+
+    def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
+        """Store an answer, to be told next, in this run or in another."""
+        if all(answer.query != query for answer in self._answers()):
+            answer = CompletedEvaluation(query, outcome, self._mine.queries[query])
+            self._evaluated.arrived.append(answer)
+
+    def _answers(self) -> list[CompletedEvaluation]:
+        """Answers that this run has to tell."""
+        arrived = self._evaluated.arrived
+        return [answer for answer in arrived if answer.query in self._mine.queries]
+
+    def _leave_out(self, answer: CompletedEvaluation) -> None:
+        """Forget an answer that was told or is not valid."""
+        self._evaluated.arrived.remove(answer)
+        self._mine.queries.pop(answer.query, None)
+
+    @locked
+    def _validated(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
+        """Return an answer and None, or None and the reason: a text, or an exception to raise.
+
+        If ``tell`` would refuse the reward of this query, the evaluation has failed.
+        """
+        if error is not None or reward is None:
+            return reward, error
+        loop.notice(self._optimizer)  # wrong parameters are no fault of the reward
+        try:
+            checked = self._optimizer._checked(query, reward, None)
+        except (TypeError, ValueError) as wrong:
+            self._optimizer._checked(query, None, None)  # raises where it is not for the reward
+            if raises:
+                return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
+            return None, described(wrong)
+        if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
+            reward = checked[1]  # with other outcomes, and a float
+        return reward, None
+
+    @locked
+    def _next_queries(self) -> list[Any]:
+        """Return the next queries: those that an earlier run has left, then new ones."""
+        out = self._workers.out
+        begun = self._done + len(out)
+        most = min(self._workers.room, self._most - begun)
+        if most < 1 or (out and self._is_enough(out)):
+            return []
+        evaluated, record = self._evaluated, self._run
+        awaited = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
+        evaluated.batch = awaited
+        others, mine = self._being_evaluated(), self._mine.queries
+        left = [each for each in evaluated.batch if each not in others and each not in mine]
+        due = left[:most]
+        if not due:
+            loop.notice_and_say(self._optimizer)
+            try:
+                due = loop.commit(self._optimizer, self._ask_to_evaluate, begun, most)
+            except AllPendingError:
+                if not (out or others):
+                    raise
+                return []  # every possible query is pending: an answer has to come first
+        mine.update(dict.fromkeys(due, len(record.events)))
+        return due
+
+    def _ask_to_evaluate(self, begun: int, most: int) -> list[Any]:
+        """Ask, and note that a run evaluates it, which is one change."""
+        ahead = self._contexts
+        due = self._ask(most) if ahead is None else self._ask_each(ahead[begun : begun + most])
+        evaluated = self._evaluated
+        evaluated.batch = [*evaluated.batch, *due]
+        return due
+
+    def _ask(self, most: int) -> list[Any]:
+        """Queries to evaluate next: asked ones that nobody evaluates, then new ones."""
+        batch = self._evaluated.batch
+        free = [query for query in self._run.asked if query not in batch][:most]
+        if len(free) == most:
+            return free
+        return [*free, *loop.ask(self._optimizer, most - len(free), another=True)]
+
+    def _ask_each(self, contexts: list[np.ndarray]) -> list[Any]:
+        """Return one query in each of these contexts; none of them is being evaluated."""
+        queries = list[Any]()
+        for context in contexts:
+            asked, out = self._run.asked, [*self._evaluated.batch, *queries]
+            known = [each for each in asked if np.array_equal(each.context, context)]
+            free = [each for each in known if each not in out]
+            queries += free[:1] or loop.ask(self._optimizer, 1, another=True, context=context)
+        return queries

@@ -1,0 +1,1014 @@
+"""Queries and targets of a search: prices, sizes, candidates, covariances, the best.
+
+Costs and noise variances of answers: numbers for each query or size, or functions of a query.
+
+Answers about wanted cells, which need no assumption about f.
+
+Candidates in a box that follow the posterior: where they move, and in which order.
+
+The queries and targets of a search, which its posterior tracks.
+
+Models of the outcomes that have limits.
+
+What is recommended: the best of finitely many functionals, and the best region near it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from skgpb import defaults
+from skgpb._core._ties import argmax_first, exceeds, largest_first, size_of, tied
+from skgpb._typing import RecommendMethod
+from skgpb.acquisition.maximise import best_apart, maximise_in_box
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.candidates import Incumbents
+from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
+from skgpb.domains.query import PointsQuery
+from skgpb.kernels.evaluator import Functionals
+from skgpb.optimizers._feasibility import (
+    Feasibility,
+    IsFeasible,
+    OutcomeConstraints,
+    Utility,
+    checked_limits,
+)
+from skgpb.optimizers._feedback import Feedback
+from skgpb.optimizers._gaussian import CONSISTENT
+from skgpb.optimizers._run import Run
+from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
+from skgpb.roots import PivotedRoot
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.model import Model, ModelOptions
+from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
+from skgpb.utils import check_callable_value, check_numbers
+
+# == Costs and noise variances of answers: numbers for each query or size, or functions of a query
+
+#: Format: parameters that may differ between queries: what stands for None, which is also the least
+#: that a number is above, or 0 for one that may be 0.
+DEFAULTS = {"cost": 1.0, "alpha": 0.0}
+
+
+def differs(alpha: Any) -> bool:
+    """Return whether noise variances differ between queries."""
+    if alpha is None or isinstance(alpha, float):  # a round asks nine times
+        return False
+    return np.ndim(alpha) > 0
+
+
+@dataclass
+class CostModel:
+    """Costs and noise variances of the queries of a set.
+
+    Parameters
+    ----------
+    queries : ArmSet
+        The set. Where it stands for all of some sizes there is a number for each of these.
+    cost, alpha : number, array-like or None
+        As the user gave them. In a box of points the cost may be a function of a setting.
+    """
+
+    queries: ArmSet
+    cost: Any
+    alpha: Any
+
+    def __post_init__(self) -> None:
+        self._costs = None if callable(self.cost) else self._numbers("cost", self.cost)
+        self._alphas = self._numbers("alpha", self.alpha) if differs(self.alpha) else None
+        #: Whether queries differ in cost.
+        self.differ: bool = self._costs is None or bool(np.ptp(self._costs) > 0.0)
+
+    # -- of all queries -------------------------------------------------------------------------
+
+    @property
+    def least(self) -> float:
+        """Cost of the cheapest answer; 0 where it is not known."""
+        return 0.0 if self._costs is None else float(self._costs.min())
+
+    @property
+    def of_groups(self) -> np.ndarray:
+        """Costs of queries, or of the sizes of cells."""
+        assert self._costs is not None  # a function is for points, which have no groups
+        return self._costs
+
+    @property
+    def typical_noise(self) -> float | None:
+        """Return a typical noise variance; None if only one is given."""
+        return None if self._alphas is None else float(np.median(self._alphas))
+
+    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the costs of all queries and what noise is expected of their answers.
+
+        Parameters
+        ----------
+        level : float
+            The usual noise variance.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_queries,)
+        noises : ndarray of shape (n_queries,)
+            Noise variances.
+        """
+        if self._costs is None:
+            costs = np.array([self._cost_at(place) for place in self.queries.every_place()])
+        else:
+            costs = self.queries.per_query(self._costs)
+        if self._alphas is None:
+            return costs, np.full(len(costs), level)
+        return costs, self.queries.per_query(self._alphas)
+
+    # -- of one query ---------------------------------------------------------------------------
+
+    def cost_of(self, query: Arm | PointsQuery) -> float:
+        """Return the cost of an answer to a query; 0 if it is none of the queries."""
+        if self._costs is None:
+            return self._cost_at(query.points[0])
+        found = self._of(query, self._costs)
+        return 0.0 if found is None else found
+
+    def noise_of(self, query: Arm | PointsQuery, level: float) -> float:
+        """Noise variance that is expected of an answer; ``level`` is the usual one."""
+        found = None if self._alphas is None else self._of(query, self._alphas)
+        return level if found is None else found
+
+    def _cost_at(self, point: np.ndarray) -> float:
+        """Return what the user's function says of a point, or of its setting."""
+        space = self.queries.space
+        cost = check_callable_value(
+            self.cost, point if space is None else space.setting(point), "cost"
+        )
+        if not cost:
+            raise ValueError("cost must be above 0 everywhere, got a function that returns 0")
+        return cost
+
+    def _of(self, query: Arm | PointsQuery, numbers: np.ndarray) -> float | None:
+        """Return the number of a query, given those of the kinds; None if there is none."""
+        kind = self.queries.cost_group(query)
+        return float(numbers[kind]) if kind >= 0 else None
+
+    # -- what was given -------------------------------------------------------------------------
+
+    def _numbers(self, name: str, given: Any) -> np.ndarray:
+        """Check a parameter with a number for every query, or for every size of cells."""
+        queries, default = self.queries, DEFAULTS[name]
+        n = queries.n_cost_groups
+        if given is None:
+            return np.full(n, default)
+        numbers = check_numbers(given, name, ensure_2d=False)
+        if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):
+            least = "above 0" if default else ">= 0"
+            raise ValueError(
+                f"{name} must have one finite number {least} for each {queries.kind}, {n} of them; "
+                f"got {given!r}"
+            )
+        return numbers.astype(np.float64)
+
+
+class QueryPrices:
+    """Costs and noise variances of the queries of a set, as a search reads them.
+
+    Parameters
+    ----------
+    queries : QuerySet or QueryTree
+        The set; it knows the costs.
+    alpha : float, callable or None
+        Noise variance of an answer; a callable takes what the set says of a query.
+    """
+
+    def __init__(self, queries: QuerySet | QueryTree, alpha: Any) -> None:
+        self._queries = queries
+        self._alpha: Callable[[Any], float] | None = alpha if callable(alpha) else None
+        self._noises: np.ndarray | None = None
+        if self._alpha is not None:
+            self._noises = np.array([self._noise_at(each) for each in queries.arguments])
+
+    @property
+    def differ(self) -> bool:
+        """True if queries differ in cost."""
+        return self._queries.differ_in_cost
+
+    @property
+    def least(self) -> float:
+        """Return a lower bound on the cost of an answer."""
+        return self._queries.least_cost
+
+    @property
+    def typical_noise(self) -> float | None:
+        """The smallest noise variance; None if only one is given."""
+        return None if self._noises is None else float(self._noises.min())
+
+    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Costs of all candidates, and noise variances of their answers.
+
+        ``level`` is the usual noise variance.
+        """
+        costs = self._queries.costs
+        return costs, np.full(len(costs), level) if self._noises is None else self._noises
+
+    def cost_of(self, query: IndirectQuery) -> float:
+        """Return the cost of an answer to a query."""
+        return query.cost
+
+    def noise_of(self, query: IndirectQuery, level: float) -> float:
+        """Noise variance that is expected of an answer; ``level`` is the usual one."""
+        return level if self._alpha is None else self._noise_at(self._queries.argument(query))
+
+    def _noise_at(self, argument: Any) -> float:
+        return check_callable_value(self._alpha, argument, "alpha")
+
+
+# == Answers about wanted cells, which need no assumption about f ==
+
+
+@dataclass
+class TargetSizes:
+    """The queries that are cells of the wanted sizes, and when one of them is asked.
+
+    Answers about other sizes inform about wanted cells only through the kernel, and a default
+    kernel is a guess. The initial design therefore consists of wanted cells, if these can be asked,
+    and a rule that relies on its posterior asks for one in every other round. If wanted cells cost
+    more than others, the initial design takes all sizes in turn. If costs differ, at least half of
+    the budget goes to wanted cells (decision D-H30).
+
+    Parameters
+    ----------
+    queries : FreeCells
+        All possible queries.
+    numbers : ndarray of int
+        Numbers of the wanted sizes of queries.
+    spent : float, default=0.0
+        Cost of the wanted queries so far.
+    """
+
+    queries: FreeCells
+    numbers: np.ndarray
+    spent: float = 0.0
+
+    _kept_fields = ("spent",)
+
+    @classmethod
+    def of(
+        cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, cost_model: CostModel
+    ) -> TargetSizes | None:
+        """Note which sizes of queries are sizes of targets; None if that does not matter."""
+        queries, targets = sets
+        if not (isinstance(queries, FreeCells) and isinstance(targets, FreeCells)):
+            return None
+        numbers = queries.sizes_like(targets.sizes)
+        if not len(numbers) or not feedback.uses_default_kernel or feedback.n_tasks:
+            return None
+        if cost_model.of_groups[numbers].min() <= cost_model.least:
+            queries.first_sizes = numbers
+        return cls(queries, numbers)
+
+    def among(self, free: np.ndarray) -> np.ndarray:
+        """Return which of the free queries are wanted, or all of them if none is."""
+        wanted = free & np.isin(self.queries.size_of, self.numbers)
+        return wanted if wanted.any() else free
+
+    def is_due(
+        self,
+        round: int,
+        spent: float,
+        pending: Sequence[Arm | PointsQuery],
+        cost_model: CostModel,
+    ) -> bool:
+        """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
+        if not cost_model.differ:
+            return (round + len(pending)) % 2 == 0
+        costs = [cost_model.cost_of(query) for query in pending]
+        pairs = zip(pending, costs, strict=True)
+        on_wanted = self.spent + sum(cost for query, cost in pairs if self._is_one(query))
+        return 2.0 * on_wanted <= spent + sum(costs)
+
+    def pay(self, query: Arm | PointsQuery, price: float) -> None:
+        """Note what an answer has cost."""
+        if self._is_one(query):
+            self.spent += price
+
+    def _is_one(self, query: Arm | PointsQuery) -> bool:
+        return self.queries.nearest_size(query, self.numbers) >= 0
+
+
+# == Candidates in a box that follow the posterior: where they move, and in which order ==
+
+
+class PosteriorIncumbents(Incumbents):
+    """The best of what a process observed and tracks.
+
+    Parameters
+    ----------
+    targets : ArmSet
+        The targets, the last rows that are tracked.
+    gp : GaussianProcess
+        The posterior.
+    optimistic : bool
+        Whether targets that may be the best are followed as well.
+    utility : Utility or None
+        What means are worth where evaluations fail or limits may not hold, and candidates do not
+        follow them.
+    """
+
+    def __init__(
+        self,
+        targets: ArmSet,
+        gp: GaussianProcess,
+        *,
+        optimistic: bool,
+        utility: Utility | None,
+    ) -> None:
+        self._targets, self._gp = targets, gp
+        self.most = max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
+        # Candidates move one set after the other, all to the same places.
+        n, posterior = len(targets.rows), gp.posterior
+        self._means = posterior.tracked_mean()[-n:]
+        self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
+        self._utility = utility
+        if utility is not None:
+            self._means = utility.of(targets.rows, self._means, False)
+        self._places: np.ndarray | None = None
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (n, d), observed ones and candidates, and the posterior of f there."""
+        observed, posterior = self._gp.observed, self._gp.posterior
+        d = self._targets.layout.n_sides
+        rows = observed.rows
+        # Mean of f at the observations: the answers less the noise in them.
+        told = posterior.targets() - posterior.noises() * posterior.weights()
+        if observed.offsets is not None:
+            single = np.diff(observed.offsets) == 1
+            rows, told = rows[observed.offsets[:-1][single]], told[single]
+        points, values = [rows, self._targets.rows], [told, self._means]
+        utility, gp = self._utility, self._gp
+        if utility is not None:
+            values[0] = utility.of(rows, told, True)
+        if utility is not None and utility.n_probes:
+            shift = np.random.default_rng(len(observed)).random(d)
+            probes = self._targets.probes(utility.n_probes, shift)
+            means = (gp.moments(probes) - gp.offset) / gp.scale if len(probes) else told[:0]
+            points.append(probes)
+            values.append(utility.of(probes, means, False))
+        return np.concatenate(points)[:, :d], np.concatenate(values)
+
+    def places(self) -> np.ndarray:
+        """Return the places of the best targets."""
+        if self._places is None:
+            self._places = best_places(self._targets, self._means, self._spread)
+        return self._places
+
+
+class IncumbentsInContext(Incumbents):
+    """The best of what is known in a context, where nothing is tracked yet.
+
+    Parameters
+    ----------
+    targets : ArmSet
+        The targets in the context.
+    gp : GaussianProcess
+        The posterior.
+    optimistic : bool
+        Whether targets that may be the best are followed as well.
+    seen : callable or None
+        Returns rows that were observed, in whatever context, to be followed as well.
+    """
+
+    def __init__(
+        self,
+        targets: ArmSet,
+        gp: GaussianProcess,
+        *,
+        optimistic: bool,
+        seen: Callable[[], np.ndarray] | None,
+    ) -> None:
+        self._targets, self._gp, self._optimistic, self._seen = targets, gp, optimistic, seen
+        self._places: np.ndarray | None = None
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points that were observed and the candidates, and the means of f there."""
+        layout, context, rows = self._targets.layout, self._targets.context, self._targets.rows
+        if self._seen is not None and context is not None:
+            seen = layout.beside(context, layout.actions_of(self._seen()))
+            rows = np.concatenate([seen, rows])
+        return layout.of_actions.places(layout.actions_of(rows)), self._gp.moments(rows)
+
+    def places(self) -> np.ndarray:
+        """Return the places of the best targets."""
+        if self._places is None:
+            mean, std = self._gp.moments(self._targets.rows, std=True)
+            self._places = best_places(self._targets, mean, std if self._optimistic else None)
+        return self._places
+
+
+def followed(
+    queries: ArmSet,
+    targets: ArmSet,
+    gp: GaussianProcess,
+    rng: np.random.Generator,
+    *,
+    optimistic: bool,
+    seen: Callable[[], np.ndarray],
+) -> tuple[ArmSet, ArmSet]:
+    """Return queries and targets whose candidates follow the best targets in their context.
+
+    Parameters
+    ----------
+    queries, targets : ArmSet
+        In the context, with candidates that fill the box; the same object where arms are pulled.
+    gp : GaussianProcess
+        The posterior.
+    rng : Generator
+        Scatters candidates around the best.
+    optimistic : bool
+        Whether targets that may be the best are followed as well.
+    seen : callable
+        Returns rows that were observed, in whatever context.
+    """
+    if not (queries.follows or targets.follows):
+        return queries, targets
+    are_one = targets is queries
+    for step in range(defaults.N_FOLLOWING_STEPS):
+        of_others = None if step else seen
+        incumbents = IncumbentsInContext(targets, gp, optimistic=optimistic, seen=of_others)
+        queries = _moved(queries, incumbents, rng)
+        targets = queries if are_one else _moved(targets, incumbents, rng)
+    return queries, targets
+
+
+def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
+    """Return a set with some candidates moved to incumbents and around them."""
+    out = copy(each)
+    out.resample(incumbents, rng)
+    return out
+
+
+def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -> np.ndarray:
+    """Return the places of the best targets, points or centres (k, d), at most a few.
+
+    With standard deviations ``spread``, targets of large mean alternate with targets of large upper
+    bound: cells that follow only means stay on one hill, although another may be higher (decision
+    D-H31).
+    """
+    ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
+    n = defaults.N_CENTERS
+    best = np.column_stack([largest_first(each, 4 * n) for each in ranked]).ravel()
+    distinct: dict[bytes, np.ndarray] = {}
+    for place in targets.layout.of_actions.places(targets.plain[best]):
+        distinct.setdefault(place.tobytes(), place)
+    return np.array(list(distinct.values())[:n])
+
+
+# == The queries and targets of a search, which its posterior tracks ==
+
+
+class ExpectedAnswers:
+    """What a process knows once pending queries are answered as it expects.
+
+    In a batch every query is added to those before it, whose answers are expected already.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin again: the process has changed."""
+        # Pending queries with their noise variances, and the process that expects their answers.
+        self._known: tuple[list[tuple[Any, float]], GaussianProcess | None] = [], None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_known": ([], None)}
+
+    def of(
+        self,
+        process: GaussianProcess,
+        pending: list[Any],
+        blocks: list[np.ndarray],
+        noises: np.ndarray,
+    ) -> GaussianProcess:
+        """Return the process, or a copy that expects answers.
+
+        Parameters
+        ----------
+        process : GaussianProcess
+            The same one in every call, unless everything was forgotten.
+        pending : list of queries
+            The queries.
+        blocks : list of ndarray of shape (n_rows, n_columns)
+            Functionals that they will tell.
+        noises : ndarray of shape (k,)
+            Noise variances of these answers, in the user's units.
+        """
+        if not pending:
+            return process
+        pairs = list(zip(pending, noises.tolist(), strict=True))
+        known, expected = self._known
+        if expected is None or pairs[: len(known)] != known:
+            known, expected = [], process
+        n = len(known)
+        expected = expected.fantasize(blocks[n:], noises[n:])
+        self._known = pairs, expected
+        return expected
+
+
+class PosteriorCache:
+    """Queries and targets whose posterior a process tracks, and the covariances of their pairs.
+
+    Candidates that stand for a box move once in a round, or whenever a context is entered.
+
+    Parameters
+    ----------
+    sets : pair of ArmSet
+        Queries and targets; the same object twice where arms are pulled.
+    gp : GaussianProcess
+        The posterior.
+    optimistic : bool
+        Whether candidates follow targets that may be the best as well.
+    over_tasks : bool
+        Whether several functions are asked. All candidates then move when something was learned.
+
+    Attributes
+    ----------
+    queries, targets : ArmSet
+        The sets in the present round and context.
+    are_one : bool
+        Whether queries are the targets.
+    refreshed_at : int
+        The last round, from 0, in which candidates have moved.
+    """
+
+    _kept_fields = ("_place", "queries", "targets", "refreshed_at")
+
+    def __init__(
+        self,
+        sets: tuple[ArmSet, ArmSet],
+        gp: GaussianProcess,
+        *,
+        optimistic: bool,
+        over_tasks: bool,
+    ) -> None:
+        self.sets = sets
+        self.queries, self.targets = sets
+        self.are_one: bool = self.queries is self.targets
+        self.refreshed_at = -1
+        self._optimistic, self._over_tasks = optimistic, over_tasks
+        # The context that was entered, and the round if candidates follow the posterior.
+        self._entered: tuple[bytes, int | None] | None = None
+        self.invalidate(gp)
+
+    # -- what is tracked ----------------------------------------------------------------------
+
+    def invalidate(self, gp: GaussianProcess) -> None:
+        """Forget what depends on hyperparameters; ``gp`` has others, or is another one."""
+        self.gp = gp
+        self._slope: float | None = None
+        self._renew_covariances()
+
+    def _renew_covariances(self) -> None:
+        # None before they are asked for.
+        self._covariances: PairCovariances | QueryTargetCovariances | None = None
+        self._root: PivotedRoot | None = None
+        self._expected = ExpectedAnswers()
+
+    def covariances(self) -> Any:
+        """Posterior covariances of queries and targets: of pairs where these are one set."""
+        if self._covariances is None and self.are_one:
+            self._covariances = PairCovariances(self.gp, moving=self.queries.is_discretization)
+        elif self._covariances is None:
+            self._covariances = QueryTargetCovariances(self.gp, len(self.queries.rows))
+        return self._covariances
+
+    def root(self) -> PivotedRoot | None:
+        """A root of the prior covariance of targets that stay and are smooth; None for others."""
+        if self._root is None and self.targets.has_root:
+            gp, n = self.gp, len(self.queries.rows)
+            targets = Functionals.of_rows(gp.tracked.rows[n:])
+            self._root = PivotedRoot(
+                lambda i: gp.covariance(targets, targets.one(i))[:, 0], gp.variance(targets)
+            )
+        return self._root
+
+    def observing(self, slot: int, noise: float) -> None:
+        """Let covariances that were asked for follow an observation that is about to be made.
+
+        ``slot`` is the row of a query that is tracked, -1 for any other; ``noise`` its variance in
+        the user's units.
+        """
+        self._expected.forget()
+        if self._covariances is not None:
+            self._covariances.observing(slot, noise)
+
+    def track(self) -> None:
+        """Track all queries and targets."""
+        self.gp.track(self._rows())
+        self._renew_covariances()
+
+    def _rows(self) -> np.ndarray:
+        """Return what is tracked: the rows of queries, and those of targets if they are others."""
+        if self.are_one:
+            return self.queries.rows
+        return np.concatenate([self.queries.rows, self.targets.rows])
+
+    def _retrack(self, slots: np.ndarray) -> None:
+        """Track what lies in some slots now."""
+        self.gp.track(self._rows()[slots], slots)
+        self._expected.forget()
+        if self._covariances is not None:
+            self._covariances.moved(slots)
+
+    def slot_of(self, query: Arm | PointsQuery) -> int:
+        """Row of a query that is tracked, or of a candidate that is put there; or -1."""
+        slot = self.queries.slot_of(query)
+        if slot < 0:
+            # A tracked query is followed at a fraction of the cost.
+            slot = self.queries.move_to(query)
+            if slot >= 0:
+                self._retrack(np.array([slot]))
+        return slot
+
+    @property
+    def moments_of_targets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means and variances of all targets, in units of the process."""
+        n, posterior = len(self.targets.rows), self.gp.posterior
+        return posterior.tracked_mean()[-n:], posterior.tracked_var()[-n:]
+
+    def known(
+        self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
+    ) -> QueryTargetPosterior:
+        """Return covariances of pairs of queries and targets, given pending queries.
+
+        Parameters
+        ----------
+        pending : list of queries
+            Queries that are being evaluated.
+        blocks : list of ndarray of shape (n_rows, n_columns)
+            Functionals that they will tell.
+        noises : ndarray of shape (k,)
+            Noise variances of these answers, in the user's units.
+        """
+        if not self.are_one:
+            downdate = pending_downdate(self.gp, blocks, noises)
+            return CrossPosterior(self.covariances(), downdate, self.root)
+        expected = self._expected.of(self.gp, pending, blocks, noises)
+        slots = [self.queries.slot_of(query) for query in pending]
+        return ArmPosterior(self.gp, expected.posterior, self.covariances, slots, noises)
+
+    # -- before a round -----------------------------------------------------------------------
+
+    def refresh(
+        self,
+        round: int,
+        theta: float,
+        make_rng: Callable[[], np.random.Generator],
+        learned: bool,
+        utility: Callable[[], Utility | None],
+    ) -> None:
+        """Let candidates follow the posterior, once in a round; not in contexts.
+
+        Parameters
+        ----------
+        round : int
+            The round, from 0.
+        theta : float
+            Probability with which the grid of Theorem 2 may fail.
+        make_rng : callable
+            Makes the generator that scatters candidates of this round around the best.
+        learned : bool
+            Whether hyperparameters were learned since the last round.
+        utility : callable
+            Returns what means are worth where evaluations fail or limits may not hold.
+        """
+        if self.refreshed_at == round or self.queries.layout.n_context:
+            return
+        self.refreshed_at = round
+        if self.queries.make_candidates(round + 1, theta, self.largest_slope):
+            self.track()
+        moving = [each for each in (self.queries, self.targets)[: 2 - self.are_one] if each.follows]
+        if not moving or not len(self.gp.observed):
+            return
+        rng = make_rng()
+        incumbents = PosteriorIncumbents(
+            self.targets, self.gp, optimistic=self._optimistic, utility=utility()
+        )
+        for each in moving:
+            if learned and self._over_tasks:
+                each.resample_all()  # they have followed the best of other hyperparameters
+            first = 0 if each is self.queries else len(self.queries.rows)
+            self._retrack(first + each.resample(incumbents, rng))
+
+    def largest_slope(self) -> float:
+        """Largest slope that the prior expects of f, known until hyperparameters change."""
+        if self._slope is None:
+            self._slope = self.queries.largest_slope(self.gp.deviations)
+        return self._slope
+
+    # -- contexts -----------------------------------------------------------------------------
+
+    def enter(
+        self,
+        context: np.ndarray,
+        round: int,
+        make_rng: Callable[[], np.random.Generator],
+        seen: Callable[[], np.ndarray],
+    ) -> None:
+        """Track queries and targets in a context: O(n t^2), unless they are tracked already."""
+        follow = any(each.follows for each in self.sets)
+        entered = (context.tobytes(), round if follow else None)
+        if entered != self._entered:
+            self.queries, self.targets = self.in_context(context, make_rng, seen)
+            self.track()
+            self._entered = entered
+
+    def in_context(
+        self,
+        context: np.ndarray,
+        make_rng: Callable[[], np.random.Generator],
+        seen: Callable[[], np.ndarray],
+    ) -> tuple[ArmSet, ArmSet]:
+        """Return queries and targets in a context; their candidates follow the best ones there.
+
+        ``seen`` returns the rows that were observed, in whatever context.
+        """
+        queries, targets = self._sets_at_context(context)
+        if not len(self.gp.observed):
+            return queries, targets
+        optimistic = self._optimistic
+        return followed(queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen)
+
+    def _sets_at_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
+        """Return queries and targets in a context, with candidates that fill the box."""
+        queries = self.sets[0].at_context(context)
+        return queries, queries if self.are_one else self.sets[1].at_context(context)
+
+    # -- what was told before the first round, and files --------------------------------------
+
+    def begin_again(self) -> None:
+        """Let candidates move in this round once more, for answers that came without a query."""
+        self.refreshed_at, self._entered = -1, None
+        self._renew_covariances()
+
+    @property
+    def _place(self) -> tuple[np.ndarray, int | None] | None:
+        """The context that was entered, and when."""
+        if self._entered is None or self.queries.context is None:
+            return None
+        return self.queries.context, self._entered[1]
+
+    @_place.setter
+    def _place(self, place: tuple[np.ndarray, int | None] | None) -> None:
+        if place is not None:
+            context = np.array(place[0], dtype=np.float64)
+            self.queries, self.targets = self._sets_at_context(context)
+            self._entered = context.tobytes(), place[1]
+
+
+# == Models of the outcomes that have limits ==
+
+
+class OutcomeModels:
+    """A model of each outcome, like that of f, which follows what was measured.
+
+    Parameters
+    ----------
+    feedback : Feedback
+        It makes their kernels.
+    queries : ArmSet
+        It says what a query observes.
+    model : Model
+        That of f, before it has learned anything.
+    """
+
+    def __init__(self, feedback: Feedback, queries: ArmSet, model: Model) -> None:
+        self._feedback, self._queries = feedback, queries
+        self._make = partial(
+            Model,
+            n_columns=feedback.n_columns,
+            prior=model.prior,
+            usual_noise=model.usual_noise,
+            origin=model.process.origin,
+            seed=model.seed,
+        )
+        # By name: the model, how many events it has seen, and what it expects of pending queries.
+        self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
+
+    def model_of(self, name: str, record: Run, options: ModelOptions) -> Model:
+        """Return the model of an outcome, once it has seen all of a record.
+
+        Parameters
+        ----------
+        name : str
+            Name of the outcome.
+        record : Run
+            The record of the run.
+        options : ModelOptions
+            How f is learned.
+        """
+        # It is put back at the end: after an interruption it begins anew.
+        known = self._known.pop(name) if name in self._known else None
+        model, n_seen, expected = known or (self._new(options), 0, ExpectedAnswers())
+        for i, (kind, *rest) in enumerate(record.events[n_seen:], n_seen):
+            if kind == "outcomes" and rest[1].get(name) is not None:
+                stratum = record.stratum_of_last(i)
+                model = model.with_effects() if stratum else model
+                expected.forget()
+                model.observe(self._queries.block_of(rest[0]), rest[1][name], stratum=stratum)
+                if model.is_due:
+                    model = model.learned()
+        self._known[name] = model, len(record.events), expected
+        return model
+
+    def _new(self, options: ModelOptions) -> Model:
+        """Return a model that has learned nothing."""
+        own = replace(
+            options,
+            noise=None,
+            optimizer=None if options.optimizer == CONSISTENT else options.optimizer,
+            # Where a limit lies is found from few answers, and a second of all it takes is short.
+            relearn="growing" if options.relearn == "doubling" else options.relearn,
+            normalize_y=True,
+        )
+        return self._make(self._feedback.over_rows(), options=own)
+
+    def constraints(
+        self, limits: Any, record: Run, options: ModelOptions, pending: Sequence[Any]
+    ) -> OutcomeConstraints | None:
+        """Return what is known of limits once pending queries are answered as expected.
+
+        It is None without limits, or answers.
+        """
+        if not limits or not record.n_known:
+            return None
+        blocks = [self._queries.block_of(query) for query in pending]
+        known = []
+        for name, ends in checked_limits(limits).items():
+            if not (model := self.model_of(name, record, options)).n_answers:
+                continue
+            noises = np.full(len(pending), model.alpha + model.model_noise)
+            *_, expected = self._known[name]
+            known.append((*ends, expected.of(model.process, [*pending], blocks, noises)))
+        return OutcomeConstraints(known) if known else None
+
+
+# == What is recommended: the best of finitely many functionals, and the best region near it ==
+
+# Methods that recommend one of the queries that were answered.
+ANSWERED = frozenset({"best_observed", "shrinkage"})
+
+
+def best_known(means: np.ndarray, variances: np.ndarray) -> int:
+    """Return the number of the largest mean; among ties, the one of the smallest variance.
+
+    Ties are common: after one answer all means far from it are equal.
+    """
+    # Means may all be zero but for rounding, which is in proportion to what is not known of them.
+    among = tied(means, min(1.0, max(size_of(means), sqrt(variances.max()))))
+    return int(among[argmax_first(-variances[among])])
+
+
+def means_of_possible(
+    targets: ArmSet, means: np.ndarray, possible: IsFeasible | None
+) -> tuple[np.ndarray, IsFeasible | None]:
+    """Return means, below all others where a target may not be recommended.
+
+    Where none may, means are as they were, and so is what may be recommended: everything.
+    """
+    if possible is None:
+        return means, None
+    which = possible(targets.rows)
+    if not which.any():
+        return means, None
+    return np.where(which, means, means.min() - 1.0), possible
+
+
+def polished(
+    targets: ArmSet,
+    slot: int,
+    means: np.ndarray,
+    gp: GaussianProcess,
+    possible: IsFeasible | None = None,
+) -> Arm:
+    """Return the query of a row, or of its size the one of the largest mean, wherever it lies.
+
+    Parameters
+    ----------
+    targets : ArmSet
+        The targets, in their context, if they are in one. Where they stand for all regions of a
+        size, local searches begin at the best rows.
+    slot : int
+        Number of the best row.
+    means : ndarray of shape (n,)
+        Means of all rows, in units of the process.
+    gp : GaussianProcess
+        The posterior.
+    possible : callable or None, default=None
+        Returns which rows may be recommended; None stands for all.
+    """
+    placements = targets.placements_of(slot)
+    if placements is None:
+        return targets.arm(slot)
+
+    def value(coordinates: np.ndarray) -> np.ndarray:
+        rows = placements.rows_at(coordinates)
+        if targets.context is not None:
+            rows = targets.layout.beside(targets.context, rows)
+        found = (gp.moments(rows) - gp.offset) / gp.scale
+        return found if possible is None else np.where(possible(rows), found, means.min())
+
+    # Ties are relative to the variation of f, where the prior is in other units than its answers.
+    unit = size_of(means - means.min()) or 1.0
+    starts = best_apart(placements.coordinates, means[placements.alike], placements.bounds)
+    best, top = maximise_in_box(value, placements.coordinates[starts], placements.bounds, unit)
+    if not exceeds(top, means[slot], unit):
+        return targets.arm(slot)
+    return targets.arm_in(placements, best)
+
+
+#: Values of answered queries, by the name of a method: the answers, the means of a query's own
+#: answers, shrunk to that of all, and the posterior means.
+VALUES: dict[str, Callable[[Model], np.ndarray]] = {
+    "best_observed": lambda model: model.process.posterior.targets(),
+    "shrinkage": lambda model: model.shrinkage_means(),
+    "posterior": lambda model: model.process.means_of_f(),
+}
+
+
+def best_answered(
+    arms: ArmSet, model: Model, method: str, possible: IsFeasible | None = None
+) -> Arm | None:
+    """Return the best query of an answer that is no outlier; None if there is none to name.
+
+    Parameters
+    ----------
+    arms : ArmSet
+        The queries.
+    model : Model
+        The model of f.
+    method : str
+        Name of the values that are compared.
+    possible : callable or None, default=None
+        Returns which blocks of rows may be recommended; None stands for all.
+    """
+    observed, outlying = model.process.observed, model.diagnosis.outlying
+    blocks = [*observed]
+    may_be = np.ones(len(blocks), dtype=bool) if possible is None else possible(blocks)
+    for i in np.argsort(-VALUES[method](model), kind="stable").tolist():
+        arm = None if i in outlying or not may_be[i] else arms.arm_at(observed[i])
+        if arm is not None:
+            return arm
+    return None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The best of a set of targets, as far as is known.
+
+    Parameters
+    ----------
+    queries, targets : ArmSet
+        The two sets.
+    model : Model
+        The model of f.
+    feasibility : Feasibility
+        What is known of failures and limits.
+    is_observable : bool
+        Whether the query of the best answer may be what is to be found.
+    """
+
+    queries: ArmSet
+    targets: ArmSet
+    model: Model
+    feasibility: Feasibility
+    is_observable: bool
+
+    @property
+    def method(self) -> RecommendMethod:
+        """Name of the method that is best known."""
+        method = self.model.diagnosis.method if self.is_observable else "posterior"
+        possible = method not in ANSWERED or self.answered(method) is not None
+        return method if possible else "posterior"
+
+    def answered(self, method: str) -> Arm | None:
+        """Return the best of the queries that were answered; None if there is none to name."""
+        return best_answered(self.queries, self.model, method, self.feasibility.kept)
+
+    def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
+        """Return the best target by the posterior, given the moments of all."""
+        feasibility, targets = self.feasibility, self.targets
+        if self.is_observable and not feasibility.is_certain:
+            known = self.answered("posterior")
+            if known is not None:
+                return known
+        possible, limits = feasibility.possible, feasibility.limits
+        if limits is not None and possible is not None and not possible(targets.rows).any():
+            return targets.arm(limits.nearest(targets.rows))
+        means, possible = means_of_possible(targets, means, possible)
+        best = best_known(means, variances)
+        return polished(targets, best, means, self.model.process, possible)

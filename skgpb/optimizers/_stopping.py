@@ -1,0 +1,404 @@
+r"""When to stop, and how far a recommendation is from the best.
+
+When a run may stop, because enough is known.
+
+How much better the best expected value will be after some further answers.
+After answers to queries that are chosen at once the posterior means are normal variables, whose
+covariance is what these answers explain of f. The gain is by how much the largest of them is
+expected to exceed the largest mean of today: the knowledge gradient of several queries [Wu2016]_.
+Queries that are chosen one by one, each by all answers before it, gain more.
+
+The suboptimality gap of a recommendation against given rivals.
+The recommendation is one of several functionals of f; its rivals are the others. If there are too
+many rivals to list, a finite sample represents them.
+
+References
+----------
+.. [Wilson2024] J. Wilson, "Stopping Bayesian Optimization with Probabilistic Regret Bounds",
+   NeurIPS 2024.
+.. [Wu2016] J. Wu and P. Frazier, "The Parallel Knowledge Gradient Method for Batch Bayesian
+   Optimization", NeurIPS 2016.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from math import floor, log, pi
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm, qmc
+
+from skgpb import defaults
+from skgpb.acquisition.improvement import log_own_gain
+from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
+from skgpb.kernels.evaluator import Functionals
+from skgpb.surrogate.bounded_norm import Widths
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.models import Models
+from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
+from skgpb.utils import Real, check_size
+
+__all__ = ["Stop"]
+
+# == When a run may stop, because enough is known ==
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return a probability in (0, 1), or raise."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
+    return float(value)
+
+
+def first_where_learned(n_dims: int) -> int:
+    """Answers before the first check where hyperparameters are learned (decision D-G12)."""
+    return defaults.FIRST_STOP * max(1, n_dims - 1)
+
+
+@dataclass(eq=False, repr=False)
+class Stop:
+    """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
+
+    The rule of [Wilson2024]_. It draws the values of all possible recommendations jointly from the
+    posterior, as often as it needs to decide whether the best of a draw exceeds the recommendation
+    by more than epsilon with a probability of at most delta. delta includes the error of the draws
+    in all checks. A check is made whenever the number of answers has grown by a tenth.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest difference between the best and the recommendation, in units of the reward, > 0.
+    delta : float, default=0.05
+        Probability, in (0, 1), with which the difference may be larger.
+    min_answers : int, default=None
+        Answers before the first check. None stands for 1, or, if hyperparameters or the noise are
+        learned, for 30 in one and two dimensions and 30 (d - 1) in d.
+    bound : {"draws", "interval"}, default="draws"
+        "draws" is the rule above. "interval" waits until no upper end of an interval is more than
+        epsilon above the lower end of the recommendation's, which holds for every f of norm at most
+        ``B`` and not on average over the prior, and needs many more answers. The optimizer's
+        ``guarantee.failure_probability`` must be at most delta.
+
+    Notes
+    -----
+    The claim is as good as the model. It holds for functions that are drawn from the prior; if
+    hyperparameters are learned it is too bold as long as answers are few, see :ref:`stopping`.
+    If the kernel of arms, rows or a box is learned, the average over models of several
+    smoothnesses, length scales and noise variances has to agree (:mod:`skgpb.surrogate.models`).
+    These models expect the standard deviation of f to be at least two epsilon.
+    A stop never changes the queries of a run, and has random numbers of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPUCBOptimizer, Stop
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(arm):
+    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
+    >>> opt = GPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
+    >>> result = opt.run(noisy, budget=500, stop=Stop(epsilon=0.1))
+    >>> result.nfev < 50, result.gap < 0.1
+    (True, True)
+    >>> result.message
+    'within 0.1 of the best with probability 0.95'
+    """
+
+    epsilon: float
+    delta: float = 0.05
+    _: KW_ONLY
+    min_answers: int | None = None
+    bound: str = "draws"
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
+        if not number or not 0.0 < self.epsilon < float("inf"):
+            raise ValueError(f"epsilon must be a finite number > 0, got {self.epsilon!r}")
+        self.epsilon, self.delta = float(self.epsilon), check_share(self.delta, "delta")
+        if self.bound not in ("draws", "interval"):
+            raise ValueError(f"bound must be 'draws' or 'interval', got {self.bound!r}")
+        if self.min_answers is not None:
+            self.min_answers = check_size(self.min_answers, "min_answers")
+
+    @property
+    def message(self) -> str:
+        """Why a run ended that this has stopped."""
+        return f"within {self.epsilon:g} of the best with probability {1.0 - self.delta:g}"
+
+    def risks(self, n: int, learned: bool = False, n_dims: int = 1) -> tuple[float, float] | None:
+        """Return the parts of delta for the posterior and for its draws after n answers.
+
+        Parameters
+        ----------
+        n : int
+            Number of answers.
+        learned : bool, default=False
+            Whether hyperparameters or the noise are learned from them.
+        n_dims : int, default=1
+            Number of dimensions, where they are.
+
+        Returns
+        -------
+        risks : tuple of two floats, or None
+            Their probabilities of being wrong; None where no check is due.
+        """
+        if n < (self.min_answers or (first_where_learned(n_dims) if learned else 1)):
+            return None
+        # Checks are counted by what was told, so that a run that is resumed makes the same ones.
+        check = floor(log(n) / log(defaults.STOP_GROWTH))
+        if n > 1 and check == floor(log(n - 1) / log(defaults.STOP_GROWTH)):
+            return None
+        share = 6.0 / (pi * (check + 1)) ** 2  # these sum to one over all checks
+        of_draws = (1.0 - defaults.POSTERIOR_SHARE) * self.delta * share
+        return defaults.POSTERIOR_SHARE * self.delta, of_draws
+
+    def __repr__(self) -> str:
+        return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, bound={self.bound!r})"
+
+
+# == How much better the best expected value will be after some further answers ==
+
+# Accuracy: draws of further answers.
+N_DRAWS = 256
+# Rounding: share of a prior variance below which a variance is none.
+KNOWN = 1e-9
+
+
+class _Further:
+    """Functionals of a process, of which some will be answered.
+
+    Attributes
+    ----------
+    mean, var : ndarray of shape (n,)
+        Their posterior, the variances as they will be, in the user's units.
+    """
+
+    def __init__(self, gp: GaussianProcess, blocks: Sequence[np.ndarray]) -> None:
+        self._gp, self._functionals = gp, Functionals.of(list(blocks), gp.n_columns)
+        V = gp.covariance(self._functionals, gp.observed)
+        self.mean: np.ndarray = (V @ gp.posterior.weights()) * gp.scale
+        gp.posterior.solve_rows(V)
+        self._explained = V
+        self._prior = gp.variance(self._functionals) * gp.scale**2
+        left = self._prior - np.einsum("ij,ij->i", V, V) * gp.scale**2
+        self.var: np.ndarray = np.maximum(left, 0.0)
+        # By how much the means move with the next answer, in standard deviations of that.
+        self.moves: list[np.ndarray] = []
+
+    def answer(self, i: int, noise: float) -> None:
+        """Take it that functional i will be answered."""
+        gp, V = self._gp, self._explained
+        column = gp.covariance(self._functionals, self._functionals.one(i))[:, 0] - V @ V[i]
+        column = column * gp.scale**2 - sum(move * move[i] for move in self.moves)
+        total = float(column[i]) + noise
+        # What is known already moves nothing; else digits that cancelled would.
+        move = column / np.sqrt(total) if total > KNOWN * self._prior[i] else 0.0 * column
+        self.moves.append(move)
+        self.var = np.maximum(self.var - move**2, 0.0)
+
+
+def promising(gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int) -> list[int]:
+    """Return the numbers of n functionals to answer, each as if it taught nothing of others."""
+    further, chosen = _Further(gp, blocks), list[int]()
+    for _ in range(n):
+        gains = log_own_gain(further.mean, further.var, np.full(len(blocks), noise))
+        chosen.append(int(np.argmax(gains)))
+        further.answer(chosen[-1], noise)
+    return chosen
+
+
+def expected_gain(
+    gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, chosen: Sequence[int]
+) -> float:
+    """Return by how much the largest mean is expected to rise by further answers.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        The posterior.
+    blocks : sequence of ndarray of shape (n_rows, n_columns)
+        Descriptor rows of what may be asked and recommended.
+    noise : float
+        Noise variance of an answer, in the user's units.
+    chosen : sequence of int
+        Numbers of what will be answered.
+
+    Returns
+    -------
+    gain : float
+        In the user's units, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.surrogate import GaussianProcess
+    >>> gp = GaussianProcess(RBF(0.3), n_columns=1)
+    >>> _ = gp.observe(np.array([[0.0]]), 2.0, noise=0.01)
+    >>> blocks = list(np.linspace(0, 1, 21)[:, None, None])
+    >>> chosen = promising(gp, blocks, 0.01, 3)
+    >>> print(f"{expected_gain(gp, blocks, 0.01, chosen):.2f}")
+    0.11
+    """
+    further = _Further(gp, blocks)
+    for i in chosen:
+        further.answer(i, noise)
+    normals = norm.ppf(qmc.Sobol(len(chosen), rng=0).random(N_DRAWS))
+    later = further.mean + normals @ np.array(further.moves)
+    return max(0.0, float(later.max(axis=1).mean() - further.mean.max()))
+
+
+# == The suboptimality gap of a recommendation against given rivals ==
+
+# Format: distinguishes the random stream of a gap from all others of a run.
+GAP_STREAM = 0x676170
+# Accuracy: best regions of each level that are looked into, and regions from which on a gap looks
+# into these alone.
+BEAM, MANY_REGIONS = 16, 256
+
+
+def is_by_intervals(stop: Any) -> bool:
+    """Return whether intervals are to say when a run may stop."""
+    return isinstance(stop, Stop) and stop.bound == "interval"
+
+
+class Comparison(ABC):
+    """Posterior of the recommendation and of its alternatives at one moment.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        The posterior.
+    best : ndarray of shape (n_rows, n_columns)
+        Descriptor rows of the recommendation.
+    widths : callable
+        Makes the widths of intervals for every f of bounded norm, as they are then.
+    models : callable, default=None
+        Makes models other than that of ``gp`` that fit the answers; None if there are none.
+    """
+
+    def __init__(
+        self,
+        gp: GaussianProcess,
+        best: np.ndarray,
+        widths: Callable[[], Widths],
+        models: Callable[[float], Models] | None = None,
+    ) -> None:
+        self._gp, self._best, self._widths, self._models = gp, best, widths, models
+
+    @abstractmethod
+    def blocks(self) -> list[np.ndarray]:
+        """Return the functionals of f of the rivals, and last that of the recommendation."""
+
+    def __call__(self) -> SuboptimalityGap:
+        """Compute how far the recommendation is below the best."""
+        return SuboptimalityGap.of_process(self._gp, self.blocks())
+
+    def by_intervals(self) -> float:
+        """Largest upper end of an interval less the lower end of the recommendation's, >= 0."""
+        lower, upper = self._widths().ends(self.blocks())
+        return max(0.0, float(upper.max() - lower[-1]))
+
+    def gap(self, delta: float, rng: np.random.Generator) -> float:
+        """Compute how much better the best may be, with probability 1 - delta."""
+        return (self.averaged() or self()).quantile(delta, rng)
+
+    def is_within(
+        self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
+    ) -> bool:
+        """Return whether the best is better by at most epsilon, see :class:`Stop` for the risks."""
+        if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
+            return False
+        averaged = self.averaged(epsilon)
+        return averaged is None or averaged.is_within(epsilon, *risks, rng)
+
+    def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
+        """Compute the gap averaged over the models that fit the answers, if there are any.
+
+        If it is to be compared with epsilon > 0, the models take f to vary by more than that.
+        """
+        models = self.models(epsilon)
+        return None if models is None else models.suboptimality_gap(self.blocks())
+
+    def expected_gain(self, noise: float, n: int) -> float:
+        """Return by how much the best mean is expected to rise by n answers.
+
+        They have this noise, or that of each model where several were learned.
+        """
+        blocks = self.blocks()
+        chosen = promising(self._gp, blocks, noise, n)
+        models = self.models()
+        if models is None:
+            return expected_gain(self._gp, blocks, noise, chosen)
+        noises = np.full(len(models.weights), noise) if models.noises is None else models.noises
+        gains = [
+            expected_gain(gp, blocks, own, chosen)
+            for gp, own in zip(models.processes, noises, strict=True)
+        ]
+        return float(models.weights @ gains)
+
+    def models(self, epsilon: float = 0.0) -> Models | None:
+        """Return the models that fit the answers, if there are any, as :meth:`averaged` does."""
+        return None if self._models is None else self._models(epsilon)
+
+    def is_refuted(self, epsilon: float, delta: float) -> bool:
+        """Return whether known values already show that the gap may exceed epsilon."""
+        return False
+
+
+class Rivals(Comparison):
+    """Finitely many rows against one functional; ``parts`` are those of every comparison."""
+
+    def __init__(self, rows: np.ndarray, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._rows = rows
+
+    def blocks(self) -> list[np.ndarray]:
+        """Return the descriptor rows of the rivals, and last that of the recommendation."""
+        return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
+
+
+class Refined(Comparison):
+    """Regions of a domain and finer ones against one of them."""
+
+    def __init__(self, domain: Any, finest_depth: int, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._domain, self._finest_depth = domain, finest_depth
+
+    def is_refuted(self, epsilon: float, delta: float) -> bool:
+        """Return whether one of the regions of the search itself, which are tracked, shows it."""
+        beside = SuboptimalityGap.of_tracked(self._gp, self._best)
+        return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
+
+    def blocks(self) -> list[np.ndarray]:
+        """Refine all regions until they are many, then those that may be best."""
+        regions, finest_depth = self._domain.copy(), self._finest_depth
+        front, blocks = regions.front(finest_depth), []
+        while front:
+            new = [regions.block(each) for each in front]
+            blocks += new
+            if len(front) >= MANY_REGIONS:
+                mean, std = self._gp.moments(new, std=True)
+                order = np.argsort(-(mean + 3.0 * std), kind="stable")
+                front = [front[i] for i in order[:BEAM]]
+            front = regions.finer(front, finest_depth)
+        return [*blocks, self._best]
+
+
+def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
+    """Random numbers of their own, the same whenever this state is looked at."""
+    return np.random.default_rng([seed, n_told, GAP_STREAM])
+
+
+def check_failures(guarantee: Guarantee | None, delta: float, name: str) -> None:
+    """Raise ValueError where intervals fail more often than delta."""
+    given = (guarantee or DEFAULT_GUARANTEE).failure_probability
+    if given > delta:
+        raise ValueError(
+            f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
+            f"most {name}"
+        )

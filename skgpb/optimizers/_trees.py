@@ -1,0 +1,1206 @@
+r"""Searches of cells: how cells are cut, what they are worth, and the searches that share it.
+
+Variation of a Gaussian process within the cells of a partition, and its smoothness.
+For a cell with centre c write g = max over x in the cell of
+
+    d(x, c) = sd(f(x) - f(c)) = sqrt(k(x, x) + k(c, c) - 2 k(x, c)).
+
+A horizon: the number of evaluations that the constants of an algorithm are meant for.
+
+Parameters for cutting a box or a pool into cells, and the variation of f in cells.
+
+Searches of the cells of a partition, with a model or without one.
+
+Base of searches by cells or balls: answers of regions, and the recommended region.
+
+Base of tree searches with a model: leaves, learning, the recommended region.
+
+Constants of adaptive trees, which depend on the number of evaluations, and a guard of memory.
+
+References
+----------
+.. [Shekhar2018] S. Shekhar and T. Javidi, "Gaussian process bandits with adaptive
+   discretization", Electronic Journal of Statistics 12, 2018. Equations 2.2, 3.3, 3.4, Claim 2
+   and Corollary 1.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from math import floor, log, pi
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb import defaults
+from skgpb._core._posterior import Posterior
+from skgpb._core._ties import argmax_first, exceeds, levelled
+from skgpb._core._tree import Tree
+from skgpb._typing import (
+    Beta,
+    FeedbackOfRegion,
+    Points,
+    RecommendMethod,
+    Representatives,
+    Variation,
+)
+from skgpb._warnings import warn
+from skgpb.domains import Cell
+from skgpb.domains.candidates import spread_points
+from skgpb.domains.mixed import deepest_cut, partition_of_box, rows_of_points
+from skgpb.domains.partition import (
+    BoxPartition,
+    Partition,
+    PoolPartition,
+    deepest_level,
+    points_per_axis,
+)
+from skgpb.domains.query import Region
+from skgpb.domains.space import ParameterSpace
+from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
+from skgpb.kernels import CellAverage, CellIntegral, LowRank
+from skgpb.kernels._cell import CellKernel
+from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
+from skgpb.locks import locked
+from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._base import BaseBanditOptimizer, Q
+from skgpb.optimizers._feasibility import Chances
+from skgpb.optimizers._gaussian import BETA_CONSTRAINTS, GaussianProcessOptimizer, ModelParameters
+from skgpb.optimizers._places import SideLengths
+from skgpb.optimizers._run import checked_method
+from skgpb.optimizers._stopping import BEAM, Refined
+from skgpb.roots import nonnegative
+from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
+from skgpb.surrogate.likelihood import default_kernel
+from skgpb.surrogate.settings import default_kernel as kernel_on_columns
+from skgpb.utils import (
+    MOST_CHILDREN,
+    MOST_LEAVES,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_bounds,
+    check_callable_value,
+    check_numbers,
+)
+
+__all__ = ["PartitionSearch"]
+
+# == Variation of a Gaussian process within the cells of a partition, and its smoothness ==
+
+# Accuracy: along an axis of [-1, 1], its ends and its middle, points spread evenly, and points as
+# dense as they are near the ends, to find the right place in the last of many periods.
+EVEN = spread_points(np.array([[-1.0, 1.0]]), 36, np.zeros(1))[:, 0]
+NEAR = 1.0 - 10.0 ** -np.linspace(0.3, 2.5, 10)
+LINE = np.concatenate([[-1.0, 0.0, 1.0], EVEN, NEAR, -NEAR])
+# Accuracy: points all over a cell at which f is compared with the answer to it (D-B11).
+N_VARIATION_POINTS = 32
+# Accuracy: step of the numerical exponent, in units of the sides of the domain.
+STEP = 1e-4
+
+
+def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) -> np.ndarray:
+    r"""V_h, a bound on the variation of f within any cell of depth h (Claim 2, decision D-B10).
+
+    .. math::
+
+        V_h = 4 g_h \left( \sqrt{2 u + C_4 + h \log K + 4 d \log(1 / g_h)} + C_3 \right),
+        \quad C_4 = C_2 + 2 \log\left( (h + 1)^2 \pi^2 / 6 \right),
+        \quad u = \log(1 / \theta).
+
+    The paper leaves C_2 and C_3 open; both are 1 here. The radicand is clipped at zero, and as the
+    formula is not monotone in g_h, the smallest value up to depth h is returned. It is not
+    homogeneous either: log(1 / g) depends on the unit of the reward. It is meant for prior
+    variances of the order of one.
+
+    Parameters
+    ----------
+    g : ndarray of shape (n,)
+        The largest standard deviation of f(x) - f(c) over cells of depth h = 0, 1, ... with
+        centre c.
+    n_children : int
+        K of the partition.
+    d : int
+        Number of dimensions.
+    failure_probability : float
+        theta, in (0, 1).
+
+    Returns
+    -------
+    variation : ndarray of shape (n,)
+        V_0, ..., in units of the reward; never increasing.
+    """
+    h = np.arange(len(g))
+    C2, C3 = defaults.CLAIM2_CONSTANTS
+    inside = 2.0 * log(1.0 / failure_probability) + C2 + 2.0 * np.log((h + 1) ** 2 * pi**2 / 6.0)
+    # log(1 / g) is -inf for g = inf only; a process that does not vary at all has V = 0.
+    inside += h * log(n_children) - 4.0 * d * np.log(np.where(g > 0, g, 1.0))
+    bound = 4.0 * g * (np.sqrt(np.maximum(inside, 0.0)) + C3)
+    return np.minimum.accumulate(bound)
+
+
+def cell_deviations(
+    kernel: Kernel | Callable,
+    cells: Callable[[int], list[tuple[np.ndarray, np.ndarray]]],
+    n_depths: int,
+) -> np.ndarray:
+    """g_h for h = 0..n_depths - 1: the largest sd of f(x) - f(centre), x in a cell of depth h.
+
+    ``cells`` returns the corners of the cells of a depth that are looked at.
+    """
+    g = np.zeros(n_depths)
+    for h in range(n_depths):
+        for lower, upper in cells(h):
+            center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+
+            def deviations(t: np.ndarray, c: np.ndarray = center, r: np.ndarray = half) -> Any:
+                return _deviations(kernel, c, c + r * t)
+
+            g[h] = max(g[h], largest_within(deviations, len(lower)))
+    return never_increasing(g)
+
+
+def answer_deviations(
+    gp: GaussianProcess, partition: BoxPartition | PoolPartition, n_depths: int, everywhere: bool
+) -> np.ndarray:
+    """Largest prior sd of f(x) minus the answer to a cell, x in cells of depth h = 0..n_depths - 1.
+
+    Over a sample of cells of each depth; with ``everywhere`` not those of the same shape alone.
+    """
+    found = np.zeros(n_depths)
+    for depth in range(n_depths):
+        if isinstance(partition, PoolPartition):
+            for block, members in partition.deviation_blocks(depth):
+                found[depth] = max(found[depth], gp.deviations(block, members).max())
+            continue
+        for block, lower, upper in partition.deviation_cells(depth, everywhere):
+            center, half, of = (
+                0.5 * (lower + upper),
+                0.5 * (upper - lower),
+                gp.deviations_from(block),
+            )
+
+            def deviations(t: Any, of: Any = of, c: Any = center, r: Any = half) -> Any:
+                return of(partition.rows_of(c + r * t))
+
+            found[depth] = max(found[depth], largest_within(deviations, len(center)))
+    return never_increasing(found)
+
+
+class PriorOfPoints:
+    """Prior covariance of f between points of a box, from that of the answers to queries."""
+
+    def __init__(self, kernel: Kernel, space: ParameterSpace | None = None) -> None:
+        self.kernel, self.space = kernel, space
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Covariances (n, m), without white noise."""
+        return self.kernel(rows_of_points(X, self.space), rows_of_points(Y, self.space))
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """Variances (n,), white noise included."""
+        return self.kernel.diag(rows_of_points(X, self.space))
+
+
+def never_increasing(g: np.ndarray) -> np.ndarray:
+    """Raise g_h to the largest of g_h, g_{h+1}, ..., so that no level is promised too little.
+
+    Finer cells may stray farther from their average: a periodic f over one period and a half,
+    say, does so more than over two.
+    """
+    return np.maximum.accumulate(g[::-1])[::-1]
+
+
+def largest_within(deviations: Callable[[np.ndarray], np.ndarray], d: int) -> float:
+    """Largest of ``deviations(t)``, t (n, d) in the cube [-1, 1]^d, up to a few percent.
+
+    Corners are the farthest where covariance falls with distance, but a periodic process may be
+    the same there. From the best of corners and points spread over the cube, two rounds look
+    along all axes at once and take the best of every axis, which is the maximum wherever it is a
+    monotone function of a sum or product over the axes. The points are no lattice, which a period
+    could fit.
+    """
+    if d == 1:
+        return float(deviations(LINE[:, None]).max())
+    alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
+    corners = np.stack([np.zeros(d), np.ones(d), -np.ones(d), alternate, -alternate])
+    cube, axis = np.tile([-1.0, 1.0], (d, 1)), np.arange(d)
+    points = np.concatenate([corners, spread_points(cube, N_VARIATION_POINTS, np.zeros(d))])
+    values = deviations(points)
+    for _ in range(2):
+        best = points[int(np.argmax(values))]
+        lines = np.tile(best, (d, len(LINE), 1))
+        lines[axis, :, axis] = LINE
+        along = deviations(lines.reshape(-1, d)).reshape(d, -1)
+        place = np.unravel_index(along.argmax(), along.shape)
+        points = np.stack([best, lines[place], LINE[along.argmax(axis=1)]])
+        values = deviations(points)
+    return float(values.max())
+
+
+def smoothness_exponent(kernel: Kernel | Callable, bounds: np.ndarray) -> float:
+    """Alpha of equation 3.3, d(x, y) <= C |x - y|^alpha for near points, to two decimals.
+
+    1 for kernels with a differentiable process or nearly so (RBF, Matern with nu > 1), 1/2 for
+    the exponential kernel; the least over the axes, at the centre of the domain.
+    """
+    center, side = bounds.mean(axis=1), bounds[:, 1] - bounds[:, 0]
+    exponents = [1.0]
+    for step in np.diag(STEP * side):
+        near, far = _deviations(kernel, center, center + np.stack([step, 2.0 * step]))
+        if near > 0.0:
+            exponents.append(round(float(np.log2(far / near)), 2))
+    return max(0.1, min(exponents))
+
+
+def h_max(n: int, alpha: float, n_children: int, d: int) -> float:
+    """Depth of equation 3.4 for n evaluations, a real number; rho = K^(-1/d) for boxes."""
+    return log(n) / (2.0 * alpha * log(n_children) / d) * (1.0 + 1.0 / alpha)
+
+
+def _deviations(kernel: Callable, center: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Standard deviations of f(points) - f(center), without white noise, shape (n,)."""
+    X = np.concatenate([center[None], points])
+    own = _variances(kernel, X)
+    variances = own[1:] + own[0] - 2.0 * np.asarray(kernel(X[:1], points))[0]
+    return np.sqrt(nonnegative(variances, kernel, lambda: float(own.max())))
+
+
+def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:
+    """Variances of f at points (n, d), without white noise and without all their pairs."""
+    if hasattr(kernel, "diag") and not contains_white_noise(kernel):
+        return kernel.diag(X)
+    # A copy, because k(X) of scikit-learn adds white noise on the diagonal and k(X, Y) does not.
+    parts = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
+    return np.concatenate([np.diag(np.asarray(kernel(part, part.copy()))) for part in parts])
+
+
+# == A horizon: the number of evaluations that the constants of an algorithm are meant for ==
+
+#: Constraints of ``horizon`` and ``anytime``.
+HORIZON: dict[str, Any] = {
+    "horizon": [Interval(Integral, 1, None, closed="left")],
+    "anytime": ["boolean"],
+}
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """The number of evaluations that constants are meant for.
+
+    Attributes
+    ----------
+    n : int
+        Number of evaluations.
+    past_horizon : bool
+        Whether the user was warned that more are made.
+    """
+
+    n: int
+    past_horizon: bool = False
+
+    def at(self, t: int, anytime: bool, name: str) -> Horizon:
+        """Return the constants for evaluation t; ``anytime`` doubles n (D-B7), else it warns."""
+        if t <= self.n:
+            return self
+        if anytime:
+            n = self.n
+            while n < t:
+                n *= 2
+            return replace(self, n=n)
+        if not self.past_horizon:
+            warn(
+                f"the constants of this {name} hold for horizon={self.n} "
+                f"evaluations, and this is evaluation {t}: pass the true horizon, or anytime=True",
+                BudgetWarning,
+            )
+        return replace(self, past_horizon=True)
+
+
+# == Parameters for cutting a box or a pool into cells, and the variation of f in cells ==
+
+#: Constraints of the parameters that say how a domain is cut.
+CUTTING: dict[str, Any] = {
+    "pool": "no_validation",
+    "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
+    "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+    "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+    "min_members": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """Parameters of a search about the cells of its domain, a box or a pool.
+
+    Attributes
+    ----------
+    pool : array-like of shape (n, d) or None
+        The points, where the domain is no box.
+    space : ParameterSpace or None
+        Names of the sides of the box.
+    n_children, feedback, n_representatives, max_depth, min_members
+        As given to the search.
+    """
+
+    pool: Any
+    space: ParameterSpace | None
+    n_children: int
+    feedback: Any
+    n_representatives: Any
+    max_depth: int | None
+    min_members: int
+
+    @classmethod
+    def of(cls, given: Any, space: ParameterSpace | None) -> Cutting:
+        """Return the parameters that are attributes of an object."""
+        names = [each.name for each in fields(cls) if each.name != "space"]
+        return cls(space=space, **{name: getattr(given, name) for name in names})
+
+    def box(self, bounds: Any) -> np.ndarray | None:
+        """Return the box (d, 2) of the domain, given ``bounds``; None if nothing is given."""
+        if self.pool is None:
+            if self.space is not None:
+                return self.space.bounds
+            return None if bounds is None else check_bounds(bounds)
+        pool = check_numbers(self.pool, "pool")
+        box = np.column_stack([pool.min(axis=0), pool.max(axis=0)])
+        if bounds is not None and (
+            self.space is not None or not np.array_equal(check_bounds(bounds), box)
+        ):
+            raise ValueError("pass either bounds or pool: a pool has the bounds of its rows")
+        return box
+
+    def counts(self, d: int) -> tuple[int, ...]:
+        """Representatives along each side of a box."""
+        if isinstance(self.feedback, str) and self.feedback == "center":
+            return (1,) * d
+        return points_per_axis(self.n_representatives, d, self.space)
+
+    def check(self, d: int) -> None:
+        """Raise ValueError where d dimensions cannot be cut like this."""
+        self.given_depth()
+        if self.pool is None:
+            self.counts(d)
+
+    def given_depth(self) -> int | None:
+        """Return ``max_depth``, or the depth of a pool; None if neither is given."""
+        given = checked_depth(self.max_depth, self.n_children)
+        if given is not None or self.pool is None:
+            return given
+        # The deepest level at which every cell still has children.
+        n, depth = len(self.pool) // self.n_children, 0
+        while n // self.n_children >= self.min_members and depth < deepest_level(self.n_children):
+            n, depth = n // self.n_children, depth + 1
+        return depth
+
+    def depth(self, d: int) -> int:
+        """Resolve ``max_depth``: as given, or some cuts along every axis, within 64-bit indices."""
+        given = self.given_depth()
+        if given is not None:
+            return given
+        deepest = defaults.CUTS_PER_AXIS * d
+        if self.space is not None and self.space.discrete:
+            deepest = deepest_cut(self.space, self.n_children, defaults.CUTS_PER_AXIS)
+        return min(deepest, deepest_level(self.n_children))
+
+    def partition(self, bounds: np.ndarray, max_depth: int) -> BoxPartition | PoolPartition:
+        """Return the partition with its root only."""
+        named = isinstance(self.feedback, str)
+        if self.pool is None:
+            counts = self.counts(len(bounds))
+            at_center = named and self.feedback != "integral" and max(counts) == 1
+            return partition_of_box(
+                bounds, self.n_children, counts, at_center, max_depth, self.space
+            )
+        pool = check_numbers(self.pool, "pool")
+        n = defaults.POOL_CELL_POINTS if self.n_representatives is None else self.n_representatives
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"n_representatives must be an integer >= 1 for a pool, got {n!r}")
+        sizes = {"center": 1, "integral": None}
+        size = sizes.get(self.feedback, int(n)) if named else int(n)
+        return PoolPartition(pool, self.n_children, size, self.min_members, max_depth)
+
+
+def checked_depth(max_depth: int | None, n_children: int) -> int | None:
+    """Check that the nodes of a K-ary tree of this depth have 64-bit indices."""
+    limit = deepest_level(n_children)
+    if max_depth is None or max_depth <= limit:
+        return None if max_depth is None else int(max_depth)
+    raise ValueError(
+        f"max_depth must be at most {limit} with n_children={n_children}, got {max_depth}"
+    )
+
+
+def check_variation(variation: Any) -> None:
+    """Check a ``variation`` of the form (c, rho)."""
+    if not isinstance(variation, (tuple, list)):
+        return
+    numbers = len(variation) == 2 and all(isinstance(x, Real) for x in variation)
+    if not numbers or not (np.isfinite(variation[0]) and variation[0] > 0 and 0 < variation[1] < 1):
+        raise ValueError(
+            "variation as (c, rho) stands for c * rho**depth and needs finite c > 0 and "
+            f"0 < rho < 1, got {variation!r}"
+        )
+
+
+def given_variation(variation: Any, n: int) -> np.ndarray:
+    """delta(h) for depths h = 0..n - 1 where the user gave it, in units of the reward."""
+    if callable(variation):
+        return np.array([check_callable_value(variation, h, "variation") for h in range(n)])
+    c, rho = variation
+    return c * rho ** np.arange(n, dtype=np.float64)
+
+
+def best_divisible(partition: Partition, best_leaf: Callable[[np.ndarray], int]) -> int:
+    """Return the best leaf that can be split, where all are being evaluated.
+
+    ``best_leaf`` takes a mask (n_nodes,) of what is excluded, and returns -1 where nothing is left.
+    """
+    leaves = partition.tree.leaves
+    excluded = np.zeros(partition.tree.n_nodes, dtype=np.uint8)
+    for leaf in leaves.tolist():
+        if not partition.splittable(leaf):
+            excluded[leaf] = 1
+    node = best_leaf(excluded)
+    if node < 0:
+        raise AllPendingError(
+            f"all {len(leaves)} cells at the finest resolution are pending: tell some of "
+            "them before asking for more, or increase max_depth"
+        )
+    return node
+
+
+def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
+    """Boxes [lower, upper] of nodes, shape (n, 2 d)."""
+    tree = partition.tree
+    return np.hstack([tree.lower[nodes], tree.upper[nodes]])
+
+
+def leaves_that_always_failed(partition: Partition, chances: Chances) -> list[int]:
+    """Return the leaves that have failed, were never answered, and can be split."""
+    leaves = partition.tree.leaves
+    failed = leaves[chances.among(chances.always_failed, boxes_of(partition, leaves))]
+    return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
+
+
+def without_unlikely(
+    partition: Partition, excluded: np.ndarray | None, chances: Chances
+) -> np.ndarray:
+    """Exclude the leaves that hardly ever have an answer as well."""
+    tree = partition.tree
+    leaves = tree.leaves
+    marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
+    marked[leaves[chances.unlikely(boxes_of(partition, leaves))]] = 1
+    return marked
+
+
+# == Searches of the cells of a partition, with a model or without one ==
+
+
+class Partitioned(BaseBanditOptimizer[Q]):
+    """A search whose domain is cut into cells, the nodes of a tree."""
+
+    _sides = "any"
+
+    domain_: Any
+    _tree: Tree
+
+    @property
+    @locked
+    def max_depth_(self) -> int:
+        """Deepest level at which cells are split."""
+        return self.domain_.max_depth
+
+    @property
+    @locked
+    def tree_(self) -> Bunch:
+        """The partition so far, as arrays with one entry per node.
+
+        ``depth``, ``index``, ``parent`` (-1 for the root), ``children`` (n_nodes, K) (-1 for
+        leaves), ``lower`` and ``upper`` (n_nodes, d), ``n_evaluations`` and ``reward_sum``, the
+        number and the sum of the rewards of its cell. ``domain_.cell(node)`` is the query of a
+        node.
+        """
+        check_is_fitted(self, "bounds_")
+        shape = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
+        arrays = {name: getattr(self._tree, name) for name in shape}
+        return Bunch(**arrays, reward_sum=self._run.sign.of(self._tree.reward_sum))
+
+
+class CellSearch(Partitioned[Cell]):
+    """One that asks the best leaf, which gives way to its children when it is split."""
+
+    _query_type = Cell
+
+    @property
+    def _cutting(self) -> Cutting:
+        """How the domain is cut into cells."""
+        run = self._run
+        return Cutting.of(run.params, run.space)
+
+    def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
+        return self._cutting.box(self._run.params.bounds)
+
+    def _begin_checks(self) -> None:
+        self._cutting.check(self.n_features_in_)
+        check_variation(self._run.params.variation)
+
+    @abstractmethod
+    def _best_leaf(self, excluded: np.ndarray | None) -> int:
+        """Return the leaf of the largest index that is not excluded, -1 if there is none."""
+
+    @abstractmethod
+    def _best_of(self, nodes: np.ndarray) -> int:
+        """Return the place of the node of the largest mean."""
+
+    def _cell_to_ask(self, split: Callable[[int], Any]) -> Cell:
+        """Return the best leaf; where every leaf is pending, the best are split early.
+
+        Where it depends on the cell whether an evaluation fails, cells that have failed give way to
+        their children, and those that hardly ever have an answer are asked only if no others are
+        left.
+        """
+        run = self._run
+        domain, pending, node = self.domain_, run.pending, -1
+        chances = run.chances_of_regions(self.bounds_)
+        if chances is not None:
+            for leaf in leaves_that_always_failed(domain, chances):
+                split(leaf)
+            node = self._best_leaf(without_unlikely(domain, domain.asked(pending), chances))
+        if node < 0:
+            node = self._best_leaf(domain.asked(pending))
+        while node < 0:
+            split(best_divisible(domain, self._best_leaf))
+            node = self._best_leaf(domain.asked(pending))
+        return domain.cell(node)
+
+    def _best(self, context: np.ndarray | None = None) -> Cell:
+        """Return the split cell of the highest mean at the deepest level that has any."""
+        outcomes = self._run.outcomes_of_regions(self.bounds_)
+        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
+        return self.domain_.cell(int(nodes[self._best_of(nodes)]))
+
+
+# == Base of searches by cells or balls: answers of regions, and the recommended region ==
+
+# Rounding: largest rounding error of tracked values, in units of the process.
+ROUNDING_OF_REGIONS = 1e-5
+# Accuracy: nodes along each continuous side of a cell of settings, where its mean has no closed
+# form.
+NODES_OF_SETTINGS = 8
+
+#: Constraints of the parameters that say what a region answers, and how optimistic a search is.
+REGIONS: dict[str, Any] = {
+    "beta": BETA_CONSTRAINTS,
+    "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
+    "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+}
+
+
+def kernel_of_points(
+    kernel: Kernel | None, box: np.ndarray, space: ParameterSpace | None, smooth: bool
+) -> Kernel:
+    """Prior covariance of f: as given, or the default one for a box or the columns of settings."""
+    if kernel is not None:
+        return clone(kernel)
+    if space is not None and space.discrete:
+        return kernel_on_columns(space, smooth)
+    return default_kernel(box, smooth)
+
+
+def kernel_of_regions(
+    feedback: str | Kernel,
+    kernel: Kernel | None,
+    counts: tuple[int, ...],
+    box: np.ndarray,
+    space: ParameterSpace | None,
+) -> Kernel:
+    """Covariance between the answers to regions of a box, see ``feedback`` of GPOOOptimizer."""
+    if isinstance(feedback, Kernel):
+        return clone(feedback)
+    # Averages over regions have a closed form for RBF kernels.
+    base = kernel_of_points(kernel, box, space, smooth=feedback != "center")
+    mixed = space is not None and space.discrete
+    if feedback == "integral":
+        # Adaptive quadrature is over all columns of settings, a rule over the wide ones alone.
+        return CellIntegral(base, NODES_OF_SETTINGS if mixed else None)
+    if space is not None and mixed:
+        counts = tuple(counts[axis] for axis in space.groups)
+    return CellAverage(base, counts)
+
+
+class RegionSearch(GaussianProcessOptimizer[Q]):
+    """A Gaussian-process search for the best region, possibly finer than the queries.
+
+    The domain lists the regions known so far (``front``), and those inside some (``finer``).
+    """
+
+    _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
+
+    feedback: FeedbackOfRegion | Kernel
+    n_representatives: Representatives
+    beta: Beta
+
+    _parameter_constraints = REGIONS
+
+    @property
+    @abstractmethod
+    def _finest_depth(self) -> int:
+        """Depth of the finest regions that there are."""
+
+    @abstractmethod
+    def _slots_of(self, front: list[Any]) -> np.ndarray:
+        """Return the numbers under which regions of the front are tracked, -1 if they are not."""
+
+    @overload
+    def recommend(
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: None = None,
+        side: None = None,
+        depth: int | None = None,
+        caution: float = 0.0,
+    ) -> Q: ...
+
+    @overload
+    def recommend(
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: None = None,
+        side: SideLengths,
+        depth: None = None,
+        caution: float = 0.0,
+    ) -> Region: ...
+
+    @locked
+    def recommend(
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Any = None,
+        side: SideLengths | None = None,
+        depth: int | None = None,
+        caution: float = 0.0,
+    ) -> Q | Region:
+        """Return the best region found so far, or the best cell of a size.
+
+        Parameters
+        ----------
+        method : {"posterior", "paper"}, default=None
+            "posterior", the default: of all regions that the posterior supports, finer ones than
+            the search has made too, that of the largest mean - ``caution`` std. "paper" is the
+            algorithm's own rule, for the finest regions of the search.
+        context : None
+            There are no contexts here.
+        side : float, array-like of shape (d,) or dict, default=None
+            In a box, sides of a cell: the one of this size with the best average, wherever it lies.
+            Of separate values it is their number. None for a region of the search.
+        depth : int, default=None
+            Depth of the finest regions that "posterior" may return.
+        caution : float, default=0.0
+            Number of standard deviations; 0 ranks by the mean.
+        """
+        method = checked_method(method, self._methods)
+        if depth is not None and (not isinstance(depth, Integral) or depth < 0):
+            raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
+        if not isinstance(caution, Real) or not 0 <= caution < np.inf:
+            raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
+        loop.check_informed(self)
+        self._contexts.checked(context)
+        if side is not None:
+            if depth is not None:
+                raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
+            if method == "paper":
+                raise ValueError("side is for method='posterior': no paper has cells of any size")
+            return self._best_region(side, caution=float(caution))
+        if method == "paper":
+            return self._best()
+        finest_depth = self._finest_depth if depth is None else min(depth, self._finest_depth)
+        return self._best_by_posterior(finest_depth, float(caution))
+
+    def _best_by_posterior(self, finest_depth: int, caution: float) -> Q:
+        """Return the best region by the posterior, of all that are no finer than that."""
+        domain, outcomes = self.domain_.copy(), self._run.outcomes_of_regions(self.bounds_)
+        front, possible = self.domain_.front(finest_depth), None
+        if outcomes is not None:
+
+            def among(regions: list[Any], known: Chances = outcomes) -> np.ndarray:
+                """Return which regions are likely to have an answer."""
+                return known.possible(np.array([domain.query(each).box for each in regions]))
+
+            which = np.flatnonzero(among(front))
+            if len(which):
+                front, possible = [front[i] for i in which.tolist()], among
+        front = in_question(front, self._slots_of(front), self._gp.posterior, caution)
+        unit = self._model.tie_scale
+        return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
+
+    # -- how far it is from the best ----------------------------------------------------------
+
+    def _compared(self, best: Any) -> Refined:
+        gp, rows = self._gp.copy(), self.domain_.block_of(best)
+        known = gp, rows, self._widths, self._model.possible(gp)
+        return Refined(self.domain_.copy(), self._finest_depth, *known)
+
+
+def in_question(
+    front: list[Any], slots: np.ndarray, posterior: Posterior, caution: float
+) -> list[Any]:
+    """Return the part of a front that may be among the best by the tracked values.
+
+    ``slots`` are the numbers under which regions are tracked, -1 if they are not.
+    """
+    tracked = slots >= 0
+    if tracked.sum() <= BEAM:
+        return front
+    value = np.full(len(front), np.inf)
+    known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
+    value[tracked] = known[slots[tracked]]
+    level = np.partition(value[tracked], -BEAM)[-BEAM] - ROUNDING_OF_REGIONS
+    return [front[i] for i in np.flatnonzero(value >= level).tolist()]
+
+
+def best_by_posterior(
+    gp: GaussianProcess,
+    regions: Any,
+    front: list[Any],
+    finest_depth: int,
+    caution: float,
+    unit: float,
+    possible: Callable[[list[Any]], np.ndarray] | None = None,
+) -> Any:
+    """Descend from regions to finer ones inside, from the best of each level.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        The posterior.
+    regions : Partition or Balls
+        The domain, which is refined.
+    front : list
+        The regions to begin with.
+    finest_depth : int
+        The deepest level.
+    caution : float
+        Number of standard deviations that are taken off a mean.
+    unit : float
+        Size of the values that rounding errors are proportional to, see ``exceeds``.
+    possible : callable, default=None
+        Returns which of some regions may be recommended; None stands for all.
+
+    Returns
+    -------
+    query : query
+        The best of them.
+    """
+    best, top = None, -np.inf
+    while front:
+        mean, std = gp.moments([regions.block(each) for each in front], std=True)
+        value = levelled((mean - gp.offset - caution * std) / gp.scale)
+        if possible is not None:
+            value = np.where(possible(front), value, -np.inf)
+        order = np.argsort(-value, kind="stable")
+        if best is None or exceeds(value[order[0]], top, unit):
+            best, top = front[order[0]], value[order[0]]
+        front = regions.finer([front[i] for i in order[:BEAM]], finest_depth)
+    return regions.query(best)
+
+
+# == Base of tree searches with a model: leaves, learning, the recommended region ==
+
+# Speed: averages over more rows of a pool than this go by features, see LowRank.
+MANY_ROWS = 512
+
+
+@cache
+def log_of_cells(n_children: int, max_depth: int) -> float:
+    """Logarithm of the number of cells of a tree, a large integer."""
+    return log((n_children ** (max_depth + 1) - 1) // (n_children - 1))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
+    """Base class of searches of the cells of a partition, which share what is observed of f.
+
+    A subclass says which leaf is the best to ask, and when cells are split, as
+    :class:`~skgpb.optimizers.TreeSearch` does by two methods of your own.
+
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+
+    Parameters
+    ----------
+    pool : array-like of shape (n, d), default=None
+        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    n_children : int, default=2
+        K, the number of parts into which a cell is split; fewer if it has fewer settings.
+    feedback : {"center", "average", "integral"} or Kernel, default="average"
+        Answer of the oracle to a cell: f at its centre, the average over its
+        representatives, or the mean over the whole cell. A kernel over box descriptors
+        [lower, upper] stands for itself, and ``kernel`` is then not used. In a pool: the member
+        nearest to the mean, at most ``n_representatives`` members, or all of them.
+    n_representatives : int or tuple of d ints, default=None
+        Points per axis in a cell, S is their product; in a pool the number S itself. None
+        takes as many as possible up to 10 per axis and 100 in all (32 in a pool).
+    variation : "kernel", (c, rho) or callable, default="kernel"
+        delta(h), the variation of f within cells of depth h: ``c * rho**h``, any function of
+        h in units of the reward, or computed from the kernel, see Notes.
+    max_depth : int, default=None
+        Deepest level at which cells are split; leaves exist one level below. None stands for
+        10 cuts along every axis, or for the depth at which a pool runs out of members.
+    min_members : int, default=1
+        Minimum number of members of a cell of a pool.
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
+        Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is Lemma 1 of
+        the paper of :class:`~skgpb.GPOOOptimizer`,
+        2 log(M pi^2 t^2 / (6 theta)) with M = sum_{h <= max_depth} K^h. "rkhs" is valid for all
+        cells at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable
+        takes the round t, counted from 1.
+
+    Attributes
+    ----------
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
+    tree_ : Bunch
+        The partition as arrays.
+    max_depth_ : int
+        The resolved ``max_depth``.
+
+    Notes
+    -----
+    *variation="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
+    deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or
+    deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
+    kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
+    member, of a sample of cells.
+
+    With beta="rkhs" B takes the place of the square root: by the inequality of Cauchy and Schwarz
+    no f of that norm varies more.
+
+    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending; when every leaf
+    is pending it splits the best of them early.
+    """
+
+    pool: Points | None = None
+    n_children: int = 2
+    feedback: FeedbackOfRegion | Kernel = "average"
+    n_representatives: Representatives = None
+    variation: Variation = "kernel"
+    max_depth: int | None = None
+    min_members: int = 1
+    beta: Beta = "theory"
+
+    _kept_fields: ClassVar[tuple[str, ...]] = ("domain_", "_moments")
+
+    _parameter_constraints = CUTTING | {
+        "variation": [StrOptions({"kernel"}), tuple, list, callable]
+    }
+
+    # -- choosing and splitting leaves --------------------------------------------------------
+
+    def _choose(self, context: np.ndarray | None) -> Cell:
+        """Return the best leaf that is not being evaluated and is likely to have an answer."""
+        return self._cell_to_ask(lambda leaf: self._expand_all([leaf]))
+
+    def _expand_all(self, nodes: list[int]) -> list[int]:
+        """Split several leaves, whose children take their place and are tracked at once."""
+        firsts, slots, blocks = [], [], []
+        for node in nodes:
+            slot, leaves = self._tree.node(node)[2], self._tree.n_leaves
+            first = self.domain_.split(node)
+            firsts.append(first)
+            slots += [slot, *range(leaves, self._tree.n_leaves)]
+            blocks += self.domain_.blocks(first, self._tree.n_nodes)
+        self._gp.track(blocks, slots)
+        return firsts
+
+    @property
+    def _log_regions(self) -> float:
+        """Logarithm of M, the number of cells of the tree."""
+        return log_of_cells(self._tree.n_children, self.domain_.max_depth)
+
+    def _beta(self, t: int) -> float:
+        """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
+        if self.beta != "theory":
+            return self._norm.given_beta(t, self._model)
+        theta = self._norm.guarantee.failure_probability
+        constant = self._log_regions + log(pi**2 / (6.0 * theta))
+        return max(0.0, 2.0 * (constant + 2.0 * log(t)))
+
+    # -- recommending -----------------------------------------------------------------------
+
+    @property
+    def _finest_depth(self) -> int:
+        return self.max_depth_ + 1
+
+    def _slots_of(self, front: list[int]) -> np.ndarray:
+        slots = np.full(self._tree.n_nodes, -1)
+        slots[self._tree.leaves] = np.arange(self._tree.n_leaves)
+        return slots[front]
+
+    def _best_of(self, nodes: np.ndarray) -> int:
+        means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
+        return argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
+
+    def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
+        best = super()._best_by_posterior(finest_depth, caution)
+        run = self._run
+        domain, on_grid = (
+            self.domain_,
+            run.params.max_depth is not None and best.depth == self._finest_depth,
+        )
+        if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
+            warn_of_grid(self._gp, domain, best, self.bounds_, run.space)
+        return best
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        kernel, cutting = self._query_kernel(), self._cutting
+        self.domain_: BoxPartition | PoolPartition = cutting.partition(
+            self.bounds_, self._resolved_depth(cutting, kernel)
+        )
+        self._tree = self.domain_.tree
+        self._start_surrogate(kernel, self.domain_.block(0).shape[1])
+        self._gp.sizes = self.domain_.sizes
+        self._gp.evaluate_afresh()
+        self._renew()
+        self._track()
+
+    def _resume(self) -> None:
+        self._renew()
+
+    @property
+    def _moments(self) -> Moments:
+        """What is known of tracked cells."""
+        return self._gp.posterior.known_moments()
+
+    @_moments.setter
+    def _moments(self, moments: Moments) -> None:
+        self._track(moments)
+
+    def _track(self, moments: Moments | None = None) -> None:
+        """Follow every leaf, by its slot; ``moments`` as the process takes them."""
+        blocks = self.domain_.blocks(0, self._tree.n_nodes)
+        self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)
+
+    def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
+        """Deepest level at which cells are split, for a kernel between answers."""
+        return cutting.depth(self.n_features_in_)
+
+    def _query_kernel(self) -> Kernel:
+        """Covariance between the answers that the oracle returns."""
+        run = self._run
+        box, space = self.bounds_, run.space
+        if run.params.pool is None or isinstance(run.params.feedback, Kernel):
+            counts = self._cutting.counts(len(box))
+            return kernel_of_regions(run.params.feedback, run.params.kernel, counts, box, space)
+        base = kernel_of_points(run.params.kernel, box, space, smooth=False)
+        # By features if cells average too many rows for a sum over pairs.
+        given = run.params.n_representatives
+        many = isinstance(given, Integral) and int(given) > MANY_ROWS
+        if not (many or run.params.feedback == "integral"):
+            return base
+        if len(run.params.pool) <= MANY_ROWS or contains_white_noise(base):
+            return base
+        return base if isinstance(base, LowRank) else LowRank(base, run.params.pool)
+
+    # -- the variation within cells ---------------------------------------------------------
+
+    def _renew(self) -> None:
+        # delta(h) for h = 0..max_depth + 1, in normalised units.
+        self._variation = self._variation_bound()
+
+    def _variation_bound(self) -> np.ndarray:
+        """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
+        n = self.max_depth_ + 2
+        run = self._run
+        if run.params.variation != "kernel":
+            return given_variation(run.params.variation, n) / self._gp.scale
+        factor = self._norm.deviations_within(self._log_regions)
+        return factor * answer_deviations(
+            self._gp, self.domain_, n, not is_stationary(self._gp.kernel)
+        )
+
+
+def is_stationary(kernel: Kernel) -> bool:
+    """Return whether all cells of a depth have equal priors, as far as the kernel shows."""
+    return isinstance(kernel, CellKernel) and bool(kernel.base.is_stationary())
+
+
+def warn_of_grid(
+    gp: GaussianProcess,
+    domain: BoxPartition,
+    best: Cell,
+    bounds: np.ndarray,
+    space: ParameterSpace | None,
+) -> None:
+    """Warn if a cell half a side away from one of the finest is known to be better."""
+    step = 0.5 * np.diag(best.upper - best.lower)
+    if space is not None:
+        # No run of values lies half a side away from another.
+        step[[axis.discrete for _, axis in space.axes]] = 0.0
+    corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
+    boxes = np.hstack([corners, corners + best.upper - best.lower])
+    low, high = bounds.T
+    inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
+    mean, cov = gp.moments([domain.rows_of_box(box) for box in boxes[inside]], cov=True)
+    var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
+    if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():
+        warn(
+            f"max_depth={domain.max_depth} limits recommendations to a grid of "
+            "cells, and a cell shifted by half a side from the best one is better: "
+            "recommend(side=...) returns a cell of any size at any place",
+            RefinementWarning,
+        )
+
+
+# == Constants of adaptive trees, which depend on the number of evaluations, and a guard of memory
+
+# Rounding: a depth that is an integer up to rounding is that integer.
+ROUNDING_OF_CELLS = 1e-9
+
+#: Constraints of the parameters that only adaptive trees have.
+ADAPTIVE: dict[str, Any] = HORIZON | {
+    "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+    "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
+}
+
+
+class Constants:
+    """The constants of section 3.3.2, for a search of n evaluations.
+
+    Attributes
+    ----------
+    n : int
+        Number of evaluations.
+    h_max : float
+        As given, or equation 3.4 (decision D-B4); a real number.
+    max_depth : int
+        The same, rounded down.
+    log_cells : float
+        Logarithm of the number of cells: those that n evaluations create, not all K^h.
+    """
+
+    def __init__(
+        self, n: int, n_children: int, d: int, exponent: float, given: int | None = None
+    ) -> None:
+        self.n: int = n
+        self._of = (n_children, d, exponent, given)
+        K, limit = n_children, deepest_level(n_children)
+        self.h_max: float = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
+        self.max_depth: int = floor(self.h_max + ROUNDING_OF_CELLS)
+        created = n * K * max(1.0, self.h_max)
+        self.log_cells: float = min((self.max_depth + 1) * log(K), log(created))
+        self._events = log(2.0 * max(1.0, self.h_max) * n), log(created)
+
+    @classmethod
+    def of_prior(
+        cls, n: int, n_children: int, bounds: np.ndarray, prior: Callable, given: int | None
+    ) -> Constants:
+        """Return those of a prior covariance of f between the points of a box."""
+        exponent = smoothness_exponent(prior, bounds)
+        return cls(n, int(n_children), len(bounds), exponent, given)
+
+    def renewed(self, n: int) -> Constants:
+        """Return these constants for another number of evaluations."""
+        return Constants(n, *self._of)
+
+    def beta(self, failure_probability: float) -> float:
+        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves (D-B3)."""
+        return 2.0 * (log(1.0 / failure_probability) + self._events[0] + self._events[1])
+
+    def variation(self, g: np.ndarray, failure_probability: float) -> np.ndarray:
+        """V_h of Claim 2, from the deviations g_h within cells of depth h."""
+        n_children, d, _, _ = self._of
+        return claim_2(g, n_children, d, failure_probability)
+
+
+class RefinementGuard:
+    """Says whether another cell may be split before the next evaluation (decision D-B6).
+
+    Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing where
+    the index is large, at a cost that is bounded by the number of evaluations.
+    """
+
+    _kept_fields = ("warned",)
+
+    #: Whether the user was told.
+    warned: bool = False
+
+    def admits(self, tree: Tree, leaves_before: int, max_active: int, n_told: int) -> bool:
+        """Return whether one more leaf may be split, given the leaves before this round."""
+        if tree.n_leaves + tree.n_children - 1 <= max_active or tree.n_leaves == leaves_before:
+            return True
+        if not self.warned:
+            self.warned = True
+            warn(
+                f"the tree reached max_active={max_active} after {n_told} evaluations: "
+                "from now on at most one cell is refined before each evaluation. Refinement runs "
+                "ahead of evaluation where V_h (variation) is wide next to sqrt(beta) times the "
+                "standard deviation. Pass a smaller variation, a kernel with longer length scales, "
+                "a larger beta or a smaller max_depth; or raise max_active",
+                RefinementWarning,
+            )
+        return False
+
+
+class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
+    """A tree whose constants hold for a horizon, see :class:`Constants`."""
+
+    beta: Beta
+    horizon: int
+    anytime: bool
+    max_active: int
+
+    _horizon: Horizon
+    _constants: Constants
+    _guard: RefinementGuard
+
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_horizon", "_guard", "_refined")
+
+    def _begin_horizon(self) -> None:
+        self._horizon, self._guard = Horizon(int(self.horizon)), RefinementGuard()
+        # Whether cells were split since the last answer.
+        self._refined = False
+
+    def _follow_horizon(self, t: int) -> None:
+        """Let the constants hold for evaluation t."""
+        if t > self._horizon.n:
+            self._horizon = self._horizon.at(t, self.anytime, type(self).__name__)
+            self._renew_constants()
+
+    def _renew_constants(self) -> None:
+        """Let the constants be those of the horizon."""
+        if self._horizon.n != self._constants.n:
+            self._constants = self._constants.renewed(self._horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+            self._renew()
+
+    def _resume(self) -> None:
+        self._renew_constants()
+
+    def _may_split(self, leaves: int) -> bool:
+        return self._guard.admits(self._tree, leaves, self.max_active, self._run.n_told)
+
+    def _beta(self, t: int) -> float:
+        if self.beta != "theory":
+            return self._norm.given_beta(t, self._model)
+        return self._constants.beta(self._norm.guarantee.failure_probability)
+
+    @property
+    @locked
+    def horizon_(self) -> int:
+        """Number of evaluations that the constants are meant for at present."""
+        check_is_fitted(self, "bounds_")
+        return self._horizon.n

@@ -1,0 +1,128 @@
+r"""Expected improvement and the probability of improvement.
+
+EI: the arm of the largest expected improvement upon the largest posterior mean.
+
+PI: the arm that most probably improves upon the best mean.
+
+References
+----------
+.. [Mockus1975] J. Močkus, "On Bayesian methods for seeking the extremum", Optimization
+   Techniques IFIP Technical Conference, 1975.
+.. [Kushner1964] H. J. Kushner, "A new method of locating the maximum point of an arbitrary
+   multipeak curve in the presence of noise", Journal of Basic Engineering 86, 1964.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
+from skgpb.locks import locked
+from skgpb.optimizers.round import Round
+from skgpb.optimizers.search import Search
+from skgpb.utils import Interval, Real
+
+__all__ = ["EIOptimizer", "PIOptimizer"]
+
+# == EI: the arm of the largest expected improvement upon the largest posterior mean ==
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class EIOptimizer(Search):
+    r"""Expected improvement, the most common acquisition function of Bayesian optimization.
+
+    >>> from skgpb import EIOptimizer
+    >>> opt = EIOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    It pulls the arm of the largest E[max(0, f(x) - incumbent - xi)] [Mockus1975]_.
+
+    The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
+    have raised. A round costs O(n_arms t).
+
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
+    Parameters
+    ----------
+    xi : float, default=0.0
+        Margin by which the incumbent, the largest posterior mean of all arms, is to be
+        exceeded, in units of the reward.
+
+    Notes
+    -----
+    *Known arms.* Once the best arm has no uncertainty left, its expected improvement is 0, and
+    others are pulled for ever, however small their chance. This is a rule to find the maximum, not
+    to collect rewards.
+
+    Ties, continuous domains, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.Search`.
+    """
+
+    xi: float = 0.0
+
+    _for_simple_regret = True
+    _is_log_acquisition = True
+
+    _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
+
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the logarithm of the expected improvement, which does not underflow."""
+        # Means and deviations are in units of the process, xi is in those of the reward.
+        threshold = posterior.incumbent + self.xi / posterior.scale
+        return log_expected_improvement(posterior.mean, posterior.std, threshold)
+
+
+# == PI: the arm that most probably improves upon the best mean ==
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PIOptimizer(Search):
+    r"""Probability of improvement, an acquisition function that explores little.
+
+    >>> from skgpb import PIOptimizer
+    >>> opt = PIOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    It pulls the arm of the largest P(f(x) > incumbent + xi) [Kushner1964]_.
+
+    The incumbent is a posterior mean, not a lucky reward. A round costs O(n_arms t).
+
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
+    Parameters
+    ----------
+    xi : float, default=0.01
+        Margin by which the incumbent, the largest posterior mean of all arms, is to be
+        exceeded, in units of the reward.
+
+    Notes
+    -----
+    *Margin.* With ``xi=0`` the rule is pure exploitation.
+
+    *Known arms.* An arm without uncertainty cannot improve upon itself: once the best arm is
+    known, others are pulled for ever, however small their chance. This is a rule to find the
+    maximum, not to collect rewards.
+
+    Ties, boxes, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.Search`.
+    """
+
+    xi: float = 0.01
+
+    _for_simple_regret = True
+    _are_standard_scores = True
+
+    _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
+
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return standard scores, which order the arms as the probabilities do."""
+        threshold = posterior.incumbent + self.xi / posterior.scale
+        return standard_scores(posterior.mean, posterior.std, threshold)

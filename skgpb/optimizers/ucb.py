@@ -1,0 +1,453 @@
+r"""The rules that add a multiple of the deviation to the mean: GP-UCB, IGP-UCB and URGP-UCB.
+
+Base of the UCB family: beta_t, the exploration term of Algorithm 1.
+
+How GP-UCB explores where beta is not given: our own schedules (decision D-D9).
+
+GP-UCB: the arm of the largest upper confidence bound.
+The algorithm of the paper is ``beta="theory"``. The schedules without a given beta, and what is
+done for a small simple regret, are our own; decision D-D9 says how they were chosen.
+
+IGP-UCB: GP-UCB with a confidence width for any f of bounded norm.
+
+URGP-UCB: GP-UCB with the fall of the uncertainty for a bonus.
+
+References
+----------
+.. [Srinivas2010] N. Srinivas, A. Krause, S. M. Kakade and M. Seeger, "Gaussian Process
+   Optimization in the Bandit Setting: No Regret and Experimental Design", ICML 2010.
+.. [Chowdhury2017] S. R. Chowdhury and A. Gopalan, "On Kernelized Multi-armed Bandits", ICML
+   2017. Theorem 2.
+.. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
+   Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Section 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from skgpb import defaults
+from skgpb._typing import Beta, PerRound
+from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
+from skgpb.domains.arms import ArmSet
+from skgpb.locks import locked
+from skgpb.optimizers._gaussian import BETA_CONSTRAINTS
+from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
+from skgpb.optimizers.search import Search
+from skgpb.surrogate.information_gain import GainOfRound
+from skgpb.surrogate.model import Model
+from skgpb.utils import Integral, Interval, Real, StrOptions
+
+__all__ = ["BaseUCBOptimizer", "GPUCBOptimizer", "IGPUCBOptimizer", "URGPUCBOptimizer"]
+
+# == Base of the UCB family: beta_t, the exploration term of Algorithm 1 ==
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BaseUCBOptimizer(Search):
+    r"""Base class for your own upper confidence bound: the mean plus a bonus with beta.
+
+    A subclass defines the acquisition function, :meth:`acquisition`, with beta_t from
+    :meth:`exploration`, which it may define as well. Both are given a
+    :class:`~skgpb.optimizers.Round`.
+
+    >>> from skgpb.optimizers import BaseUCBOptimizer
+    >>> class BoldOptimizer(BaseUCBOptimizer):
+    ...     def acquisition(self, posterior):
+    ...         return posterior.mean + self.exploration(posterior) ** 0.5 * posterior.std
+    >>> opt = BoldOptimizer(bounds={"x": (0, 10)}, beta=9.0, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
+    Parameters
+    ----------
+    beta : "theory", float or callable, default="theory"
+        Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
+        "theory" is the algorithm's own; a callable takes the round t, counted from 1.
+    """
+
+    beta: Beta | None = "theory"
+
+    _parameter_constraints = {
+        "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
+    }
+
+    @locked
+    def exploration(self, posterior: Round) -> float:
+        """Return beta_t, the exploration term of the round: given, or from a theory.
+
+        Parameters
+        ----------
+        posterior : Round
+            Knows the round and the number of arms.
+
+        Returns
+        -------
+        beta : float
+            At least 0.
+        """
+        if self.beta is None or self.beta == "theory":
+            return max(0.0, self._theory_beta(posterior.t, posterior.n_arms))
+        return self._norm.given_beta(posterior.t, self._model)
+
+    def _theory_beta(self, t: int, n_arms: int) -> float:
+        """Return what beta="theory" stands for in round t, counted from 1."""
+        raise ValueError(
+            f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
+            "the round, or define exploration(posterior)"
+        )
+
+    def _union_bound(self, t: int, n_arms: int) -> float:
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), which holds for all arms in all rounds."""
+        delta = self._norm.guarantee.failure_probability
+        if self.domain_.is_discretization:
+            # Candidates stand for a box: the other half of delta is left for f between them.
+            delta *= 0.5
+        return union_bound_beta(t, n_arms, delta)
+
+
+class GainUCBOptimizer(BaseUCBOptimizer):
+    """Base of rules whose theory has gamma_t, the maximum information gain."""
+
+    information_gain: Literal["greedy", "order"] | PerRound
+
+    _kept_fields = ("_gain",)
+
+    _parameter_constraints = {
+        "information_gain": [
+            StrOptions({"greedy", "order"}),
+            Interval(Real, 0, None, closed="left"),
+            callable,
+        ],
+    }
+
+    def _renew(self) -> None:
+        super()._renew()
+        self._gain = GainOfRound(self)
+
+
+# == How GP-UCB explores where beta is not given: our own schedules (decision D-D9) ==
+
+# Limit: values of beta, each twice the one before, until one asks for something unknown.
+MOST_DOUBLINGS = 40
+# Rounding: share of each side by which two settings that are one may differ (D-H40).
+SAME_SETTING = 1e-6
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The schedule of beta, and the rounds in which no upper bound chooses.
+
+    Parameters
+    ----------
+    regret : {"cumulative", "simple"}
+        The regret that is to be small.
+    horizon : int or None
+        Number of answers, if it is known.
+    is_learned : bool
+        Whether the kernel is learned.
+    queries, targets : ArmSet
+        The two sets; the same object twice where arms are pulled.
+    asked : callable
+        Returns the rows of all queries, pending ones included.
+    model : Model
+        It knows whether answers have noise.
+    """
+
+    regret: Literal["cumulative", "simple"]
+    horizon: int | None
+    is_learned: bool
+    queries: ArmSet
+    targets: ArmSet
+    asked: Callable[[], np.ndarray]
+    model: Model
+
+    def beta(self, round: Round) -> float:
+        """Return beta_t."""
+        beta, arms = scheduled_beta(round.t, self.regret, self.horizon), self.queries
+        if not self.is_learned:
+            return beta
+        many, at_the_end = arms.layout.n_sides >= defaults.MANY_SIDES, self.horizon is None
+        # Of settings some are whole numbers or of a list.
+        if arms.space_of_all is not None and arms.space_of_all.discrete:
+            beta *= defaults.SETTINGS_BETA_FACTOR
+        elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
+            beta *= defaults.MANY_SIDES_BETA_FACTOR
+        past_known = self.regret == "simple" and arms.is_discretization
+        return self._beta_past_known(beta, round) if past_known else beta
+
+    def _beta_past_known(self, beta: float, round: Round) -> float:
+        """Return beta, doubled until the arm of the largest bound is none whose value is known.
+
+        Where answers are exact, the arm of the best one would be pulled in all remaining rounds.
+        A pending query counts as answered, as in the posterior.
+        """
+        mean, std, arms, asked = round.mean, round.std, self.queries.rows, self.asked()
+        known = std < defaults.NEGLIGIBLE * np.ptp(mean)
+        near = SAME_SETTING * np.ptp(arms, axis=0)
+        for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
+            best = np.argmax(mean + sqrt(wider) * std)
+            if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
+                return float(wider)
+        return beta
+
+    def follows_other_rule(self, round: Round) -> bool:
+        """Return whether no upper bound chooses, where the simple regret is to be small."""
+        return self._seeks_gain(round) or self._distances_from_asked(round) is not None
+
+    def other_scores(self, round: Round) -> np.ndarray | None:
+        """Return the logarithms of what arms are worth by another rule; None for upper bounds.
+
+        It is the knowledge gradient in the last rounds before the horizon, and the distance from
+        all other queries in some rounds. Both are for a small simple regret.
+        """
+        if self._seeks_gain(round):
+            return round.log_knowledge_gradient()
+        distances = self._distances_from_asked(round)
+        # Logarithms, as those of the knowledge gradient: of a repeat it is not -inf.
+        return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
+
+    def _seeks_gain(self, round: Round) -> bool:
+        """Return whether the knowledge gradient chooses."""
+        if self.horizon is None:
+            return False
+        last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
+        return last and round.n_targets <= MOST_ARMS_IN_FULL
+
+    def _distances_from_asked(self, round: Round) -> np.ndarray | None:
+        """Return distances from all queries, in lengths of sides; None where they do not count."""
+        if not self.is_learned:
+            return None
+        layout, arms = self.queries.layout, self.queries.rows
+        period = defaults.EXPLORATION_PERIOD.get(layout.n_sides)
+        if period is None or layout.n_context or round.t == 1 or (round.t - 1) % period:
+            return None
+        box = self.queries is self.targets and self.queries.is_discretization
+        if not box or self.model.diagnosis.noise != "some":
+            return None
+        side = np.ptp(arms, axis=0)
+        side[side == 0.0] = 1.0
+        distances = cdist(arms / side, self.asked() / side).min(axis=1, initial=inf)
+        return distances if distances.max() > SAME_SETTING else None
+
+
+# == GP-UCB: the arm of the largest upper confidence bound ==
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GPUCBOptimizer(BaseUCBOptimizer):
+    r"""Find the best setting, or arm, from noisy values: Bayesian optimization with GP-UCB.
+
+    >>> from skgpb import GPUCBOptimizer
+    >>> opt = GPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
+
+    A round costs O(n_arms t).
+
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
+    Parameters
+    ----------
+    beta : {"theory", "rkhs"}, float or callable, default=None
+        Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
+        2 log(t^2 pi^2 n_arms / (6 delta)), and in a box delta / 2 takes the place of delta. "rkhs"
+        is valid everywhere at once for any f of norm at most B (:doc:`/user_guide/guarantees`). A
+        callable takes the round t, counted from 1. None stands for "theory" if a kernel is given
+        and ``regret`` and ``horizon`` have their defaults, and otherwise for a schedule that did
+        well in benchmarks.
+    regret : {"cumulative", "simple"}, default="cumulative"
+        The regret that is to be small: of all queries together, or of the recommendation at the
+        end. Only used where ``beta`` is None, see Notes.
+    horizon : int, default=None
+        Number of answers, if it is known. Only used where ``beta`` is None, see Notes.
+
+    Notes
+    -----
+    *Exploration.* The schedules are 2 for a small cumulative regret and 4 for a small simple one,
+    or 9 in a box of eight numbers or more; with a ``horizon`` they fall from round to round. For a
+    small simple regret some rounds ask for the point that is farthest from all queries, and the
+    last fifth of a horizon for the arm of the largest knowledge gradient.
+    :ref:`which-regret` has the rules and what they gain.
+    """
+
+    beta: Beta | None = None
+    regret: Literal["cumulative", "simple"] = "cumulative"
+    horizon: int | None = None
+
+    _parameter_constraints = {
+        "beta": [*BETA_CONSTRAINTS, None],
+        "regret": [StrOptions({"cumulative", "simple"})],
+        "horizon": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the upper confidence bound of every arm; of equal ones the first is pulled.
+
+        With ``regret="simple"`` it is the logarithm of the knowledge gradient in the last rounds
+        before the horizon, and in some rounds that of the distance from all other queries, see
+        Notes.
+        """
+        if self._for_simple_regret:
+            other = self._exploration.other_scores(posterior)
+            if other is not None:
+                return other
+        return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
+
+    @locked
+    def exploration(self, posterior: Round) -> float:
+        """Return beta_t: given, from the theory, or of the schedule."""
+        if self.beta is not None:
+            return super().exploration(posterior)
+        both_default = self.regret == "cumulative" and self.horizon is None
+        if both_default and self._run.params.kernel is not None:
+            return self._theory_beta(posterior.t, posterior.n_arms)
+        return self._exploration.beta(posterior)
+
+    @property
+    def _exploration(self) -> Exploration:
+        """The schedule where beta is not given."""
+        run = self._run
+        return Exploration(
+            self.regret,
+            self.horizon,
+            run.params.kernel is None,
+            self.domain_,
+            self.targets_,
+            lambda: self._answered_rows_and(run.pending),
+            self._model,
+        )
+
+    @property
+    def _for_simple_regret(self) -> bool:
+        return self.beta is None and self.regret == "simple"
+
+    def _is_log_in_round(self, round: Round) -> bool:
+        return self._for_simple_regret and self._exploration.follows_other_rule(round)
+
+    # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
+    _theory_beta = BaseUCBOptimizer._union_bound
+
+
+# == IGP-UCB: GP-UCB with a confidence width for any f of bounded norm ==
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class IGPUCBOptimizer(GainUCBOptimizer):
+    r"""GP-UCB for a function with a known bound on its norm, for comparison with theory.
+
+    >>> from skgpb import IGPUCBOptimizer
+    >>> opt = IGPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
+
+    GP-UCB with beta_t = (B + R / sqrt(alpha) sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t
+    being the maximum information gain. A round costs O(n_arms t).
+
+    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+
+    Parameters
+    ----------
+    information_gain : {"greedy", "order"}, float or callable, default="greedy"
+        gamma_t: a bound computed from the kernel and the arms, the order formula of the
+        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
+        function of t. See :mod:`skgpb.surrogate.information_gain`.
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
+        Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
+        above; "rkhs" is tighter, with the information gain of what was told in the place of the
+        largest (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
+
+    Notes
+    -----
+    Ties, boxes, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.Search`.
+    """
+
+    information_gain: Literal["greedy", "order"] | PerRound = "greedy"
+    beta: Beta = "theory"
+
+    _parameter_constraints = {"beta": BETA_CONSTRAINTS}
+
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the upper confidence bound of every arm; the first of the largest is pulled."""
+        return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
+
+    def _theory_beta(self, t: int, n_arms: int) -> float:
+        """Theorem 2, with the gain of the round to come, which is no less."""
+        return self._widths().beta_of_gain(self._gain(t), 1.0)
+
+
+# == URGP-UCB: GP-UCB with the fall of the uncertainty for a bonus ==
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class URGPUCBOptimizer(BaseUCBOptimizer):
+    r"""GP-UCB with the reduction of the standard deviation as its bonus, for comparison.
+
+    >>> from skgpb import URGPUCBOptimizer
+    >>> opt = URGPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
+    >>> result = opt.run(lambda query: -((query.params["x"] - 3) ** 2), budget=15)
+    >>> round(result.x.params["x"], 1)
+    3.0
+
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) (reduction of the standard deviation).
+
+    Made in the paper to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
+    O(n_arms t), O(n_arms^2) with weights over all arms.
+
+    Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
+
+    Parameters
+    ----------
+    weights : {"own", "mean", "sum"}, default="own"
+        Standard deviation that counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
+        with a smaller bonus, which performs well), the mean over all arms, or the sum, which
+        is what the paper's figures show.
+    covariance : {"auto", "full", "lean"}, default="auto"
+        Whether "mean" and "sum" keep the n_arms x n_arms posterior covariance. "auto" does for
+        at most 5,000 arms.
+
+    Notes
+    -----
+    Ties, boxes, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.Search`.
+    """
+
+    weights: Literal["own", "mean", "sum"] = "own"
+    covariance: Literal["auto", "full", "lean"] = "auto"
+
+    _parameter_constraints = {
+        "weights": [StrOptions({"own", "mean", "sum"})],
+        "covariance": [StrOptions({"auto", "full", "lean"})],
+    }
+
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the mean plus sqrt(beta_t) sum_x' w(x, x') S_t(x, x'), S_t by equation 37."""
+        n = posterior.n_targets
+        if self.weights == "own":
+            uncertainty = posterior.own_reduction()
+        else:
+            w = np.full(n, 1.0 / n) if self.weights == "mean" else np.ones(n)
+            uncertainty = posterior.reduction(w, self.covariance)
+        return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
+
+    # 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22.
+    _theory_beta = BaseUCBOptimizer._union_bound
