@@ -44,8 +44,8 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb.experiments.judgement import finest_measured
-from skgpb.experiments.stopping import TRIES
+from skgpb.lab.experiments.judgement import finest_measured
+from skgpb.lab.experiments.stopping import TRIES
 from skgpb.kernels import WindowMean
 
 #: Half the length of an interval of 95 %, in standard deviations.

@@ -126,7 +126,7 @@ def run_ours(
     problem: Problem, seed: int, n_answers: int, in_steps: bool = False
 ) -> tuple[float, float]:
     """Least answer, and the largest violation, of an experiment as a laboratory begins it."""
-    from skgpb.experiments import Experiment
+    from skgpb.lab.experiments import Experiment
 
     step = "" if in_steps else ":any"
     sides = zip(problem.names, problem.bounds, strict=True)

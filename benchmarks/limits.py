@@ -144,8 +144,8 @@ Told = list[tuple[float, list[float]]]
 
 def start_experiment(problem: Problem, seed: int, folder: str) -> Any:
     """Return an experiment about a problem, with its defaults, but for numbers of any digits."""
-    from skgpb.experiments import Experiment
-    from skgpb.experiments.sides import Side
+    from skgpb.lab.experiments import Experiment
+    from skgpb.lab.experiments.sides import Side
 
     sides = [
         Side(f"x{i}", "log", stats.loguniform(*ends), exact=True)

@@ -22,10 +22,10 @@ import numpy as np
 
 from benchmarks._common import argument_parser, format_table, write_csv
 from benchmarks.tables.problems import CALIFORNIA
-from skgpb.cli.asked import GROUPS
-from skgpb.cli.private import private_oracle
-from skgpb.tables import MemoryTable
-from skgpb.tables.asking import NoisyAverages, search_by_asking
+from skgpb.lab.cli.asked import GROUPS
+from skgpb.lab.cli.private import private_oracle
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.asking import NoisyAverages, search_by_asking
 
 Table = tuple[np.ndarray, np.ndarray, tuple[float, float]]
 

@@ -21,7 +21,7 @@ from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from skgpb.experiments import Experiment
+from skgpb.lab.experiments import Experiment
 
 FOLDER = Path(__file__).resolve().parent / "user_guide"
 WIDTH = 900

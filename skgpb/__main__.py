@@ -14,8 +14,8 @@ def main() -> int:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from skgpb.cli.commands import import_commands
-    from skgpb.cli.commands import main as run
+    from skgpb.lab.cli.commands import import_commands
+    from skgpb.lab.cli.commands import main as run
 
     try:
         import_commands(sys.argv[1:])

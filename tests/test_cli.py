@@ -16,13 +16,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import skgpb
 from skgpb import GPOOOptimizer
 from skgpb._install import install_command
-from skgpb.cli import asked, demo, files, main, words
-from skgpb.cli.asked import above_zero
-from skgpb.cli.where import Condition
-from skgpb.datasets import PrivacyLedger
-from skgpb.datasets.table import TableFile
-from skgpb.tables import MemoryTable
-from skgpb.tables.asking import NoisyAverages, search_by_asking
+from skgpb.lab.cli import asked, demo, files, main, words
+from skgpb.lab.cli.asked import above_zero
+from skgpb.lab.cli.where import Condition
+from skgpb.lab.datasets import PrivacyLedger
+from skgpb.lab.datasets.table import TableFile
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.asking import NoisyAverages, search_by_asking
 
 
 def peaked(n=600, seed=3):

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from census import CALIFORNIA, needs_census
 
-from skgpb.cli import main, private
-from skgpb.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
-from skgpb.file_lock import FileLock
-from skgpb.tables import MemoryTable
-from skgpb.tables.asking import search_by_asking
+from skgpb.lab.cli import main, private
+from skgpb.lab.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
+from skgpb.lab.file_lock import FileLock
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.asking import search_by_asking
 
 N = 2000
 
@@ -357,8 +357,8 @@ def test_a_search_that_is_repeated_has_the_same_answers_at_no_cost(table, tmp_pa
 
 KILLED = """
 import os, signal, sys
-from skgpb.cli import main
-from skgpb.datasets import PrivateAverages, private
+from skgpb.lab.cli import main
+from skgpb.lab.datasets import PrivateAverages, private
 
 draw, n = private.discrete_laplace, int(sys.argv[1])
 
@@ -437,7 +437,7 @@ def test_what_goes_wrong_with_the_ledger_is_one_line(table, tmp_path, monkeypatc
     assert "--seed cannot be combined with --ledger" in said("--ledger", path, seed=1)
     assert "would overwrite" in said("--ledger", table)
     assert "--report" in said("--ledger", path, "--report", path)
-    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
+    monkeypatch.setattr("skgpb.lab.file_lock.PATIENCE", 0.1)
     with ThreadPoolExecutor(1) as other, FileLock(path):
         assert "has been held by another program" in other.submit(said, "--ledger", path).result()
 

@@ -19,10 +19,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb._install import install_command
-from skgpb.cli import main
-from skgpb.cli.pictures import draw_categories
-from skgpb.cli.where import Condition
-from skgpb.datasets.table import TableFile
+from skgpb.lab.cli import main
+from skgpb.lab.cli.pictures import draw_categories
+from skgpb.lab.cli.where import Condition
+from skgpb.lab.datasets.table import TableFile
 
 N = 64
 # Some of the numbers are written down below, so that other seeds leave them as they are.
@@ -613,7 +613,7 @@ def test_large_tables_take_little_time_and_memory(tmp_path, n, kind, seconds, me
         )
     program = (
         "import re, sys, time\n"
-        "from skgpb.cli import main\n"
+        "from skgpb.lab.cli import main\n"
         "status = main(sys.argv[1:])\n"
         # getrusage would count from the memory of the process that started this one.
         "peak = re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())\n"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skgpb.cli.where import DEEPEST, Condition
-from skgpb.datasets.columns import Column
+from skgpb.lab.cli.where import DEEPEST, Condition
+from skgpb.lab.datasets.columns import Column
 
 NAN = np.nan
 COLUMNS = {

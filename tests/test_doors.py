@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
 import skgpb
-from skgpb.cli import main
+from skgpb.lab.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC, DOORS = ROOT / "doc", ROOT / "doc/doors"

@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 
 from skgpb import file_lock
-from skgpb.experiments import Experiment
-from skgpb.file_lock import FileLock
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.file_lock import FileLock
 from skgpb.testing import interrupted_at, lines_of
 
 

@@ -71,8 +71,8 @@ def test_the_library_and_the_demo_need_no_pandas(tmp_path):
         "import sys\n"
         "for name in ('pandas', 'pyarrow', 'openpyxl'):\n"
         "    sys.modules[name] = None\n"
-        "import skgpb, skgpb.datasets, skgpb.experiments\n"
-        "from skgpb.cli import main\n"
+        "import skgpb, skgpb.lab.datasets, skgpb.lab.experiments\n"
+        "from skgpb.lab.cli import main\n"
         "sys.exit(main(['demo', '--budget', '6']))\n"
     )
     done = subprocess.run(

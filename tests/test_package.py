@@ -34,7 +34,7 @@ PUBLIC = [
     "skgpb.domains",
     "skgpb.plotting",
     "skgpb.problems",
-    "skgpb.tables",
+    "skgpb.lab.tables",
     "skgpb.testing",
 ]
 PAGES = sorted(
@@ -83,7 +83,7 @@ skgpb.GPOOOptimizer(bounds=[(0, 1)]).ask()
 new = {name.partition(".")[0] for name in set(sys.modules) - before}
 optional = {"IPython", "dask", "flask", "matplotlib", "optuna", "pandas", "pyarrow", "rich", "tqdm"}
 assert not new & optional, new & optional
-assert not {name for name in sys.modules if name.startswith(("skgpb.cli", "skgpb.app"))}
+assert not {name for name in sys.modules if name.startswith(("skgpb.lab.cli", "skgpb.lab.app"))}
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -111,7 +111,7 @@ def needs(name: str) -> str | None:
     if name.startswith("skgpb.integrations."):
         # The module, or the folder, has the name of the library that it needs.
         return name.split(".")[2]
-    if name == "skgpb.app.pages":
+    if name == "skgpb.lab.app.pages":
         return "flask"
     return "matplotlib" if name.startswith("skgpb.plotting.") else None
 

@@ -31,7 +31,7 @@ from benchmarks.tables.asked import EPSILONS, NOISES, noisy_gains, private_gains
 from benchmarks.tables.opponents import OPPONENTS
 from benchmarks.tables.problems import Problem, real, synthetic
 from benchmarks.tables.verdicts import SHARES, STUDIES
-from skgpb.tables import MemoryTable, find_subgroup
+from skgpb.lab.tables import MemoryTable, find_subgroup
 
 # Smaller groups say nothing.
 FEWEST_ROWS = 5

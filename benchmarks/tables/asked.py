@@ -18,9 +18,9 @@ import math
 import numpy as np
 
 from benchmarks.tables.problems import Problem
-from skgpb.cli.private import PrivateOracle
-from skgpb.tables import MemoryTable
-from skgpb.tables.asking import FIRST, NoisyAverages, search_by_asking
+from skgpb.lab.cli.private import PrivateOracle
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.asking import FIRST, NoisyAverages, search_by_asking
 
 GROUPS = 64
 NOISES, EPSILONS = (0.1, 0.3), (1.0, 3.0)

@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks._common import format_table, write_csv
 from benchmarks.tables.problems import Columns
-from skgpb.tables import MemoryTable
-from skgpb.tables.finding import find_and_judge
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.finding import find_and_judge
 
 N_ROWS, SHARE = 40_000, 0.01
 # The search of a database is behind if it gains less by more than this share.
@@ -120,7 +120,7 @@ def by_database(columns: Columns, y: np.ndarray, least: int) -> tuple[Any, int]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from skgpb.integrations.ibis import IbisTable, find_in_database
+    from skgpb.lab.sql import IbisTable, find_in_database
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"

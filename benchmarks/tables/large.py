@@ -35,7 +35,7 @@ COMMAND = f"""
 import os, sys
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{THREADS}])
-from skgpb.cli import main
+from skgpb.lab.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 

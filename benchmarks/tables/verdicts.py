@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.tables.problems import MAKERS
-from skgpb.tables import MemoryTable
-from skgpb.tables.finding import find_and_judge
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.finding import find_and_judge
 
 SHARES = (0.01, 0.05)
 NEW_ROWS = 60_000

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from matplotlib.figure import Figure
 
-from skgpb.cli import main
+from skgpb.lab.cli import main
 
 HERE = Path(__file__).resolve().parent
 # Answers of a simulated experiment.

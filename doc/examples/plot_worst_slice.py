@@ -3,7 +3,7 @@ Where is my model worst? Finding the group with the highest loss
 ================================================================
 
 A model may be good on average and bad for some group of rows.
-:class:`~skgpb.tables.BestSubgroup` finds the group with the highest average *loss*, and says
+:class:`~skgpb.lab.tables.BestSubgroup` finds the group with the highest average *loss*, and says
 whether the group is real and which loss to expect for new rows of it.
 """
 
@@ -20,7 +20,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeRegressor
 
-from skgpb.tables import BestSubgroup
+from skgpb.lab.tables import BestSubgroup
 
 
 def deliveries(n, seed):

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from sklearn.datasets import load_diabetes
 
-from skgpb.tables import MemoryTable
-from skgpb.tables.asking import NoisyAverages, search_by_asking
+from skgpb.lab.tables import MemoryTable
+from skgpb.lab.tables.asking import NoisyAverages, search_by_asking
 
 
 def draw() -> Figure:

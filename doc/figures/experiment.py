@@ -8,7 +8,7 @@ from drawn import BLUE, GREEN, GREY, ORANGE, RED
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from skgpb.experiments import Experiment
+from skgpb.lab.experiments import Experiment
 
 
 def measured(params):

@@ -6,8 +6,8 @@ import tempfile
 import numpy as np
 from matplotlib.figure import Figure
 
-from skgpb.cli.experiment_picture import draw_experiment
-from skgpb.experiments import Experiment
+from skgpb.lab.cli.experiment_picture import draw_experiment
+from skgpb.lab.experiments import Experiment
 
 
 def draw() -> Figure:

@@ -20,7 +20,7 @@ def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], direction: str, ou
     ax : matplotlib Axes
         Axes to draw on.
     entries : sequence of dicts
-        Of :meth:`~skgpb.experiments.Experiment.history`, with at least one answer.
+        Of :meth:`~skgpb.lab.experiments.Experiment.history`, with at least one answer.
     direction : {"minimize", "maximize"}
         Which answer is the best.
     outcome : str

@@ -18,7 +18,7 @@ def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
     ----------
     ax : matplotlib Axes
     found : dict
-        As :meth:`~skgpb.experiments.Experiment.trade_offs` returns it.
+        As :meth:`~skgpb.lab.experiments.Experiment.trade_offs` returns it.
     """
     (x_name, y_name), best = found["names"][:2], set(found["best"])
     pairs = zip(found["queries"], found["values"], strict=True)

@@ -14,11 +14,11 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.datasets import PrivacyLedger, PrivateAverages
-from skgpb.datasets.account import PrivateAnswer
-from skgpb.datasets.columns import Column
-from skgpb.datasets.format import TableFormat
-from skgpb.datasets.table import TableFile
+from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
+from skgpb.lab.datasets.account import PrivateAnswer
+from skgpb.lab.datasets.columns import Column
+from skgpb.lab.datasets.format import TableFormat
+from skgpb.lab.datasets.table import TableFile
 from skgpb.domains import (
     Allocation,
     Arm,
@@ -61,8 +61,8 @@ from skgpb.exceptions import (
     ReplayWarning,
     ScansSpentError,
 )
-from skgpb.experiments import Experiment
-from skgpb.experiments.sides import Side
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.sides import Side
 from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
     AdditiveMatern,
@@ -101,7 +101,7 @@ from skgpb.surrogate.likelihood import Prior
 from skgpb.testing import KernelContract, OptimizerContract
 
 if TYPE_CHECKING:  # it needs a library that is not installed everywhere
-    from skgpb.integrations.ibis import IbisTable
+    from skgpb.lab.sql import IbisTable
 
 BOX = np.array([[0.0, 1.0]])
 POINTS = np.linspace(0.0, 1.0, 16)[:, None]

@@ -57,9 +57,9 @@ from skgpb.metrics import cumulative_regret, simple_regret
 from skgpb.optimizers import BaseUCBOptimizer
 from skgpb.problems import gpoo_function
 from skgpb.surrogate import GaussianProcess
-from skgpb.tables import BestSubgroup, Levels, MemoryTable, Moments, Table, find_subgroup
-from skgpb.tables.conditions import Categories, Range, Subgroup
-from skgpb.tables.search import SubgroupResult
+from skgpb.lab.tables import BestSubgroup, Levels, MemoryTable, Moments, Table, find_subgroup
+from skgpb.lab.tables.conditions import Categories, Range, Subgroup
+from skgpb.lab.tables.search import SubgroupResult
 
 BOX = [(0.0, 1.0)]
 SETTINGS = Box({"x": (0.0, 1.0), "y": (0.0, 1.0)}, constraints=["x + y <= 1"])

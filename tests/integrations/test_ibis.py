@@ -15,10 +15,10 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from skgpb.exceptions import DatabaseError, ScansSpentError  # noqa: E402
-from skgpb.integrations.ibis import IbisTable  # noqa: E402
-from skgpb.integrations.ibis.connection import connect  # noqa: E402
-from skgpb.integrations.ibis.table import Rest  # noqa: E402
-from skgpb.tables.conditions import Categories, Range, Subgroup  # noqa: E402
+from skgpb.lab.sql import IbisTable  # noqa: E402
+from skgpb.lab.sql.connection import connect  # noqa: E402
+from skgpb.lab.sql.table import Rest  # noqa: E402
+from skgpb.lab.tables.conditions import Categories, Range, Subgroup  # noqa: E402
 
 FEATURES = ["age", "income", "share", "price", "town", "member", "day", "moment"]
 

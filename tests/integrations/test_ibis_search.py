@@ -10,8 +10,8 @@ duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-from skgpb.integrations.ibis import IbisTable, find_in_database, search  # noqa: E402
-from skgpb.integrations.ibis.connection import (  # noqa: E402
+from skgpb.lab.sql import IbisTable, find_in_database, search  # noqa: E402
+from skgpb.lab.sql.connection import (  # noqa: E402
     Queries,
     connect,
 )

@@ -19,14 +19,14 @@ import pyarrow.csv  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 from postgresql import server  # noqa: E402
 
-from skgpb.cli import main  # noqa: E402
+from skgpb.lab.cli import main  # noqa: E402
 from skgpb.exceptions import DatabaseError  # noqa: E402
-from skgpb.integrations.ibis import IbisTable, connection, find_in_database, search  # noqa: E402
-from skgpb.integrations.ibis.connection import (  # noqa: E402
+from skgpb.lab.sql import IbisTable, connection, find_in_database, search  # noqa: E402
+from skgpb.lab.sql.connection import (  # noqa: E402
     Queries,
     connect,
 )
-from skgpb.tables.conditions import Subgroup  # noqa: E402
+from skgpb.lab.tables.conditions import Subgroup  # noqa: E402
 
 FEATURES = ["x1", "x2", "Shop", "day", "open"]
 PASSWORD = "s3cr3t/+ %40word"

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from scipy.stats import loguniform
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.cli import main
-from skgpb.cli.experiment_picture import draw_experiment
-from skgpb.experiments import Experiment
+from skgpb.lab.cli import main
+from skgpb.lab.cli.experiment_picture import draw_experiment
+from skgpb.lab.experiments import Experiment
 from skgpb.plotting import (
     CellMapDisplay,
     ImportanceDisplay,
@@ -120,8 +120,8 @@ def test_picture_of_an_experiment(run):
 def in_app(run, kind, *sides):
     """Draw a picture of the pages, as they do."""
     pytest.importorskip("flask")
-    from skgpb.app.guard import Guard
-    from skgpb.app.pages import Pages
+    from skgpb.lab.app.guard import Guard
+    from skgpb.lab.app.pages import Pages
 
     return Pages(run.path, Guard(), None)._draw(kind, "light", "", *sides)
 
@@ -141,7 +141,7 @@ def test_pictures_of_the_app(run, drawn):
 def test_panels_of_a_picture_are_as_wide_and_whole(run):
     svgs = in_app(run, "slices")
     assert len(svgs) == 3
-    from skgpb.app.views import RunView
+    from skgpb.lab.app.views import RunView
 
     heights = next(each.heights for each in RunView(run).pictures if each.kind == "slices")
     for svg, height, name in zip(svgs, heights, (BATH, OVEN, "solvent"), strict=True):

@@ -1,7 +1,0 @@
-"""Experiments in files that several windows and programs may use together."""
-
-from skgpb.experiments.experiment import Experiment
-
-__all__ = [
-    "Experiment",
-]

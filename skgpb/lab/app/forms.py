@@ -1,0 +1,337 @@
+"""Forms: the typed text, its errors, and the values that it stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from skgpb.lab.experiments.answers import read_answer, read_range
+from skgpb.lab.experiments.judgement import expectation
+from skgpb.lab.experiments.records import LabRecord
+from skgpb.lab.experiments.sides import Side, exact, list_of, number, values_in
+from skgpb.lab.experiments.texts import cleaned, quoted_name, split_pair
+
+# Settings that the form of a new experiment begins with, and the most that it takes.
+FEW_SIDES, MOST_SIDES = 2, 50
+LARGEST_SEED = 2**32 - 1
+# Kinds of sides in the words of the form.
+KINDS = [
+    ("range", "number"),
+    ("integer", "whole number"),
+    ("log", "number, log scale"),
+    ("choice", "list of choices"),
+]
+# Words of messages, and those of the pages for the same.
+WORDS = [
+    (r"\bquery (?=\d)", "experiment "),
+    (r"\bside named\b", "setting named"),
+    (r"\bthe sides are\b", "the settings are"),
+    (r"\bconstraint (?=')", "the rule "),
+]
+SCALES = {"range": "", "integer": "int", "log": "log"}
+
+
+class Mistyped(ValueError):
+    """A form has errors; the form describes them."""
+
+
+@dataclass
+class Form:
+    """One form on a page.
+
+    Attributes
+    ----------
+    id : str
+        Identifier of the field, which its label refers to.
+    typed : dict
+        Texts by the names of the fields, shown again until they are taken.
+    errors : dict
+        Error messages, by the names of the fields.
+    """
+
+    id: str
+    typed: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, id: str, typed: Mapping[str, str]) -> Form:
+        """Return a form as it came in, without spaces around what was typed."""
+        return cls(id, {name: text.strip() for name, text in typed.items()})
+
+    def text(self, name: str) -> str:
+        """Return the text of a field."""
+        return self.typed.get(name, "")
+
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Return whether any of these fields has a text or an error."""
+        return any(self.text(name) or name in self.errors for name in names)
+
+    def check(self) -> None:
+        """Raise Mistyped if anything is wrong."""
+        if self.errors:
+            raise Mistyped
+
+    def take(self, name: str, convert: Any, *arguments: Any) -> Any:
+        """Convert the typed text; if that fails, record the reason and return None."""
+        try:
+            return convert(self.text(name), *arguments)
+        except ValueError as error:
+            self.errors[name] = sentence(error)
+            return None
+
+    def number(self, name: str, what: str, required: bool = True) -> float | None:
+        """Return the typed number; None if the field is empty."""
+        if not self.text(name):
+            if required:
+                self.errors[name] = f"Please give {what}."
+            return None
+        return self.take(name, number, "this")  # the message stands at the field
+
+
+def sentence(error: object) -> str:
+    """Write the message of an error as a sentence, in the words of the pages."""
+    text = " ".join(cleaned(str(error)).split())
+    for program, page in WORDS:
+        text = re.sub(program, page, text)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def read_count(form: Form, most: int) -> int:
+    """Return how many queries are asked for."""
+    count = form.number("count", "a whole number")
+    if count is None or count != int(count) or not 1 <= count <= most:
+        form.errors.setdefault("count", f"Please give a whole number from 1 to {most}.")
+        raise Mistyped
+    return int(count)
+
+
+def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | None, float | None]:
+    """Return the text of the answer and its standard error; None for a failure or no answer.
+
+    An answer that is computed from what was measured is an empty text.
+    """
+    if form.text("outcome") == "failed":
+        if form.text("value"):
+            form.errors["value"] = (
+                "There is a number here, and the button says that it failed: clear the number, or "
+                "press another button."
+            )
+        form.check()
+        return None, None
+    value = form.text("value")
+    if is_scored:
+        form.check()
+        return "", None
+    if value:
+        form.take("value", read_answer, None, what)
+    else:
+        form.errors["value"] = f"Please give {what}."
+    noise = read_noise(form, "its standard error")
+    form.check()
+    return value, noise
+
+
+def read_noise(form: Form, what: str) -> float | None:
+    """Return the standard error of a result, None if it was not given."""
+    noise = form.number("noise", what, required=False)
+    if noise is not None and noise < 0:
+        form.errors["noise"] = "A standard error is a number of at least 0."
+    return noise
+
+
+def read_lines(form: Form, name: str) -> list[str]:
+    """Return the lines of a text that are not empty."""
+    return [line.strip() for line in form.text(name).splitlines() if line.strip()]
+
+
+def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any]:
+    """Return what was written into the notebook: what has a limit, the block, and all else."""
+    measured: dict[str, Any] = {}
+    for i, name in enumerate(limited):
+        if form.text(f"limited{i}"):
+            measured[name] = form.take(f"limited{i}", number, name)
+    for line in read_lines(form, "measured"):
+        try:
+            name, value = split_pair(line)
+            measured[name] = value
+        except ValueError:
+            form.errors["measured"] = f"Please write a name, = and a value in each line: {line!r}."
+    if form.text("block"):
+        measured[block] = form.text("block")
+    if form.text("date"):
+        form.take("date", _date)
+    return {
+        "note": form.text("note"),
+        "operator": form.text("operator"),
+        "date": form.text("date") or None,
+        "measured": measured,
+    }
+
+
+def written(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
+    """Return the notes of an entry as :func:`read_record` reads them."""
+    measured, asked = entry["measured"].items(), [*limited, block]
+    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
+    texts = {name: entry[name] for name in ("note", "operator", "date")}
+    for i, name in enumerate(limited):
+        if name in entry["measured"]:
+            texts[f"limited{i}"] = exact(entry["measured"][name])
+    if block in entry["measured"]:
+        texts["block"] = exact(entry["measured"][block])
+    return {**texts, "measured": "\n".join(lines)}
+
+
+def _date(text: str) -> None:
+    LabRecord().write(date=text)
+
+
+def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> None:
+    """Ask once whether numbers that are probably slips are right, by their fields."""
+    for name, said in found.items():
+        if said is not None and form.text(f"sure_{name}") != form.text(name):
+            form.errors[name] = (
+                f"{form.text(name)}? {expectation(said)} If it is right, press the button again."
+            )
+            form.typed[f"sure_{name}"] = form.text(name)
+    form.check()
+
+
+def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:
+    """Return the settings really used, None unless the form says that they differed."""
+    if not any(form.text(f"side{i}") for i in range(len(sides))):
+        return None
+    settings = dict(asked)
+    for i, side in enumerate(sides):
+        if form.text(f"side{i}"):
+            settings[side.name] = form.take(f"side{i}", side.value)
+    form.check()
+    return settings
+
+
+def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
+    """Return the sides whose limits or list of values were changed."""
+    changed = []
+    for i, side in enumerate(sides):
+        before = limits_of(i, side)
+        if all(form.text(name) == text for name, text in before.items()):
+            continue
+        if side.kind == "distribution":
+            form.errors[f"high{i}"] = "These limits can be changed in Python only."
+            continue
+        values = side.bounds if side.kind == "choice" else []
+        new = _read_side(form, i, side.name, side.kind, {list_of([each]): each for each in values})
+        if new is not None and new.rounded_to_grid().as_dict() != side.as_dict():
+            changed.append(new)
+    form.check()
+    return changed
+
+
+def limits_of(i: int, side: Side) -> dict[str, str]:
+    """Return the limits or values of a side as the fields of a form."""
+    if side.kind == "choice":
+        return {f"values{i}": list_of(side.bounds)}
+    known = side.as_dict()
+    typed = {f"{end}{i}": exact(known[end]) for end in ("low", "high")}
+    if side.kind == "range":
+        typed[f"step{i}"] = exact(known["step"]) if "step" in known else "any"
+    return typed
+
+
+def _read_choice(form: Form, i: int, name: str, known: Mapping[str, Any]) -> Side | None:
+    """Return a side with a list of values; a single one is asked about once."""
+    field, text = f"values{i}", form.text(f"values{i}")
+    values = form.take(field, lambda typed: values_in(name, typed))
+    if values is None:
+        return None
+    if len(values) == 1 and form.text(f"sure{i}") != text:
+        form.errors[field] = (
+            f"{values[0]} is one value only, and there is nothing to choose. Separate several by "
+            "commas. If it is right, press the button again."
+        )
+        form.typed[f"sure{i}"] = text
+        return None
+    return form.take(
+        field, lambda _: Side.choice(name, [known.get(list_of([v]), v) for v in values])
+    )
+
+
+def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
+    """Return the settings that were typed, by the names of the sides."""
+    settings = {}
+    for i, side in enumerate(sides):
+        name = f"side{i}"
+        if not form.text(name):
+            form.errors[name] = f"Please give a value, {side}."
+        else:
+            settings[side.name] = form.take(name, side.value)
+    return settings
+
+
+def read_new(form: Form) -> dict[str, Any]:
+    """Return the arguments of ``Experiment.create`` that a form gives."""
+    sides = _read_sides(form)
+    noise = read_noise(form, "the standard error")
+    seed = form.number("seed", "a whole number", required=False)
+    if seed is not None and not (seed == int(seed) and 0 <= seed <= LARGEST_SEED):
+        form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."
+    ends = form.take("answer_range", read_range)
+    form.check()
+    texts = {name: form.text(name) for name in ("block", "score", "title", "answer", "unit")}
+    lists = {name: read_lines(form, name) for name in ("constraints", "limits", "costs")}
+    return {
+        "sides": sides,
+        "direction": "minimize" if form.text("direction") == "minimize" else "maximize",
+        "answer_range": ends,
+        "noise": noise,
+        "seed": int(seed or 0),
+        **texts,
+        **lists,
+    }
+
+
+def _read_sides(form: Form) -> list[Side]:
+    """Return the sides of a new experiment."""
+    sides: list[Side] = []
+    for i in range(count_sides(form)):
+        name = form.text(f"name{i}")
+        if not any(form.text(f"{part}{i}") for part in ("name", "low", "high", "values")):
+            continue
+        if not name:
+            form.errors[f"name{i}"] = "Please give a name."
+        elif name in [side.name for side in sides]:
+            form.errors[f"name{i}"] = f"There is another setting named {name}."
+        else:
+            side = _read_side(form, i, name, form.text(f"kind{i}"), {})
+            if side is not None:
+                sides.append(side)
+    if not sides and not form.errors:
+        form.errors["name0"] = "Please name at least one setting."
+    return sides
+
+
+def count_sides(form: Form) -> int:
+    """Return how many sides a form has room for."""
+    text = form.text("n_sides")
+    return min(int(text), MOST_SIDES) if text.isdecimal() else FEW_SIDES
+
+
+def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any]) -> Side | None:
+    """Return one side, None if its fields have errors; ``known`` are values by their texts."""
+    if kind == "choice":
+        if form.text(f"values{i}"):
+            return _read_choice(form, i, name, known)
+        form.errors[f"values{i}"] = "Please give the list, its values separated by commas."
+        return None
+    low = form.number(f"low{i}", "the smallest value")
+    high = form.number(f"high{i}", "the largest value")
+    if low is None or high is None:
+        return None
+    if not low < high:
+        form.errors[f"high{i}"] = "The largest value must be above the smallest."
+        return None
+    scale = SCALES.get(kind, "")
+    if kind == "range" and form.text(f"step{i}"):
+        return form.take(f"step{i}", lambda text: Side.between(name, low, high, text))
+    return form.take(f"high{i}", lambda _: Side.between(name, low, high, scale))

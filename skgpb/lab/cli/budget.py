@@ -1,0 +1,143 @@
+"""``python -m skgpb budget``: ``new``, ``ask``, ``tell``, ``undo`` and ``show`` of campaigns.
+
+They are the methods of :class:`skgpb.lab.experiments.campaigns.Campaigns`, in words.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from shlex import quote
+from typing import Any
+
+from skgpb.lab.cli.arguments import add_seed, given_for
+from skgpb.lab.cli.experiment import Said, add_command, aligned, columns, pairs_of, program
+from skgpb.lab.experiments.campaigns import Campaigns
+from skgpb.lab.experiments.sides import rounded, shown
+from skgpb.lab.experiments.texts import quoted_name
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command and its own commands to those of a parser."""
+    budget = commands.add_parser(
+        "budget",
+        help="split a budget between campaigns: new, ask, tell, undo, show",
+        description="Split a budget between campaigns: which split brings most? A file keeps what "
+        "each campaign got and what came back.",
+    )
+    own = budget.add_subparsers(required=True, metavar="COMMAND")
+    new = add_command(own, "new", _new, "begin with some campaigns in a file of its own")
+    new.add_argument(
+        "--campaigns",
+        nargs="+",
+        required=True,
+        metavar="CAMPAIGN",
+        help="what each may get, from where to where: NAME=LOW:HIGH:STEP, or NAME=0,5,10",
+    )
+    new.add_argument("--budget", required=True, metavar="B", help="what all get together at most")
+    new.add_argument("--answer", default="", metavar="NAME", help="what comes back, for display")
+    add_seed(new, "the same seed and answers give the same splits")
+    ask = add_command(own, "ask", _ask, "what each campaign gets next; the same before a tell")
+    ask.add_argument("--budget", metavar="B", help="another budget, from now on")
+    tell = add_command(own, "tell", _tell, "report what came back from each campaign")
+    tell.add_argument(
+        "answers",
+        nargs="+",
+        metavar="CAMPAIGN=ANSWER",
+        help="a number, or 'search=12 of 300' for 12 orders of 300 clicks, which says how sure it "
+        "is; leave out a campaign without a report",
+    )
+    tell.add_argument(
+        "--spent",
+        nargs="+",
+        default=[],
+        metavar="CAMPAIGN=AMOUNT",
+        help="what campaigns really got, where that is not what was asked",
+    )
+    add_command(own, "undo", _undo, "take back what was told last")
+    add_command(own, "show", _show, "every split, what came back, and the best split by now")
+
+
+def _new(arguments: argparse.Namespace) -> Said:
+    given = given_for(Campaigns.create, arguments)
+    campaigns = Campaigns.create(arguments.run_file, **given)
+    status = campaigns.status()
+    amounts = status["campaigns"].items()
+    lines = [
+        f"{arguments.run_file}: which split of {shown(status['budget'])} brings most "
+        f"{status['answer'] or 'in all'}?",
+        *columns((name, _in_short(each)) for name, each in amounts),
+    ]
+    return status, [*lines, f"next: {program()} budget ask {quote(arguments.run_file)}"]
+
+
+def _ask(arguments: argparse.Namespace) -> Said:
+    split = Campaigns(arguments.run_file).ask(arguments.budget)
+    names = " ".join(quote(f"{quoted_name(name)}=ANSWER") for name in split["amounts"])
+    lines = [f"split {split['split']}", *_amounts(split["amounts"])]
+    return split, [*lines, f"then: {program()} budget tell {quote(arguments.run_file)} {names}"]
+
+
+def _tell(arguments: argparse.Namespace) -> Said:
+    campaigns = Campaigns(arguments.run_file)
+    answers = pairs_of(arguments.answers, "tell")
+    split = campaigns.tell(answers, spent=pairs_of(arguments.spent, "--spent"))
+    said = f"split {split['split']}: {shown(_total(split))} {campaigns.answer}".rstrip()
+    missing = [name for name, each in split["answers"].items() if each is None]
+    said += f", without {' and '.join(missing)}" if missing else ""
+    return split, [said, *_state(campaigns)]
+
+
+def _undo(arguments: argparse.Namespace) -> Said:
+    campaigns = Campaigns(arguments.run_file)
+    split = campaigns.undo()
+    return split, [f"split {split['split']} is taken back", *_state(campaigns)]
+
+
+def _show(arguments: argparse.Namespace) -> Said:
+    campaigns = Campaigns(arguments.run_file)
+    status = campaigns.status()
+    names = list(status["campaigns"])
+    rows = [["split", *names, status["answer"] or "total"]]
+    for each in status["splits"]:
+        told = each["answers"]
+        back = {name: "?" if y is None else shown(y) for name, y in told.items()}
+        cells = [f"{shown(x)} -> {back.get(name, '?')}" for name, x in each["amounts"].items()]
+        rows.append([str(each["split"]), *cells, shown(_total(each)) if told else "not yet"])
+    lines = ["nothing was asked yet"]
+    if status["splits"]:
+        lines = ["what each campaign got -> what came back", *aligned(rows)]
+    return status, [*lines, "", *_state(campaigns)]
+
+
+def _state(campaigns: Campaigns) -> list[str]:
+    """Return the best split by now, or how many are still to be tried first."""
+    status = campaigns.status()
+    best, n = status["best"], sum(bool(each["answers"]) for each in status["splits"])
+    if best is None:
+        return [
+            f"told: {n} of the first {campaigns.n_first} splits, which give each campaign much and "
+            "little; the best split is named after them"
+        ]
+    numbers = best["mean"], *best["interval_95"]
+    mean, low, high = (rounded(x, best["std"]) for x in numbers)
+    return [
+        f"best split of {shown(status['budget'])} after {n}:",
+        *_amounts(best["amounts"]),
+        f"{status['answer'] or 'in all'}: expected {mean} (95 %: {low} to {high})",
+    ]
+
+
+def _amounts(amounts: Mapping[str, float]) -> list[str]:
+    return columns((name, shown(each)) for name, each in amounts.items())
+
+
+def _total(split: dict[str, Any]) -> float:
+    """Return what came back from all campaigns together."""
+    return sum(each for each in split["answers"].values() if each is not None)
+
+
+def _in_short(amounts: list[float]) -> str:
+    """Return the amounts that a campaign may get."""
+    few = ", ".join(map(shown, amounts[:3]))
+    return few if len(amounts) <= 3 else f"{few}, ..., {shown(amounts[-1])}"

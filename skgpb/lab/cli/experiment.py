@@ -1,0 +1,821 @@
+"""``python -m skgpb new``, ``ask``, ``tell``, ``undo``, ``show``, ``best`` and ``plot``.
+
+They are the methods of :class:`skgpb.lab.experiments.Experiment`, in words; with ``--json`` each prints
+one JSON object in a line, for programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from skgpb.lab.cli.arguments import (
+    UsageError,
+    add_confidence,
+    add_seed,
+    check_confidence,
+    given_for,
+    positive,
+    whole,
+)
+from skgpb.lab.cli.experiment_picture import draw_experiment
+from skgpb.lab.cli.files import check_outputs, check_picture
+from skgpb.lab.cli.words import count
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.answers import read_range
+from skgpb.lab.experiments.blocks import shift_in_words
+from skgpb.lab.experiments.changes import in_words
+from skgpb.lab.experiments.export import write_table
+from skgpb.lab.experiments.judgement import beside_limits, expectation, limits_hold_in_words
+from skgpb.lab.experiments.kept import outcome_limits
+from skgpb.lab.experiments.limits import in_words as limit_in_words
+from skgpb.lab.experiments.listed import ENDING, experiments_in
+from skgpb.lab.experiments.reasons import reason_in_words
+from skgpb.lab.experiments.sides import in_percent, rounded, shown
+from skgpb.lab.experiments.texts import in_one_line, quoted_name, split_pair
+
+# Output of a command: an object for programs, and lines for people.
+Said = tuple[dict[str, Any], list[str]]
+# Characters between two columns.
+GAP = "  "
+# Parameters that are lists of texts, and the options that give a text each.
+LISTS = {"constraints": "--constraint", "limits": "--limit", "costs": "--cost"}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the commands of experiments to those of a parser."""
+    _add_new(commands)
+    _add_ask(commands)
+    _add_tell(commands)
+    undo = add_command(
+        commands, "undo", _undo, "take back what was told last, an answer or a failure"
+    )
+    _add_by(undo)
+    add_command(commands, "show", _show, "what the experiment is, every query, and what is pending")
+    history = add_command(commands, "history", _history, "every query, or what was changed of them")
+    history.add_argument(
+        "--changes",
+        action="store_true",
+        help="what was corrected, taken back or written anew: the old value, when, by whom",
+    )
+    best = add_command(
+        commands, "best", _best, "the setting recommended by now, and how sure that is"
+    )
+    best.add_argument(
+        "--stop-within",
+        type=positive,
+        metavar="W",
+        help="say how much better it may still be, and whether that is at most W, so that you may "
+        "stop",
+    )
+    add_confidence(best)
+    best.add_argument(
+        "--side",
+        nargs="+",
+        metavar="NAME=LENGTH",
+        help="of an experiment over regions, how long the sides of the recommended one are to be: "
+        "a share of a log scale, and how many whole numbers or values of a list (default: 1)",
+    )
+    expect = add_command(commands, "expect", _expect, "what answer is expected at a setting")
+    expect.add_argument(
+        "--at", nargs="+", required=True, metavar="NAME=VALUE", help="a value for each side"
+    )
+    note = add_command(commands, "note", _note, "add a note to a query in the notebook")
+    note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
+    _add_record(note)
+    _add_by(note)
+    change = add_command(
+        commands, "change", _change, "go on with other limits, values or constraints"
+    )
+    change.add_argument(
+        "--bounds",
+        dest="sides",
+        nargs="+",
+        default=[],
+        metavar="SIDE",
+        help="sides that change, as for new",
+    )
+    for name, option in LISTS.items():
+        change.add_argument(
+            option,
+            dest=name,
+            action="append",
+            metavar="TEXT",
+            help="as for new; those given replace all there were, and none stands for none",
+        )
+    for name, option, metavar, none in (
+        ("block", "--block", "NAME", "none if nothing tells results apart any more"),
+        ("answer_range", "--answer-range", "LOW:HIGH", "none if there is no end any more"),
+        (
+            "score",
+            "--maximize",
+            "SCORE",
+            "for all results so far, or none for the answers that were told",
+        ),
+    ):
+        change.add_argument(option, dest=name, metavar=metavar, help=f"as for new; {none}")
+    _add_by(change)
+    export = add_command(
+        commands, "export", _export, "write the notebook to a table for a spreadsheet"
+    )
+    export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
+    export.add_argument(
+        "--decimal-comma",
+        action="store_true",
+        help="semicolons and decimal commas in .csv, as a German Excel opens it",
+    )
+    every = commands.add_parser(
+        "list",
+        help="the experiments in a folder",
+        description="List the experiments in a folder: how far each is, and its best answer.",
+    )
+    every.set_defaults(run=_in_words(_list))
+    every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
+    every.add_argument("--json", action="store_true", help="print one JSON object instead")
+    plot = add_command(
+        commands, "plot", _plot, "draw what is expected along every side, and the progress"
+    )
+    plot.add_argument(
+        "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
+    )
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], Said], what: str
+) -> argparse.ArgumentParser:
+    """Add a command about a file, which prints what ``run`` returns."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=what, description=f"{what[0].upper()}{what[1:]}."
+    )
+    parser.set_defaults(run=_in_words(run))
+    parser.add_argument("run_file", metavar="RUN", help="the file of the experiment")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    return parser
+
+
+def _add_new(commands: Any) -> None:
+    new = add_command(commands, "new", _new, "begin an experiment in a file of its own")
+    add = new.add_argument
+    add(
+        "--bounds",
+        dest="sides",
+        nargs="+",
+        required=True,
+        metavar="SIDE",
+        help="what is set, and from where to where: NAME=LOW:HIGH, NAME=LOW:HIGH:log, "
+        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C. Numbers have three significant "
+        "digits unless a step is given; NAME=LOW:HIGH:any has none. Values with a comma stand "
+        "between quotes: 'NAME=\"1,4-dioxane\",DMF'",
+    )
+    lists = {
+        "constraints": "what sides must be together, such as 'A + B <= 100' or 'A + B + C = 1'; "
+        "may be given several times",
+        "limits": "limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= "
+        "8'; tell it with --measured. May be given several times",
+        "costs": "what an experiment costs, if some cost more than others: '20 + 0.5*time', or "
+        "'100 if catalyst = Pd' for one value of a list. May be given several times; amounts add "
+        "up",
+    }
+    for name, what in lists.items():
+        add(LISTS[name], dest=name, action="append", default=[], metavar="TEXT", help=what)
+    add(
+        "--block",
+        default="",
+        metavar="NAME",
+        help="what may shift several results together: operator, date, or the NAME of --measured "
+        "such as batch. How far the results of different operators (days, batches) are apart is "
+        "learned, and is not taken for noise",
+    )
+    add(
+        "--answer-range",
+        default="",
+        metavar="LOW:HIGH",
+        help="between which ends an average result is, such as 0:100 for per cent, or 0: if only "
+        "the low end is known; nothing is then expected beyond them",
+    )
+    add(
+        "--maximize",
+        dest="score",
+        default="",
+        metavar="SCORE",
+        help="what is sought, if several things are measured: arithmetic of what --measured tells, "
+        "such as '0.7*yield - 0.3*cost' or 'desirability(yield, 60, 90) * desirability(cost, 20, "
+        "5)', each from worthless to perfect; there is no other answer then",
+    )
+    add(
+        "--minimize",
+        dest="direction",
+        action="store_const",
+        const="minimize",
+        default="maximize",
+        help="seek small answers (default: large ones)",
+    )
+    add(
+        "--noise",
+        type=lambda text: None if text == "unknown" else text,
+        metavar="SD",
+        help="standard deviation of the noise in an answer, or unknown: then it is learned "
+        "(default: unknown)",
+    )
+    add(
+        "--regions",
+        action="store_true",
+        help="ask for averages over regions of settings, not for single ones",
+    )
+    add("--data", metavar="TABLE", help="settings and answers of the past to start from")
+    _add_skip(new)
+    add("--answer", default="", metavar="NAME", help="what is measured, and its column in --data")
+    add("--unit", default="", metavar="UNIT", help="unit of the answers, for display")
+    add("--title", default="", metavar="TEXT", help="for display")
+    add_seed(new, "the same seed and answers give the same queries")
+
+
+def _add_ask(commands: Any) -> None:
+    ask = add_command(commands, "ask", _ask, "what to evaluate next; the same again before a tell")
+    add = ask.add_argument
+    add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
+    add("--another", action="store_true", help="other queries than were asked before")
+    add("--repeat", type=whole(1), metavar="N", help="the setting of query N once more")
+    add("--why", action="store_true", help="also say what is expected there, and why it is asked")
+
+
+def _add_tell(commands: Any) -> None:
+    tell = add_command(commands, "tell", _tell, "report an answer or a failure")
+    add = tell.add_argument
+    add(
+        "answer",
+        nargs="?",
+        metavar="ANSWER",
+        help="what was measured; '14.7 15.3' for several measurements of this run, whose mean and "
+        "standard error are taken; '12 of 300' for a proportion",
+    )
+    add(
+        "--query", type=whole(1), metavar="N", help="number of the query, where several are pending"
+    )
+    add("--failed", action="store_true", help="there is no answer: the evaluation failed")
+    add("--skip", action="store_true", help="leave the query out; that is no failure")
+    add(
+        "--correct",
+        action="store_true",
+        help="replace what was told of --query before: the ANSWER, or the setting by --at, or both",
+    )
+    add(
+        "--at",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="the setting, a value for each side, where it is not exactly what was asked",
+    )
+    add("--noise", metavar="SD", help="standard deviation of the noise in this answer")
+    add("--data", metavar="TABLE", help="report all answers in a table")
+    _add_skip(tell)
+    _add_record(tell)
+    _add_by(tell)
+
+
+def _add_by(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--by",
+        metavar="NAME",
+        help="who changes what was recorded, for history --changes (default: your login name)",
+    )
+
+
+def _by(arguments: argparse.Namespace) -> str:
+    """Return who makes a change."""
+    if arguments.by is not None:
+        return arguments.by
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # nobody is logged in
+        return ""
+
+
+def _add_record(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--note", metavar="TEXT", help="what is to be remembered")
+    add("--operator", metavar="NAME", help="who measured")
+    add("--date", metavar="YYYY-MM-DD", help="when (default of tell: today)")
+    add(
+        "--measured",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="what else was measured; it is kept, and learned from if it has a limit",
+    )
+
+
+def _add_skip(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--skip-outside",
+        action="store_true",
+        help="leave out rows of --data with a value that is missing or outside its side, and name "
+        "them (default: take no row then)",
+    )
+
+
+def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
+    """Let a command print its output, and report errors like every command."""
+
+    def run(arguments: argparse.Namespace) -> None:
+        try:
+            with warnings.catch_warnings(record=True) as noticed:
+                warnings.simplefilter("default")
+                said, lines = command(arguments)
+        except TimeoutError as error:
+            raise UsageError(str(error)) from error
+        except OSError as error:
+            name = error.filename or arguments.run_file
+            raise UsageError(f"cannot use {name}: {error.strerror or error}") from error
+        except (ValueError, TypeError, ImportError) as error:
+            raise UsageError(str(error)) from error
+        for each in noticed if sys.stderr is not None else []:
+            print(f"skgpb: warning: {' '.join(str(each.message).split())}", file=sys.stderr)
+        print(json.dumps(said, allow_nan=False) if arguments.json else "\n".join(lines))
+
+    return run
+
+
+# -- the commands -------------------------------------------------------------------------------
+
+
+def _new(arguments: argparse.Namespace) -> Said:
+    _check_skip(arguments)
+    if arguments.score and arguments.direction == "minimize":
+        raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
+    given = given_for(Experiment.create, arguments)
+    experiment = Experiment.create(arguments.run_file, **given)
+    status = experiment.status()
+    lines = [
+        f"{arguments.run_file}: {_looks_for(status)}",
+        *columns((side.name, str(side)) for side in experiment.sides),
+        *_rules(status),
+    ]
+    n_past = status["n_given"] + status["n_answered"]
+    if n_past:
+        lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
+    return status, [*lines, f"next: {program()} ask {quote(arguments.run_file)}"]
+
+
+def program() -> str:
+    """Return how the command line was called; after pipx install there is only ``skgpb``."""
+    return "skgpb" if Path(sys.argv[0]).stem == "skgpb" else "python -m skgpb"
+
+
+def _ask(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    if arguments.repeat is not None:
+        if arguments.another or arguments.number != 1:
+            raise UsageError("--repeat N cannot be combined with --another or --number")
+        queries = [experiment.repeat(arguments.repeat)]
+    else:
+        queries = experiment.ask(arguments.number, another=arguments.another)
+    pending = experiment.pending()
+    reasons = {each["query"]: each for each in experiment.why()} if arguments.why else {}
+    lines: list[str] = []
+    for entry in queries:
+        lines += [f"query {entry['query']}", *_setting(entry["params"])]
+        lines += [] if entry["cost"] is None else [f"it costs {shown(entry['cost'])}"]
+        lines += reason_in_words(reasons[entry["query"]]) if reasons else []
+    asked = [entry["query"] for entry in queries]
+    others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
+    if others:
+        lines.append(f"also pending: {', '.join(others)}")
+    number = f" --query {asked[0]}" if len(pending) > 1 else ""
+    names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
+    status = experiment.status()
+    block = status["block"]
+    if block and block not in ("operator", "date"):
+        names.append(quote(f"{quoted_name(block)}=NAME"))
+    measured = " --operator NAME" if block == "operator" else ""
+    measured += f" --measured {' '.join(names)}" if names else ""
+    answer = "" if status["score"] else " ANSWER"
+    lines.append(f"then: {program()} tell {quote(arguments.run_file)}{answer}{number}{measured}")
+    said = {"queries": queries, "pending": pending}
+    if reasons:
+        said["reasons"] = [reasons[number] for number in asked]
+    return said, lines
+
+
+def _tell(arguments: argparse.Namespace) -> Said:
+    _check_what_is_told(arguments)
+    experiment = Experiment(arguments.run_file)
+    at = None if arguments.at is None else pairs_of(arguments.at)
+    record = _record(arguments)
+    if arguments.data is not None:
+        told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
+    elif arguments.correct:
+        answer = ... if arguments.answer is None else arguments.answer
+        by = _by(arguments)
+        with experiment.alone():  # both or, after an error, neither
+            entry = experiment.correct(
+                arguments.query,
+                None if arguments.failed else answer,
+                at=at,
+                noise=arguments.noise,
+                by=by,
+            )
+            if record:
+                entry = experiment.annotate(arguments.query, **record, by=by)
+        told = [entry]
+    elif arguments.skip:
+        told = [experiment.skip(arguments.query, **record)]
+    elif arguments.failed:
+        told = [experiment.fail(arguments.query, at=at, **record)]
+    else:
+        found: dict[str, Any] = {}
+        with suppress(ValueError):  # the call of tell reports what is wrong
+            measured = record.get("measured", {})
+            said = experiment.surprises(measured, arguments.query)
+            found = {f"{name} = {measured[name]}": each for name, each in said.items()}
+            if arguments.answer is not None:
+                answer = experiment.surprise(arguments.answer, arguments.query, at=at)
+                found |= {} if answer is None else {str(arguments.answer): answer}
+        told = [
+            experiment.tell(
+                arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
+            )
+        ]
+        for what, each in found.items():
+            warnings.warn(
+                f"{what} is unusual. {expectation(each)} The answer is saved; `undo` removes it, "
+                "`tell --correct` changes it",
+                UserWarning,
+                stacklevel=2,
+            )
+    lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
+    return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
+
+
+def _record(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the notes that the arguments give for a query."""
+    given = {name: getattr(arguments, name) for name in ("note", "operator", "date")}
+    if arguments.measured:
+        given["measured"] = pairs_of(arguments.measured, "--measured")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _note(arguments: argparse.Namespace) -> Said:
+    record = _record(arguments)
+    if not record:
+        raise UsageError("note needs --note, --operator, --date or --measured")
+    experiment = Experiment(arguments.run_file)
+    entry = experiment.annotate(arguments.query, **record, by=_by(arguments))
+    return {"noted": entry}, [f"query {entry['query']}: {_outcome(entry)}", *_written(entry)]
+
+
+def _change(arguments: argparse.Namespace) -> Said:
+    names = (*LISTS, "block", "answer_range", "score")
+    rules = {name: given for name in names if (given := getattr(arguments, name)) is not None}
+    if not arguments.sides and not rules:
+        raise UsageError(
+            "change needs --bounds, --constraint, --limit, --cost, --block, --answer-range or "
+            "--maximize"
+        )
+    for name, given in rules.items():
+        none = "" if given == "none" else given
+        rules[name] = [each for each in given if each != "none"] if name in LISTS else none
+    experiment = Experiment(arguments.run_file)
+    if rules.get("score") and experiment.status()["direction"] == "minimize":
+        raise UsageError(
+            f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
+            "large ones"
+        )
+    experiment.change(arguments.sides, **rules, by=_by(arguments))
+    status = experiment.status()
+    lines = columns((side.name, str(side)) for side in experiment.sides)
+    return status, [*lines, *_rules(status), *_state(experiment)]
+
+
+def _expect(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    found, status = experiment.expect(pairs_of(arguments.at)), experiment.status()
+    unit = f" {status['unit']}" if status["unit"] else ""
+    lines = [
+        f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
+        f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
+        *limits_hold_in_words(found),
+    ]
+    if not found["possible"]:
+        lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
+    return found, lines
+
+
+def _export(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    check_outputs({"TABLE": arguments.table}, arguments.run_file)
+    write_table(experiment, arguments.table, decimal_comma=arguments.decimal_comma)
+    return {"table": arguments.table}, [f"notebook in {arguments.table}"]
+
+
+def _list(arguments: argparse.Namespace) -> Said:
+    found = experiments_in(arguments.run_file)
+    rows = [["file", "answers", "to do", "best", "last changed", "title"]]
+    for each in found:
+        best = "" if each["best_answer"] is None else shown(each["best_answer"])
+        unit = f" {each['unit']}" if each["unit"] and best else ""
+        n, m = str(each["n_answers"]), str(each["n_pending"])
+        rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
+    lines = aligned(rows) if found else [f"no experiment in {arguments.run_file}"]
+    listed = [each["file"] for each in found]
+    there = sorted(path.name for path in Path(arguments.run_file).glob(f"*{ENDING}"))
+    if unread := [name for name in there if name not in listed]:
+        lines.append(
+            f"no experiments: {', '.join(map(in_one_line, unread))} (budgets are shown by "
+            f"{program()} budget show FILE)"
+        )
+    return {"experiments": found, "unread": unread}, lines
+
+
+def _check_what_is_told(arguments: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    what = {
+        "an ANSWER": arguments.answer,
+        "--failed": arguments.failed,
+        "--skip": arguments.skip,
+        "--data": arguments.data,
+    }
+    given = [name for name, value in what.items() if value]
+    if not given and arguments.measured and not arguments.correct:
+        given = ["--measured"]  # from which a score is computed
+    of_setting = arguments.correct and arguments.at and not given
+    if len(given) != 1 and not of_setting:
+        raise UsageError(
+            f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
+        )
+    _check_skip(arguments)
+    if arguments.by is not None and not arguments.correct:
+        raise UsageError("--by is for --correct; who measured is told by --operator")
+    if arguments.correct and (arguments.query is None or arguments.data):
+        raise UsageError("--correct needs --query N, and an ANSWER, --failed or --at")
+    if arguments.data and (arguments.query or arguments.at or arguments.noise):
+        raise UsageError("--data cannot be combined with --query, --at or --noise")
+    if arguments.skip and (arguments.at or arguments.noise or arguments.correct):
+        raise UsageError(
+            "--skip needs --query N, and cannot be combined with --at, --noise or --correct"
+        )
+    if arguments.data and _record(arguments):
+        raise UsageError("--data cannot be combined with --note, --operator, --date or --measured")
+    if arguments.failed and arguments.noise:
+        raise UsageError("--noise needs an answer, and a failure has none")
+
+
+def _check_skip(arguments: argparse.Namespace) -> None:
+    if arguments.skip_outside and arguments.data is None:
+        raise UsageError("--skip-outside is for --data")
+
+
+def _undo(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    entry = experiment.undo(by=_by(arguments))
+    said = f"query {entry['query']}: {_outcome(entry)} is taken back"
+    return {"undone": entry, **_after(experiment)}, [said, *_state(experiment)]
+
+
+def _show(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    status, history = experiment.status(), experiment.history()
+    lines = [f"{status['title'] or arguments.run_file}: {_looks_for(status)}"]
+    lines += columns((side.name, str(side)) for side in experiment.sides)
+    lines += _rules(status)
+    if history:
+        lines += ["", *_listed(experiment)]
+    said = {**status, "history": history, "trade_offs": experiment.trade_offs()}
+    return said, [*lines, "", *_state(experiment)]
+
+
+def _history(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    if not arguments.changes:
+        history = experiment.history()
+        return {"history": history}, _listed(experiment) if history else ["nothing was asked yet"]
+    changes = experiment.changes()
+    head = ["when", "query", "what", "before", "after", "by"]
+    none = ["nothing was corrected or taken back"]
+    lines = aligned([head, *map(in_words, changes)]) if changes else none
+    return {"changes": changes}, lines
+
+
+def _listed(experiment: Experiment) -> list[str]:
+    """Return a table of all queries, and what was written on them."""
+    status, history = experiment.status(), experiment.history()
+    names, limited = [side.name for side in experiment.sides], _limited(experiment)
+    rows = [
+        [
+            str(e["query"]),
+            *(shown(e["params"][name]) for name in names),
+            _outcome(e),
+            *(shown(e["measured"].get(name, "")) for name in limited),
+        ]
+        for e in history
+    ]
+    lines = aligned([["query", *names, status["answer"] or "answer", *limited], *rows])
+    written = [(e["query"], *_written(e)) for e in history]
+    lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
+    for each in experiment.replicates():
+        numbers = ", ".join(map(str, each["queries"]))
+        lines.append(
+            f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
+            f"standard deviation of {shown(each['spread'], 3)}"
+        )
+    lines += [
+        f"{status['block']} {each['block']}: {count(each['n_answers'], 'answer')}, "
+        f"{shift_in_words(each)} of all"
+        for each in experiment.blocks()
+    ]
+    for each in experiment.questionable():
+        said = f"query {each['query']}: {shown(each['answer'])} is unusual"
+        lines.append(f"{said}. {expectation(each)}")
+    return lines
+
+
+def _best(arguments: argparse.Namespace) -> Said:
+    check_confidence(arguments)
+    experiment = Experiment(arguments.run_file)
+    best = experiment.best(_lengths(arguments.side))
+    if best is None:
+        raise UsageError(
+            f"{arguments.run_file} has no answer yet: ask, try what is asked, and tell its answer"
+        )
+    status = experiment.status()
+    unit = f" {status['unit']}" if status["unit"] else ""
+    top = best["best_answer"]
+    lines = [
+        f"recommended after {count(best['n_answers'], 'answer')}",
+        *_setting(best["params"]),
+        f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
+        *([best["beware"]] if best["beware"] else []),
+        f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
+        *_apart(status, best, unit),
+        *limits_hold_in_words(best),
+        f"best answer {beside_limits(best)}so far: "
+        f"{shown(top['answer'])}{unit}, of query {top['query']}",
+        *_not_beaten(experiment),
+    ]
+    if arguments.stop_within is None:
+        return best, lines
+    found = experiment.may_stop(arguments.stop_within, arguments.confidence)
+    lines.append(found["why"])
+    said = ("gap", "expected_gain", "enough", "why")
+    return {**best, **{name: found[name] for name in said}}, lines
+
+
+def _plot(arguments: argparse.Namespace) -> Said:
+    picture = arguments.output or str(Path(arguments.run_file).with_suffix(".png"))
+    experiment = Experiment(arguments.run_file)
+    check_outputs({"--output": picture}, arguments.run_file)
+    check_picture(picture, "--output")
+    draw_experiment(experiment).savefig(picture, dpi=150)
+    return {"picture": picture}, [f"picture in {picture}"]
+
+
+# -- in words -----------------------------------------------------------------------------------
+
+
+def _after(experiment: Experiment) -> dict[str, Any]:
+    """Return the state of an experiment after a change, for programs."""
+    return {"pending": experiment.pending(), "best": experiment.best()}
+
+
+def _rules(status: dict[str, Any]) -> list[str]:
+    """Return the constraints, the limits and the block, one in a line."""
+    more = [f"the score is {status['score']}"] if status["score"] else []
+    more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
+    if status["answer_range"]:
+        ends = read_range(status["answer_range"])
+        more.append(f"average results are {limit_in_words(*ends)}")
+    if status["costs"]:
+        more.append(f"an experiment costs {'; '.join(status['costs'])}")
+    return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
+
+
+def _not_beaten(experiment: Experiment) -> list[str]:
+    """Return which results no other one beats in everything of the score, or no line."""
+    found = experiment.trade_offs()
+    if found is None:
+        return []
+    wanted = [
+        f"{'large' if is_large else 'small'} {name}"
+        for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
+    ]
+    numbers = ", ".join(map(str, found["best"]))
+    return [
+        f"best compromises so far between {' and '.join(wanted)}: queries {numbers}; they cover "
+        f"{in_percent(found['hypervolume'])} of what lies between the worst and the best values"
+    ]
+
+
+def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:
+    """Return how far the answers of different blocks are apart, in a line, or no line."""
+    apart = best["between_blocks"]
+    if apart is None:
+        return []
+    return [
+        f"and shift by {shown(apart, 3)}{unit} from one {status['block']} to another (standard "
+        f"deviation); what is expected is for an average {status['block']}"
+    ]
+
+
+def _limited(experiment: Experiment) -> list[str]:
+    """Return the names of what else is measured and has a limit, or is in the score."""
+    return list(dict.fromkeys([*outcome_limits(experiment.optimizer), *experiment.scored]))
+
+
+def _state(experiment: Experiment) -> list[str]:
+    """Return lines on the state of the experiment: the answers, the best and what is pending."""
+    status, best = experiment.status(), experiment.best()
+    counts = [count(status["n_answered"] + status["n_given"], "answer")]
+    if status["n_failed"]:
+        counts.append(count(status["n_failed"], "failure"))
+    if status["n_skipped"]:
+        counts.append(f"{status['n_skipped']} skipped")
+    if status["spent"]:
+        counts.append(f"spent {shown(status['spent'])}")
+    pending = [str(entry["query"]) for entry in status["pending"]]
+    if pending:
+        counts.append(f"pending: {', '.join(pending)}")
+    lines = [", ".join(counts)]
+    if best is not None:
+        setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
+        lines.append(f"recommended so far: {setting}; {_expected(best)}")
+        lines += [best["beware"]] if best["beware"] else []
+    return lines
+
+
+def _expected(found: dict[str, Any], unit: str = "") -> str:
+    """Return what is expected, with the digits that are known and an interval."""
+    numbers = found["mean"], *found["interval_95"]
+    mean, low, high = (rounded(number, found["std"]) for number in numbers)
+    return f"expected {mean}{unit} (95 %: {low} to {high})"
+
+
+def _written(entry: dict[str, Any]) -> list[str]:
+    """Return the notes on a query as one line, or no line."""
+    parts = [entry["note"], entry["operator"] and f"by {entry['operator']}"]
+    parts += [f"{name} = {shown(value)}" for name, value in entry["measured"].items()]
+    if several := entry["measurements"]:
+        parts.append(f"the mean of {', '.join(map(shown, several))}")
+    text = in_one_line("; ".join(filter(None, parts)))
+    return [text] if text else []
+
+
+def _looks_for(status: dict[str, Any]) -> str:
+    what, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
+    extreme = "smallest" if status["direction"] == "minimize" else "largest"
+    average = "average " if status["regions"] else ""
+    noise = status["noise"]
+    known = "noise unknown" if noise is None else f"noise {shown(noise)}"
+    return f"where is the {average}{what}{unit} {extreme}? ({known})"
+
+
+def _outcome(entry: dict[str, Any]) -> str:
+    return entry["status"] if entry["answer"] is None else shown(entry["answer"])
+
+
+def _setting(params: dict[str, Any]) -> list[str]:
+    return columns((name, shown(value)) for name, value in params.items())
+
+
+def columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names and texts as lines of two columns."""
+    return [GAP + line for line in aligned([list(pair) for pair in pairs])]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _lengths(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Return the sides of a region, if they are given."""
+    if texts is None:
+        return None
+    pairs = pairs_of(texts, "--side")
+    try:
+        return {name: float(text) for name, text in pairs.items()}
+    except ValueError:
+        raise UsageError(f"--side takes NAME=LENGTH, lengths being numbers, got {texts}") from None
+
+
+def pairs_of(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
+    """Names and values of a setting."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        try:
+            name, value = split_pair(text)
+        except ValueError:
+            raise UsageError(f"{option} takes NAME=VALUE, got {text!r}") from None
+        if name in pairs:
+            raise UsageError(f"{option} has {name!r} twice")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,86 @@
+"""Picture of an experiment: the prediction along every side, and the progress."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any
+
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.sides import shown
+from skgpb.lab.experiments.texts import in_one_line
+from skgpb.plotting import SliceDisplay
+from skgpb.plotting._letters import add_legend_of_figure, fit_labels
+from skgpb.plotting._progress import draw_progress
+from skgpb.plotting._words import say
+from skgpb.plotting.slices import handles_of
+
+# Inches of a panel, and of what is around them.
+PANEL, AROUND = (2.6, 2.2), (0.5, 1.4)
+PANELS_PER_ROW = 3
+# Letters of the title on an inch.
+LETTERS = 12
+# Digits of a number in it.
+DIGITS = 4
+
+
+def draw_experiment(experiment: Experiment) -> Any:
+    """Draw the prediction along every side through the recommendation, and the answers so far.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        With an answer at least.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        Before the first answer.
+    """
+    from matplotlib.figure import Figure
+
+    status = experiment.status()
+    if status["best"] is None:
+        raise ValueError(f"{experiment.path} has no answer yet that could be drawn")
+    value = " in ".join(filter(None, [status["answer"] or "answer", status["unit"]]))
+    d = len(status["sides"])
+    columns = min(d, PANELS_PER_ROW)
+    rows = -(-d // columns)
+    width = max(columns, 2) * PANEL[0] + AROUND[0]
+    figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + AROUND[1]), layout="constrained")
+    halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
+    slices, progress = halves
+    _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
+    draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
+    say(figure)
+    figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
+    # The title and the names have made the panels smaller.
+    figure.draw_without_rendering()
+    fit_labels(*figure.get_axes())
+    return figure
+
+
+def _title(experiment: Experiment, value: str, width: int) -> list[str]:
+    """Return the recommendation as lines of text."""
+    best: Any = experiment.best()
+    setting = ", ".join(f"{name} = {shown(each, DIGITS)}" for name, each in best["params"].items())
+    mean, low, high = (shown(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
+    return [
+        experiment.status()["title"] or in_one_line(experiment.path.name),
+        *wrap(f"recommended: {setting}", width),
+        f"{value}: {mean}, with 95 % probability between {low} and {high}",
+    ]
+
+
+def _draw_slices(figure: Any, optimizer: Any, shape: tuple[int, int, int], value: str) -> None:
+    rows, columns, d = shape
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for unused in panels[d:]:
+        unused.remove()
+    SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value)
+    # Below, where it hides nothing.
+    panels[0].get_legend().remove()
+    add_legend_of_figure(figure, handles_of(panels[:d]), 4, fontsize="small")

@@ -1,0 +1,120 @@
+"""Groups of rows in words: the condition on each feature, for people and for ``--where``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from skgpb.lab.cli.where import written
+from skgpb.lab.datasets.columns import Column
+from skgpb.lab.datasets.dates import iso_date
+from skgpb.lab.tables.conditions import Categories, Range, literal_of
+from skgpb.lab.tables.memory import shortest
+
+# Number of texts of a column in a summary.
+SHOWN = 8
+
+
+def in_words(side: Range | Categories, said: Callable[[Any], str]) -> str:
+    """Say a side of a box, for people; ``said`` writes a value."""
+    if isinstance(side, Categories):
+        more = len(side.among) - SHOWN
+        text = ", ".join(map(said, side.among[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+    elif side.low is None and side.high is None:
+        return "any" if side.missing else "not missing"
+    else:
+        text = _ends_in_words(side, said)
+    return f"{text}, or missing" if side.missing and text else text or "missing"
+
+
+def _ends_in_words(side: Range, said: Callable[[Any], str]) -> str:
+    """Say from where to where an interval goes, if possible with ends that belong to it."""
+    high, belongs = side.high, side.high_belongs
+    if not belongs and isinstance(high, int):
+        high, belongs = high - 1, True
+    elif not belongs and isinstance(high, date) and not isinstance(high, datetime):
+        high, belongs = high - timedelta(days=1), True
+    low = "" if side.low is None else f"{'' if side.low_belongs else 'above '}{said(side.low)}"
+    if high is None:
+        return f"{low} or more" if side.low_belongs else low
+    end = said(high) if belongs else f"below {said(high)}"
+    if side.low is None:
+        return f"up to {end}" if belongs else end
+    return low if side.low == high else f"{low} to {end}"
+
+
+@dataclass(frozen=True)
+class FeatureLimits:
+    """The condition on one feature that the rows of a group satisfy.
+
+    Attributes
+    ----------
+    column : Column
+        The feature.
+    low, high : float or None
+        Numbers or days that the rows lie between, themselves included; None where the whole table
+        does.
+    among : tuple of str or None
+        The texts that the rows have; None where they have all there are.
+    missing : bool or None
+        Whether rows with a missing value are included; None if no value is missing.
+    """
+
+    column: Column
+    low: float | None = None
+    high: float | None = None
+    among: tuple[str, ...] | None = None
+    missing: bool | None = None
+
+    @property
+    def _side(self) -> Range | Categories:
+        if self.among is not None:
+            return Categories(self.among, bool(self.missing))
+        everything = self.low is None and self.high is None
+        missing = everything if self.missing is None else self.missing
+        return Range(self.low, self.high, "both", missing)
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return in_words(self._side, self._said)
+
+    def _said(self, value: Any) -> str:
+        if self.column.kind == "texts":
+            return value
+        if self.column.is_boolean:
+            return "yes" if value else "no"
+        if self.column.kind == "dates":
+            return iso_date(value)
+        text = repr(value)
+        text = text if "e" in text else f"{value:,}".removesuffix(".0")
+        return f"{text} %" if self.column.is_percent else text
+
+    @property
+    def condition(self) -> str:
+        """For ``--where``; empty if it holds for all rows."""
+        return self._side.where(written(self.column.name), self._literal)
+
+    def _literal(self, value: Any) -> str:
+        return literal_of(iso_date(value) if self.column.kind == "dates" else value)
+
+
+def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:
+    """Say a side of a box in the terms of a column, with ends that belong to it."""
+    missing = side.missing if column.missing.any() else None
+    if isinstance(side, Categories):
+        return FeatureLimits(column, among=side.among, missing=missing)
+    values = column.values[~column.missing]
+    inside = values[side.holds(values)]
+    low, high = side.low, side.high
+    if len(inside) and inside.min() == inside.max() and len(np.unique(values)) > 1:
+        low = high = float(inside[0])
+    elif high is not None:
+        above = values[values >= high]
+        if len(inside) and len(above):
+            high = -shortest(-float(above.min()), -float(inside.max()))
+    return FeatureLimits(column, low, high, missing=missing)

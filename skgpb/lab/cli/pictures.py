@@ -1,0 +1,352 @@
+"""Pictures of a search: a map of averages, the group found, and the features that matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from scipy.stats import binned_statistic_2d
+
+from skgpb.lab.cli.asked import QUANTILE_95, Found
+from skgpb.lab.cli.features import FeatureLimits
+from skgpb.lab.cli.words import count, named
+from skgpb.lab.datasets.columns import Column
+from skgpb.plotting._axes import RECOMMENDED, ink_of, outlined, shorten
+from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+
+PIXELS = ["column (pixels)", "row (pixels)"]
+# Inches of a panel; maximum number of panels in a row.
+PANEL = (6.0, 4.8)
+SIDE_BY_SIDE = 3
+# Number of features that are drawn along an axis of their own, and in bars.
+PROFILES, BARS = 3, 12
+# Number of groups that are compared.
+GROUPS_SHOWN = 8
+# Averages are drawn over parts with at least this many rows; maximum number of parts.
+ROWS_OF_PART, PARTS = 5, 24
+# More rows than these make a map no clearer.
+ROWS_DRAWN = 200_000
+# Maximum number of letters of a name at an axis.
+LETTERS = 26
+# Names of categories stand aslant below an axis if there are more than four, and upright and small
+# if there are more than 14. Of more than 40 only those of the group are named, if they are few.
+TURNED, CROWDED, MOST_LABELS = 4, 14, 40
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture.
+
+    Attributes
+    ----------
+    draw : callable
+        Draws on axes.
+    caption : str
+        Caption of the picture.
+    """
+
+    draw: Callable[[Any], object]
+    caption: str
+
+
+def panels_of(found: Found) -> list[Panel]:
+    """Pictures of a search of a table, the most telling first."""
+    target, order = found.target, list(found.effects)
+    # Features that tell the group come first.
+    order.sort(key=lambda name: name not in found.search.subgroup)
+    if len(order) == 1:
+        return [_profile(found, order[0]), _ranking(found)]
+    first, second = order[:2]
+    others = ", on average over the others" if len(order) > 2 else ""
+    where = f"The recommended group of {count(len(found.members), 'row')} is outlined."
+    caption = f"What the answers tell of {target} by {first} and {second}{others}. {where}"
+    return [
+        Panel(lambda ax: _draw_map(found, ax, first, second), caption),
+        _bars(found),
+        *(_profile(found, name) for name in order[:PROFILES]),
+        _ranking(found),
+    ]
+
+
+def draw_panels(panels: list[Panel], title: str) -> Any:
+    """Draw panels in one figure."""
+    from matplotlib.figure import Figure
+
+    n_rows = math.ceil(len(panels) / SIDE_BY_SIDE)
+    n_columns = math.ceil(len(panels) / n_rows)
+    size = (PANEL[0] * n_columns, PANEL[1] * n_rows + 0.5)
+    figure = Figure(figsize=size, layout="constrained", dpi=150)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for panel, ax in zip(panels, axes, strict=False):
+        panel.draw(ax)
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
+    figure.suptitle(title)
+    return figure
+
+
+# -- what is predicted ---------------------------------------------------------------------------
+
+
+def _limits_of(found: Found, name: str) -> FeatureLimits:
+    """Return the limits of the recommended group on a feature."""
+    told = {limit.column.name: limit for limit in found.limits}
+    column = next(column for column in found.features if column.name == name)
+    return told.get(name, FeatureLimits(column))
+
+
+def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
+    """Draw the prediction over two features, averaged over the others."""
+    limits = [_limits_of(found, name) for name in (first, second)]
+    step = -(-found.memory.n_rows // ROWS_DRAWN)
+    draw_means(ax, limits, found.predicted()[::step], f"posterior mean of {found.target}", step)
+
+
+def draw_means(
+    ax: Any, limits: list[FeatureLimits], values: np.ndarray, label: str, step: int = 1
+) -> None:
+    """Draw averages of every ``step``-th row over two features, and the recommended group."""
+    edges = [_edges(limit.column, step) for limit in limits]
+    x, y = (limit.column.values[::step] for limit in limits)
+    mean = binned_statistic_2d(x, y, values, bins=edges).statistic
+    drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
+    add_colorbar(ax, drawn, label)
+    for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
+        label_axis(limit, axis)
+        axis.set_label_text(limit.column.name)
+    fit_labels(ax)
+    outline(ax, limits, edges)
+
+
+def _edges(column: Column, step: int) -> np.ndarray:
+    """Edges of the parts of an axis."""
+    values = column.values[::step]
+    if column.kind == "texts":
+        return np.arange(len(column.labels) + 1) - 0.5
+    low, high = column.values.min(), column.values.max()
+    n = max(4, min(PARTS, math.isqrt(len(values) // ROWS_OF_PART)))
+    return np.linspace(low, high, n + 1) if high > low else np.array([low - 0.5, low + 0.5])
+
+
+def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:
+    """Outline the recommended group, with a box for each pair of categories if they are apart."""
+    from matplotlib.patches import Rectangle
+
+    for x, width in _stretches(limits[0], edges[0]):
+        for y, height in _stretches(limits[1], edges[1]):
+            style = outlined(ax, 1.2)
+            ax.add_patch(Rectangle((x, y), width, height, fill=False, ec=RECOMMENDED, **style))
+
+
+def _stretches(limit: FeatureLimits, edges: np.ndarray) -> list[tuple[float, float]]:
+    """Return the intervals of the group along an axis: beginnings and lengths."""
+    if limit.column.kind != "texts":
+        low = edges[0] if limit.low is None else limit.low
+        return [(low, (edges[-1] if limit.high is None else limit.high) - low)]
+    codes = list(range(len(limit.column.labels)))
+    if limit.among is not None:
+        codes = [limit.column.labels.index(label) for label in limit.among]
+    starts = [code for code in codes if code - 1 not in codes]
+    ends = [code for code in codes if code + 1 not in codes]
+    return [(a - 0.5, b - a + 1.0) for a, b in zip(starts, ends, strict=True)]
+
+
+def _bars(found: Found) -> Panel:
+    label = f"standard deviation of {found.target} by the feature alone"
+    return Panel(
+        lambda ax: draw_effects(ax, found.effects, label, "which features matter"),
+        f"By how much {found.target} varies with each feature alone.",
+    )
+
+
+def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> None:
+    """Draw a bar for each feature, the largest first."""
+    effects = dict(list(effects.items())[:BARS])
+    places = np.arange(len(effects))[::-1]
+    ax.barh(places, list(effects.values()), height=0.6)
+    ax.set_yticks(places, [shorten(name, LETTERS) for name in effects])
+    ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
+    ax.set_xlabel(label)
+    ax.set_title(title)
+    fit_labels(ax)
+
+
+def _profile(found: Found, name: str) -> Panel:
+    """Average and the middle 80 % of the posterior means of rows along one feature."""
+    limit = _limits_of(found, name)
+
+    def spread(mean: np.ndarray) -> tuple[float, float, float]:
+        if not len(mean):
+            return math.nan, math.nan, math.nan
+        return float(mean.mean()), *np.quantile(mean, (0.1, 0.9)).tolist()
+
+    def draw(ax: Any) -> None:
+        step = -(-found.memory.n_rows // ROWS_DRAWN)
+        names = "average posterior mean", "80 % of the rows"
+        values, mean = limit.column.values[::step], found.predicted()[::step]
+        draw_profile(ax, limit, values, mean, spread, names)
+        finish_profile(ax, name, f"posterior mean of {found.target}")
+
+    caption = f"{name}: what the answers tell of {found.target} along it"
+    others = ", whatever the others are" if len(found.features) > 1 else ""
+    return Panel(draw, caption + others + ".")
+
+
+def draw_profile(
+    ax: Any,
+    limit: FeatureLimits,
+    values: np.ndarray,
+    target: np.ndarray,
+    average: Callable[[np.ndarray], tuple[float, float, float]],
+    names: tuple[str, str],
+) -> None:
+    """Draw averages of rows along a feature, of its categories or of parts with as many rows each.
+
+    ``values`` (n,) and ``target`` (n,) are those of the rows. ``average`` returns that of a part,
+    and the ends of an interval; ``names`` are what these two are called.
+    """
+    column = limit.column
+    if column.kind == "texts":
+        parts = [target[values == code] for code in range(len(column.labels))]
+        mean, *spans = np.array([average(part) for part in parts]).T
+        chosen = [limit.among is not None and label in limit.among for label in column.labels]
+        draw_categories(ax, chosen, mean, spans, names)
+    else:
+        n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
+        places = np.array_split(np.argsort(values, kind="stable"), n)
+        x = np.array([values[part].mean() for part in places])
+        mean, *spans = np.array([average(target[part]) for part in places]).T
+        ends = None
+        if limit.low is not None or limit.high is not None:
+            low = values.min() if limit.low is None else limit.low
+            ends = (low, values.max() if limit.high is None else limit.high)
+        draw_averages(ax, x, mean, spans, ends, names)
+    label_axis(limit, ax.xaxis)
+
+
+def draw_averages(
+    ax: Any, x: Any, mean: np.ndarray, spans: Any, ends: Any, names: tuple[str, str]
+) -> None:
+    """Draw averages along a number with intervals, and the side of the group, if it has one."""
+    ax.fill_between(x, *spans, alpha=0.25, lw=0, label=names[1])
+    ax.plot(x, mean, label=names[0])
+    if ends is not None:  # with an edge, because it may be narrow
+        ax.axvspan(*ends, color=RECOMMENDED, alpha=0.2, lw=1.0, label="recommended")
+
+
+def draw_categories(
+    ax: Any, chosen: Sequence[bool], mean: np.ndarray, spans: Any, names: tuple[str, str]
+) -> None:
+    """Draw averages of categories with intervals; ``chosen`` are those of the group."""
+    for inside in (False, True):
+        some = np.flatnonzero((np.asarray(chosen) == inside) & ~np.isnan(mean))
+        color = RECOMMENDED if inside else "C0"
+        label = "recommended" if inside else f"{names[0]}, with {names[1]}"
+        if len(some):
+            # The average of skewed values may lie outside of what most of them span.
+            low, high = np.array(spans)[:, some]
+            middle, half = (low + high) / 2, (high - low) / 2
+            ax.errorbar(some, middle, half, fmt="none", color=color, capsize=3)
+            ax.plot(some, mean[some], "o", color=color, label=label)
+
+
+def finish_profile(ax: Any, name: str, value: str) -> None:
+    """Name the axes of a picture along a feature, and what is drawn."""
+    ax.set(xlabel=name, ylabel=value)
+    fit_labels(ax)
+    add_legend(ax, 3, above=True)
+
+
+def _ranking(found: Found) -> Panel:
+    def draw(ax: Any) -> None:
+        search = found.search
+        mean, std = search.mean, np.sqrt(np.maximum(np.diag(search.cov), 0.0))
+        sign = 1.0 if found.minimizes else -1.0
+        best = np.argsort(sign * mean, kind="stable")[:GROUPS_SHOWN].tolist()
+        best += [] if 0 in best else [0]
+        places = np.arange(len(best))[::-1]
+        for place, i in zip(places, best, strict=True):
+            color = RECOMMENDED if i == search.place else "C0"
+            bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
+            ax.errorbar(mean[i], place, fmt="o", **bar)
+        names = [_folded(_name(found, i)) for i in best]
+        ax.set_yticks(places, names, fontsize="small")
+        ax.axvline(mean[0], color=ink_of(ax), lw=0.8, ls=":")
+        ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
+        fit_labels(ax)
+
+    return Panel(draw, "The best of the groups that were asked for, and the whole table.")
+
+
+def _name(found: Found, place: int) -> str:
+    if place == 0:
+        return "whole table"
+    if place == found.search.place:
+        return "recommended"
+    return named(found.limits_of(found.box_of(found.search.groups[place])))
+
+
+def _folded(name: str) -> str:
+    return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
+
+
+def label_axis(limit: FeatureLimits, axis: Any) -> None:
+    """Let an axis show dates and categories."""
+    if limit.column.kind == "dates":
+        label_dates(axis)
+    elif limit.column.kind == "texts":
+        among = limit.among or ()
+        label_categories(axis, limit.column.labels, [each in among for each in limit.column.labels])
+
+
+def label_dates(axis: Any) -> None:
+    """Let an axis show dates."""
+    axis.axis_date()
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(maxticks=7)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = ()) -> None:
+    """Let an axis show categories, which are at 0, 1 and so on; of many only the chosen ones."""
+    places = list(range(len(labels)))
+    if len(labels) > MOST_LABELS:
+        places = np.flatnonzero(chosen).tolist() if sum(chosen) <= CROWDED else []
+    style: dict[str, Any] = {}
+    if axis.axis_name == "x" and len(labels) > TURNED:
+        style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    if len(places) > CROWDED:
+        style = {"rotation": 90 if axis.axis_name == "x" else 0, "fontsize": "x-small"}
+    axis.set_ticks(places, [shorten(labels[i], LETTERS) for i in places], **style)
+
+
+# -- the demo -----------------------------------------------------------------------------------
+
+
+def draw_photograph(found: Found, image: np.ndarray) -> Any:
+    """Draw the photograph, and next to it the estimate from averages."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    figure = Figure(figsize=(15.0, 5.2), layout="constrained", dpi=150)
+    left, right = figure.subplots(1, 2)
+    left.imshow(image)
+    shown = right.imshow(found.predicted().reshape(image.shape[:2]), cmap="viridis")
+    figure.colorbar(shown, ax=right, label="posterior mean of brightness")
+    corners = [column.values[found.members] for column in found.features]
+    low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))
+    for ax in (left, right):
+        style = outlined(ax, 1.2)
+        ax.add_patch(
+            Rectangle((low[0], low[1]), *(high - low), fill=False, ec=RECOMMENDED, **style)
+        )
+        ax.set(xlabel=PIXELS[0], ylabel=PIXELS[1])
+    left.set(title="the photograph, unknown to the search")
+    right.set(title=f"what {count(found.search.n_answers, 'average')} tell")
+    return figure

@@ -1,0 +1,317 @@
+"""``search --epsilon``: a search within a budget of differential privacy.
+
+The column goes into a :class:`~skgpb.lab.datasets.PrivateAverages` and nowhere else: what a private
+search prints and writes is made of its answers, the features and what the user gave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from skgpb.lab.cli.arguments import UsageError, not_negative, positive
+from skgpb.lab.cli.asked import GROUPS, Found
+from skgpb.lab.cli.tables import FEWEST, SearchTable
+from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
+from skgpb.lab.datasets.columns import Column
+from skgpb.lab.datasets.ledger import columns_of
+from skgpb.lab.datasets.private import budget_of, check_range
+from skgpb.lab.tables.asking import FIRST
+
+# Times the number of rows: more is reported to be weak.
+LARGEST_DELTA = 0.1
+# Largest noise in the smallest groups, as a share of the range.
+NOISE_SHARE = 0.1
+# An average within this share of the range from an end may come from values beyond that end.
+NEAR_END = 0.1
+# Standard deviations by which the average of the best of many groups may be too good.
+TOO_GOOD = 6.0
+# Of a yes or no, and of a share, there are no values beyond.
+SHARES = [0.0, 1.0]
+
+
+def add_private(parser: argparse.ArgumentParser) -> None:
+    """Add what a private search takes."""
+    private = parser.add_argument_group(
+        "privacy",
+        "The value of one row of the target is protected, with differential privacy, in all that "
+        "is printed and written. Features, and which rows there are, are taken to be public. "
+        "Each answer gets the noise that the budget asks for, and the search ends when it is "
+        "spent: --budget may be left out. Leave out --seed too: with it the noise can be repeated "
+        "and taken off.",
+    )
+    add = private.add_argument
+    add("--epsilon", type=positive, metavar="E", help="the budget for the whole search")
+    add(
+        "--delta",
+        type=not_negative,
+        metavar="D",
+        help="delta of differential privacy, far below 1 / number of rows; above 0 the noise is "
+        "Gaussian instead of Laplace, which pays for many more questions (default: 0)",
+    )
+    add(
+        "--target-range",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="range of possible values of the target, known independently of the table; "
+        "values beyond count as LOW or HIGH",
+    )
+    add(
+        "--ledger",
+        metavar="FILE",
+        help="file with the account of all searches of this table, created if missing. --epsilon "
+        "is then the budget for all of them together, and a repeated question gets the same answer",
+    )
+    # The operating system's random numbers, unless a seed is given.
+    parser.set_defaults(seed=None)
+
+
+def check_private(arguments: argparse.Namespace) -> None:
+    """Find what does not go together, before the table is read."""
+    if arguments.epsilon is None:
+        for option in ("delta", "target_range", "ledger"):
+            if getattr(arguments, option) is not None:
+                raise UsageError(f"--{option.replace('_', '-')} is for --epsilon")
+        if arguments.budget is None and arguments.noise:
+            raise UsageError("--noise needs --budget, the number of questions")
+        return
+    if arguments.target_range is None:
+        raise UsageError(
+            "--epsilon needs --target-range LOW HIGH, between what values of the target may lie"
+        )
+    for option, plain in (("noise", 0.0), ("alpha", None), ("save_rows", None)):
+        if getattr(arguments, option) != plain:
+            reason = {
+                "save_rows": "it writes the values of the target, which --epsilon protects; "
+                "--output has the numbers of the rows",
+            }.get(option, "the noise follows from --epsilon")
+            raise UsageError(
+                f"--{option.replace('_', '-')} cannot be combined with --epsilon: {reason}"
+            )
+    if arguments.ledger is not None and arguments.seed is not None:
+        raise UsageError(
+            "--seed cannot be combined with --ledger: the next search would draw the same noise "
+            "again, and the difference of two answers would have none"
+        )
+    try:
+        check_range(arguments.target_range)
+        budget_of(arguments.epsilon, delta_of(arguments))
+    except ValueError as error:
+        raise UsageError(f"--{str(error).replace('_', '-', 1)}") from error
+
+
+def delta_of(arguments: argparse.Namespace) -> float:
+    """Return what was given, or the default."""
+    return 0.0 if arguments.delta is None else arguments.delta
+
+
+def private_group_size(n_rows: int, epsilon: float, delta: float) -> int:
+    """Return the default for the fewest rows of a group, from public information only."""
+    budget = budget_of(epsilon, delta)
+    # Standard deviation of the noise in the sum of a group, in ranges.
+    noise = 1.0 / math.sqrt(2.0 * budget) if delta else math.sqrt(2.0) / budget
+    enough = math.ceil(noise / NOISE_SHARE)
+    return max(FEWEST, n_rows // GROUPS, min(enough, n_rows // 2))
+
+
+class PrivateOracle:
+    """Averages with the noise that a budget of privacy asks for; each group answers once.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        The column.
+    arguments : Namespace
+        Arguments of the command line.
+    ledger : PrivacyLedger, default=None
+        The account of all searches of the table.
+    rows : ndarray of shape (n,), default=None
+        Numbers of the rows in the table of the ledger, None for all of them.
+
+    Attributes
+    ----------
+    averages : PrivateAverages
+        Oracle that answers, and counts.
+    spent_before : float
+        The epsilon that other searches had spent.
+    noises : list of float
+        Standard deviation of the noise in every answer.
+    limits : (low, high)
+        Range of every average before noise is added.
+    """
+
+    #: The same question has the same answer.
+    repeats = False
+
+    def __init__(
+        self,
+        values: np.ndarray,
+        arguments: argparse.Namespace,
+        ledger: PrivacyLedger | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.limits: tuple[float, float] = check_range(arguments.target_range)
+        if ledger is None or rows is None:
+            self._rows, column = np.arange(len(values)), values
+        else:
+            # It counts for every row of the table; no group holds those that are not searched.
+            self._rows, column = rows, np.full(ledger.n_rows, self.limits[0])
+            column[rows] = values
+        self.noises: list[float] = []
+        self.averages: PrivateAverages = PrivateAverages(
+            column,
+            arguments.target_range,
+            epsilon=arguments.epsilon,
+            delta=delta_of(arguments),
+            min_members=arguments.least,
+            random_state=arguments.seed,
+            ledger=ledger,
+        )
+        self.spent_before: float = self.averages.epsilon_spent_
+
+    def affords(self, rows: np.ndarray) -> bool:
+        """Return whether a query for this group would be answered: its budget is not spent."""
+        return self.averages.affords(self._rows[rows])
+
+    def answer(self, rows: np.ndarray, part: float) -> tuple[float, float]:
+        """Return the average over a group with noise, and the variance of that."""
+        members = self._rows[rows]
+        left = 1.0 - float(self.averages.spent_[members].max()) / self.averages.budget
+        share = min(1.0, part / left) if left > 0.0 else 1.0
+        average, variance, _ = self.averages.answer(members, share)
+        self.noises.append(math.sqrt(variance))
+        return average, variance
+
+
+def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedger | None:
+    """Return the account of all searches of a table, None without a ledger.
+
+    It knows the table by the columns that were features of the first search.
+    """
+    if arguments.ledger is None:
+        return None
+    file, features = table.file, arguments.features
+    try:
+        named = set(columns_of(arguments.ledger))
+        # If none of them exists, it is another table, as the ledger will detect.
+        known_by = [name for name in file.names(features) if name in named] or features
+        # As texts, so that it does not matter what each search takes them for.
+        public = {column.name: _cells_of(column) for column in file.read(known_by, known_by)}
+        return PrivacyLedger(arguments.ledger, public, target=arguments.target)
+    except ValueError as error:
+        raise UsageError(f"--ledger: {error}") from error
+
+
+def _cells_of(column: Column) -> np.ndarray:
+    """Return the texts of a column, shape (n_rows,)."""
+    texts = np.array(["", *column.labels], dtype=object)
+    return texts[np.where(column.missing, -1, np.nan_to_num(column.values)).astype(np.intp) + 1]
+
+
+@contextmanager
+def ledger_told(arguments: argparse.Namespace) -> Iterator[None]:
+    """Say in a line that the ledger cannot be read or written, or does not go with the table."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        if arguments.ledger is None:
+            raise
+        reason = str(error) if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise UsageError(f"cannot use --ledger {arguments.ledger}: {reason}") from error
+
+
+def private_oracle(
+    values: np.ndarray,
+    arguments: argparse.Namespace,
+    ledger: PrivacyLedger | None = None,
+    rows: np.ndarray | None = None,
+) -> PrivateOracle:
+    """Return the source of private answers, and resolve options that depend on the table size."""
+    n = len(values)
+    if arguments.least is None:
+        arguments.least = private_group_size(n, arguments.epsilon, delta_of(arguments))
+    if arguments.budget is None:
+        # So that the first groups are all of the table, once.
+        arguments.budget = math.ceil((n // arguments.least + 1) / FIRST)
+    return PrivateOracle(values, arguments, ledger, rows)
+
+
+def privacy_entry(
+    oracle: PrivateOracle, arguments: argparse.Namespace, found: Found
+) -> dict[str, Any]:
+    """Return the privacy part of the report, for other programs."""
+    averages = oracle.averages
+    spent = averages.epsilon_spent_
+    return {
+        # Others who share the ledger may have a larger budget.
+        "epsilon": max(averages.epsilon, spent),
+        "delta": averages.delta,
+        "epsilon_spent": spent,
+        "epsilon_spent_before": oracle.spent_before,
+        "ledger": arguments.ledger,
+        "noise_law": "gaussian" if averages.delta else "laplace",
+        # In zCDP, by which Gaussian noise is counted.
+        "rho": averages.budget if averages.delta else None,
+        "rho_spent": float(averages.spent_.max()) if averages.delta else None,
+        "target_range": list(arguments.target_range),
+        "at_end_of_range": _end_of_range(found, *arguments.target_range),
+        "noise": [min(oracle.noises), max(oracle.noises)],
+        "protected": f"the value of {arguments.target} in any one row",
+        "public": ["features", "rows and group sizes", "target_range"],
+        # With a seed the noise can be repeated, and so be taken off.
+        "holds": arguments.seed is None,
+    }
+
+
+def _end_of_range(found: Found, low: float, high: float) -> float | None:
+    """Return the end of the range that the noisy average may equal, or None."""
+    near, far = NEAR_END * (high - low), TOO_GOOD * found.std
+    if found.mean > high - near and found.mean + far >= high:
+        return high
+    if found.mean < low + near and found.mean - far <= low:
+        return low
+    return None
+
+
+def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
+    """Return lines that say what is protected, what is not, and what was spent."""
+    if not privacy["holds"]:
+        return [
+            "NOT PRIVATE: with --seed the noise can be repeated and taken off by whoever knows "
+            "the seed. Leave it out for a report that leaves the house.",
+        ]
+    low, high = privacy["target_range"]
+    weak = []
+    if privacy["at_end_of_range"] is not None and privacy["target_range"] != SHARES:
+        end = privacy["at_end_of_range"]
+        beyond = "above" if end == high else "below"
+        weak.append(
+            f"The average found perhaps lies at the end of --target-range: values {beyond} "
+            f"{end:,.6g} count as {end:,.6g}, and where there are many the true average lies "
+            "beyond. Take a wider range, known independently of the table."
+        )
+    if privacy["delta"] > LARGEST_DELTA / n_rows:
+        weak.append(
+            f"That is a weak promise: delta should be far less than one over the {n_rows:,} rows."
+        )
+    told, before = "this search prints and writes", ""
+    if privacy["ledger"] is not None:
+        told = f"this search and all others with the ledger {privacy['ledger']} print and write"
+        before = f", {privacy['epsilon_spent_before']:.4g} of it before this search"
+    return [
+        f"Privacy: {privacy['protected']} is protected with epsilon = {privacy['epsilon']:g} and "
+        f"delta = {privacy['delta']:g} in all that {told}; spent were "
+        f"{privacy['epsilon_spent']:.4g}{before}.",
+        *weak,
+        f"Taken to be public: the features, which rows there are, the sizes of groups, and that "
+        f"values lie from {low:,.6g} to {high:,.6g}.",
+        "Not protected: the table itself, and whatever else is computed from it.",
+    ]

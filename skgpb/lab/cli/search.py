@@ -1,0 +1,194 @@
+"""``python -m skgpb search``: the group of rows of a table with the highest average."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skgpb.lab.cli import private
+from skgpb.lab.cli.arguments import (
+    UsageError,
+    add_common,
+    add_stop,
+    check_confidence,
+    not_negative,
+    rows_or_share,
+    whole,
+)
+from skgpb.lab.cli.asked import fewest_asked, search_asked
+from skgpb.lab.cli.counted import report_of as counted_report_of
+from skgpb.lab.cli.databases import add_database, check_database, search_database
+from skgpb.lab.cli.exact import check_exact, search_exactly, words_of
+from skgpb.lab.cli.exact import result_of as exact_result_of
+from skgpb.lab.cli.exact_pictures import panels_of as exact_panels_of
+from skgpb.lab.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
+from skgpb.lab.cli.html_report import Report
+from skgpb.lab.cli.pictures import Panel, draw_panels, panels_of
+from skgpb.lab.cli.report import report_of
+from skgpb.lab.cli.result import result_of
+from skgpb.lab.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
+from skgpb.lab.cli.words import count
+from skgpb.lab.tables.asking import NoisyAverages, Oracle
+
+# A search needs two groups of two rows.
+FEWEST_ROWS = 4
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of a parser."""
+    search = commands.add_parser(
+        "search",
+        help="search a table for the group of rows with the highest average of a column",
+        description="Find the group of rows of a table with the highest average of a column. "
+        "Groups are boxes in the space of the features. By itself it looks at all rows, and says "
+        "whether the group is real. With --budget, --noise or --epsilon it asks for averages over "
+        "groups of rows, few, noisy or private ones, and looks at no value of the column alone.",
+    )
+    search.set_defaults(run=partial(_search, parser=search))
+    add = search.add_argument
+    add(
+        "data",
+        nargs="?",
+        metavar="DATA",
+        help="table with a header: text with any separator, also packed, Parquet, Excel, or - for "
+        "standard input",
+    )
+    add("--features", nargs="+", required=True, metavar="NAME", help="columns that form groups")
+    add(
+        "--target",
+        nargs="+",
+        action="append",
+        required=True,
+        metavar="NAME",
+        help="column whose average is maximised",
+    )
+    add("--minimize", action="store_true", help="look for the lowest average")
+    add(
+        "--budget",
+        type=whole(1),
+        metavar="N",
+        help="ask only this many questions, each for the average of a group of rows (default: look "
+        "at all rows; with --epsilon: until the budget of privacy is spent)",
+    )
+    add(
+        "--noise",
+        type=not_negative,
+        default=0.0,
+        metavar="SD",
+        help="standard deviation of the Gaussian noise added to every answer, in units of the "
+        "target; it gives no privacy, --epsilon does (default: 0)",
+    )
+    add(
+        "--alpha",
+        type=not_negative,
+        metavar="VARIANCE",
+        help="noise variance that the model assumes (default: SD**2, but at least the "
+        "square of a hundredth of the standard deviation of the answers)",
+    )
+    add(
+        "--min-rows",
+        "--min-members",
+        type=rows_or_share,
+        metavar="M",
+        help="fewest rows of a group, such as 200 or 1%% (default: 5%% of the table, a 64th where "
+        "questions are asked)",
+    )
+    add(
+        "--save-rows",
+        metavar="FILE.csv",
+        help="write the rows of the recommended group, as they are in the table",
+    )
+    add(
+        "--report",
+        metavar="FILE.html",
+        help="write the conclusion and the pictures as one page for any browser",
+    )
+    add_stop(search)
+    add_common(search, None, None)
+    add_table(search)
+    private.add_private(search)
+    add_database(search)
+
+
+def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if check_database(arguments, parser):
+        search_database(arguments)
+        return
+    check_confidence(arguments)
+    check_table(arguments)
+    private.check_private(arguments)
+    files = ("output", "plot", "save_rows", "report", "ledger")
+    named = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in files}
+    check_outputs(named, arguments.data)
+    if arguments.plot is not None:
+        check_picture(arguments.plot)
+    if arguments.report is not None:
+        check_drawing("--report")
+    if is_exact(arguments):
+        check_exact(arguments)
+        _search_exactly(arguments)
+        return
+    table = read_search(arguments)
+    _check_number(table)
+    values, n = table.values, len(table.values)
+    is_private = arguments.epsilon is not None
+    arguments.least = None
+    if not is_private or arguments.min_rows is not None:
+        arguments.least = fewest_asked(arguments, n)
+    known: np.ndarray | None = None if is_private else values
+    with private.ledger_told(arguments):
+        oracle: Oracle = NoisyAverages(values, arguments.noise, arguments.seed or 0)
+        if is_private:
+            # From here on the column is known to the oracle alone.
+            ledger = private.ledger_of(table, arguments)
+            oracle = private.private_oracle(values, arguments, ledger, table.rows)
+        found = search_asked(table.features, oracle, arguments, table.conditions, arguments.groups)
+    result = result_of(found, oracle, known, arguments, table.file.name, table.numbers)
+    after = f" after {count(found.search.n_answers, 'average')} of {found.target}"
+    _write(arguments, table, result, report_of(found, result, table.said), panels_of, found, after)
+
+
+def _search_exactly(arguments: argparse.Namespace) -> None:
+    """Look at all rows."""
+    table = read_search(arguments)
+    _check_number(table)
+    found = search_exactly(table, arguments)
+    result = exact_result_of(found, arguments)
+    report = counted_report_of(result, words_of(found, result))
+    _write(arguments, table, result, report, exact_panels_of, found)
+
+
+def _write(
+    arguments: argparse.Namespace,
+    table: SearchTable,
+    result: dict[str, Any],
+    report: Report,
+    panels_of: Callable[[Any], list[Panel]],
+    found: Any,
+    after: str = "",
+) -> None:
+    """Print the report, and write the files that were asked for."""
+    panels = panels_of(found) if arguments.plot or arguments.report else []
+    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended{after}"
+    write_report(
+        report.lines,
+        [
+            ("result", arguments.output, partial(write_json, result)),
+            ("rows", arguments.save_rows, partial(table.copy_members, result["members"])),
+            ("map", arguments.plot, lambda name: draw_panels(panels, title).savefig(name)),
+            ("report", arguments.report, partial(report.write_page, panels)),
+        ],
+    )
+
+
+def _check_number(table: SearchTable) -> None:
+    n = len(table.rows)
+    if n < FEWEST_ROWS:
+        left = " left" if n < table.n_read else ""
+        raise UsageError(
+            f"{table.file.name} has {count(n, 'row')}{left}, a search needs at least {FEWEST_ROWS}"
+        )

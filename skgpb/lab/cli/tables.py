@@ -1,0 +1,393 @@
+"""Options of ``search`` for reading a table and selecting its rows."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skgpb.lab.cli.arguments import UsageError, given_for, whole
+from skgpb.lab.cli.where import Condition, written
+from skgpb.lab.cli.words import count, quoted
+from skgpb.lab.datasets.columns import TOTAL, CellError, Column
+from skgpb.lab.datasets.format import MOST_TITLES, TableError, TableFormat
+from skgpb.lab.datasets.sources import STDIN
+from skgpb.lab.datasets.table import TableFile
+from skgpb.lab.tables.checks import MOST_CHECKED, identity_of
+from skgpb.lab.tables.subgroup import numbered
+
+# A total is rounded, and in a few rows the last one may be as large by chance.
+ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
+# Fewest rows of a group where nothing is said, as a share of the table, and in any case.
+SHARE, FEWEST = 0.05, 2
+# Further columns of a file that may be an identity.
+MOST_OTHERS = 50
+TWO_ANSWERS = ", nor are all cells yes or no: write 1 for what is to be frequent and 0 for all else"
+SEVERAL_TARGETS = (
+    "--target takes one column, got {}: what is best for one is not best for the other. Search for "
+    "each, or put what they are worth together into a column of its own"
+)
+
+
+@dataclass(frozen=True)
+class SearchTable:
+    """The rows that are searched.
+
+    Attributes
+    ----------
+    file : TableFile
+        File that the rows come from.
+    features : list of Column
+        Their features.
+    values : ndarray of shape (n_rows,)
+        Their targets.
+    rows : ndarray of shape (n_rows,)
+        Their numbers in the file, from 0.
+    columns : list of Column
+        Columns of these rows: the features and those that --where compares.
+    conditions : tuple of str
+        Conditions of --where that select the searched rows of the file.
+    n_read : int
+        Rows in the file.
+    notes : tuple of str
+        Which rows are left out and what is taken for what, for people.
+    groups : sequence of str
+        Features whose categories come together with their neighbours.
+    together : ndarray of shape (n_rows,) of int or None
+        Rows that belong together have the same number; None for independent rows.
+    identity : str or None
+        A column that looks like one of rows that belong together, if none was named.
+    """
+
+    file: TableFile
+    features: list[Column]
+    values: np.ndarray
+    rows: np.ndarray
+    columns: dict[str, Column]
+    conditions: tuple[str, ...]
+    n_read: int
+    notes: tuple[str, ...] = ()
+    groups: Sequence[str] = ()
+    together: np.ndarray | None = None
+    identity: str | None = None
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Numbers of the rows in a data frame of pandas, shape (n_rows,)."""
+        return self.file.row_numbers(self.rows)
+
+    @property
+    def said(self) -> str:
+        """Name the table and how much of it is searched, for people."""
+        rows = count(len(self.rows), "row")
+        return f"{self.file.name}, {rows}" + (f" ({'; '.join(self.notes)})" if self.notes else "")
+
+    def copy_members(self, members: Collection[int], to: str) -> None:
+        """Write some rows, by their numbers in a data frame, to a file."""
+        self.file.copy_rows(self.rows[np.isin(self.numbers, list(members))].tolist(), to)
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the format of a table and the choice of rows."""
+    table = parser.add_argument_group(
+        "table", "The format of the table is detected unless these options give it."
+    )
+    add = table.add_argument
+    add(
+        "--separator",
+        metavar="SEP",
+        help="comma, semicolon, tab, pipe, space or any other letter between the cells",
+    )
+    add("--decimal", choices=["point", "comma"], help="decimal mark; the other one groups digits")
+    add("--encoding", metavar="NAME", help="such as utf-8 or latin-1")
+    add(
+        "--dates",
+        metavar="FORMAT",
+        help="how dates are written, such as %%d/%%m/%%Y; dates are features like numbers",
+    )
+    add("--sheet", metavar="NAME", help="sheet of an Excel file")
+    add(
+        "--skip-lines",
+        type=whole(0),
+        default=0,
+        metavar="N",
+        help="lines above the header, such as titles, that are left out (default: 0)",
+    )
+    add(
+        "--header",
+        type=whole(0, MOST_TITLES),
+        default=1,
+        metavar="N",
+        help="lines of the header, whose cells are joined; with 0 the columns are called column1, "
+        "column2 and so on (default: 1)",
+    )
+    add(
+        "--unreadable",
+        choices=["error", "missing"],
+        default="error",
+        help="what to do with a cell that is not a number, or not a date, where most others of its "
+        "column are: stop, or take it for a missing value (default: error)",
+    )
+    add(
+        "--where",
+        metavar="CONDITION",
+        help="search the rows that fulfil it, such as \"age >= 18 and region in ('N', 'S')\"; "
+        "put names with blanks between brackets",
+    )
+    add("--drop-missing", action="store_true", help="leave out rows with missing features")
+    add(
+        "--one-hot",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="features that are categories, each on its own; so are all that hold texts",
+    )
+    add(
+        "--group",
+        metavar="NAME",
+        help="column that says which rows belong together, such as the patient of a visit: the "
+        "verdict is then about new patients",
+    )
+    add(
+        "--groups",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="features that are categories in alphabetical order, so that a group may be a "
+        "range of them",
+    )
+
+
+def is_exact(arguments: argparse.Namespace) -> bool:
+    """Return whether rows are visible and answers are free, so that no questions are needed."""
+    return arguments.budget is None and arguments.epsilon is None and arguments.noise == 0.0
+
+
+def check_table(arguments: argparse.Namespace) -> None:
+    """Find what does not go together, before the table is read."""
+    targets = [name for names in arguments.target for name in names]
+    if arguments.data is None and len(targets) > 1:
+        arguments.data = targets.pop()  # search --features x --target value table.csv
+    if arguments.data is None:
+        raise UsageError("the following arguments are required: DATA")
+    if len(targets) > 1:
+        raise UsageError(SEVERAL_TARGETS.format(", ".join(map(repr, targets))))
+    arguments.target = targets[0]
+    features, target = arguments.features, arguments.target
+    for name in features:
+        if features.count(name) > 1:
+            raise UsageError(f"--features names {name!r} more than once")
+    if target in features:
+        raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
+    if arguments.group is not None and not is_exact(arguments):
+        raise UsageError("--group is for searches of all rows, without --budget and --epsilon")
+    if arguments.group == target:
+        raise UsageError(f"--group {target!r} is the --target")
+    for option in ("one_hot", "groups"):
+        for name in getattr(arguments, option):
+            if name not in features:
+                raise UsageError(f"--{option.replace('_', '-')} {name!r} is not one of --features")
+    for name in arguments.one_hot:
+        if name in arguments.groups:
+            raise UsageError(f"{name!r} is both in --one-hot and in --groups")
+
+
+def read_search(arguments: argparse.Namespace) -> SearchTable:
+    """Read the rows that are searched."""
+    path = arguments.data
+    try:
+        condition = None if arguments.where is None else Condition(arguments.where)
+        return _read(arguments, condition)
+    except TableError as error:
+        said = f"{error}: say {error.option}" if error.option else str(error)
+        raise UsageError(said) from error
+    except (ImportError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        what = "standard input" if path == STDIN else path
+        raise UsageError(f"cannot read {what}: {error.strerror or error}") from error
+
+
+def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
+    file = TableFile(arguments.data, TableFormat(**given_for(TableFormat, arguments)))
+    asked = [] if condition is None else condition.columns
+    if arguments.epsilon is not None and arguments.target in asked:
+        raise ValueError(
+            f"--where compares {arguments.target!r}, which --epsilon protects: which rows are "
+            "searched would tell of it"
+        )
+    together = [] if arguments.group is None else [arguments.group]
+    names = list(dict.fromkeys([*arguments.features, arguments.target, *asked, *together]))
+    texts = {*arguments.one_hot, *arguments.groups}
+    read = file.read(names, texts, numbers=[arguments.target], keep_unreadable=True)
+    columns = dict(zip(names, read, strict=True))
+    if arguments.dates is not None and all(column.kind != "dates" for column in read):
+        raise ValueError(
+            f"--dates {arguments.dates} has no effect: none of the columns "
+            f"{', '.join(map(repr, names))} holds dates"
+        )
+    features, target = (
+        [columns[name] for name in arguments.features],
+        columns[arguments.target].as_numbers,
+    )
+    n_read = len(target.values)
+    selected = np.ones(n_read, dtype=bool) if condition is None else condition.rows(columns)
+    if not selected.any():
+        raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
+    n_unreadable = _check_readable(file, columns, selected, arguments)
+    try:
+        target.check_numbers(TWO_ANSWERS)
+        if arguments.epsilon is not None:
+            _check_target(target, selected)
+        needed = [target, *(features if arguments.drop_missing else [])]
+        complete = selected & ~np.logical_or.reduce([column.missing for column in needed])
+        # If all rows are visible, a missing value of a feature is one more of its values.
+        for column in [] if is_exact(arguments) else features:
+            for row in np.flatnonzero(column.missing & complete)[:1]:
+                hint = "the value is missing (--drop-missing leaves such rows out)"
+                raise CellError(row, column.name, hint)
+        if arguments.epsilon is None:
+            _check_total(target, np.flatnonzero(complete))
+    except CellError as error:
+        raise ValueError(file.said(error)) from None
+    if not complete.any():
+        what = "complete row" if arguments.drop_missing else f"row with a value of {target.name!r}"
+        raise ValueError(f"{file.name} has no {what}")
+    given = [] if condition is None else [f"({arguments.where})"]
+    there = [
+        f"{written(column.name)} is not missing"
+        for column in needed
+        if (column.missing & selected).any()
+    ]
+    rows = np.flatnonzero(complete)
+    kept = {name: column.of_rows(rows) for name, column in columns.items()}
+    values = kept.pop(target.name).as_numbers.values
+    numbers, identity = None, None
+    if together:
+        numbers = numbered(values_of(kept[arguments.group]), len(rows))
+    elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
+        identity = _identity(file, kept, rows, target.name)
+    what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
+    notes = {
+        f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
+        "{:,} not selected by --where": n_read - int(selected.sum()),
+        "{:,} cells that cannot be read count as missing": n_unreadable,
+        **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
+    }
+    return SearchTable(
+        file=file,
+        features=[kept[column.name] for column in features],
+        values=values,
+        rows=rows,
+        columns=kept,
+        conditions=(*given, *there),
+        n_read=n_read,
+        notes=tuple(note.format(n) for note, n in notes.items() if n),
+        groups=arguments.groups,
+        together=numbers,
+        identity=identity,
+    )
+
+
+def _identity(
+    file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str
+) -> str | None:
+    """Return the name of a column of the file that looks like an identity which repeats."""
+    columns = {name: values_of(column) for name, column in kept.items()}
+    try:
+        others = [name for name in file.names([*kept, target]) if name not in {*kept, target}]
+        others = list(dict.fromkeys(others))[:MOST_OTHERS]
+        read = file.read(others, keep_unreadable=True) if others else []
+    except ValueError:  # nobody asked for these columns
+        read = []
+    columns |= {column.name: values_of(column.of_rows(rows)) for column in read}
+    return identity_of(columns)
+
+
+def values_of(column: Column) -> np.ndarray:
+    """Values of a column as a search of rows takes them."""
+    if column.kind != "texts":
+        return column.values
+    labels = np.array([*column.labels, None], dtype=object)
+    codes = np.where(column.missing, len(column.labels), column.values)
+    return labels[codes.astype(np.intp)]
+
+
+def fewest_rows(given: int | float | None, n: int, default: int) -> int:
+    """Return how many of n rows a group has to have at least."""
+    least = default if given is None else rows_of(given, n)
+    if 2 * least > n:
+        raise UsageError(
+            f"--min-rows {least} leaves no choice in a table of {n} rows: at most {n // 2}"
+        )
+    return least
+
+
+def share_of(n: int) -> int:
+    """Return what it has at least where all of n rows are seen and nothing is said."""
+    return min(n, max(FEWEST, math.ceil(SHARE * n)))
+
+
+def rows_of(given: int | float, n: int) -> int:
+    """Return a number of rows that may be given as a share of them."""
+    return math.ceil(given * n - 1e-9) if isinstance(given, float) else given
+
+
+def _check_readable(
+    file: TableFile,
+    columns: Mapping[str, Column],
+    selected: np.ndarray,
+    arguments: argparse.Namespace,
+) -> int:
+    """Return how many cells of selected rows cannot be read.
+
+    Raises
+    ------
+    UsageError
+        If there are such cells and they are not taken for missing: which ones, and what to do.
+    """
+    wrong = {
+        name: rows
+        for name, column in columns.items()
+        if (rows := [row for row in column.unreadable if selected[row]])
+    }
+    if not wrong or arguments.unreadable == "missing":
+        return sum(map(len, wrong.values()))
+    (name, rows), *others = wrong.items()
+    said = file.unreadable(columns[name], selected)
+    said += "".join(f"; {len(each)} in column {other!r}" for other, each in others)
+    ways = [
+        "correct them" if len(rows) > 1 or others else "correct it",
+        f'leave out such rows by --where "{written(name)} is not missing"',
+        "take such cells for missing values by --unreadable missing",
+    ]
+    if name in arguments.features:
+        ways.append(f"take all cells for categories by --one-hot {quoted(name)}")
+    if 0 in rows and arguments.header and 2 * len(rows) < len(selected):
+        ways.append(f"say --header {arguments.header + 1} if it belongs to the header")
+    raise UsageError(f"{said}: {', '.join(ways[:-1])}, or {ways[-1]}")
+
+
+def _check_total(target: Column, rows: np.ndarray) -> None:
+    """Raise a CellError where the last of some rows is the sum of all others."""
+    *others, last = target.values[rows] if len(rows) >= FEWEST_OF_TOTAL else [0.0]
+    if not others or abs(last) <= 2.0 * np.abs(others).max():
+        return
+    total = float(np.sum(others))
+    if abs(last - total) <= ROUNDED * abs(total):
+        raise CellError(rows[-1], target.name, f"{last:,.15g} is the sum of all other rows{TOTAL}")
+
+
+def _check_target(target: Column, selected: np.ndarray) -> None:
+    """Raise a CellError where a target that is protected is missing."""
+    for row in np.flatnonzero(target.missing & selected)[:1]:
+        raise CellError(
+            row,
+            target.name,
+            "the value is missing, and no row is left out for that with --epsilon: which rows are "
+            "searched would tell of the values. Fill it, or take the row out of the table where "
+            "all may know that it has no value",
+        )

@@ -1,0 +1,282 @@
+"""A column of a table: numbers, dates or texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from skgpb.lab.datasets.dates import SECONDS_PER_DAY, days_of, is_like_date
+from skgpb.lab.datasets.format import TableError, in_one_line
+from skgpb.lab.datasets.numbers import (
+    Decimal,
+    UnclearError,
+    is_missing,
+    is_percent,
+    number_of,
+)
+from skgpb.utils import TRUE_OR_FALSE, YES_OR_NO
+
+# Sums and squares of larger numbers overflow.
+LARGEST = 1e150
+# First cells of a last row that holds the sums of all others.
+TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
+TOTAL = ": a row of totals does not belong to the table, remove it"
+WHICH_DATE = "--dates with their format, such as %d/%m/%y, or --one-hot {!r} if they are none"
+
+
+class CellError(TableError):
+    """A cell is not what it should be: the message says why, ``row`` and ``column`` where."""
+
+    row: int
+    column: str
+
+    def __init__(self, row: int, column: str, reason: str, option: str = "") -> None:
+        super().__init__(reason, option)
+        self.row, self.column = int(row), column
+
+
+class Unreadable(NamedTuple):
+    """A cell that is unlike most others of its column: its text, and why it cannot be read."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+        From the header.
+    kind : {"numbers", "dates", "texts"}
+        Dates are days since the beginning of 1970, in UTC where they have a time zone.
+    values : ndarray of shape (n_rows,)
+        Numbers, NaN where one is missing; of texts their positions in ``labels``.
+    labels : tuple of str
+        The different texts, sorted; empty for other kinds.
+    is_boolean : bool, default=False
+        True if the numbers 1 and 0 stand for true and false.
+    is_percent : bool, default=False
+        True if every number has a percent sign.
+    unreadable : mapping of int to Unreadable
+        Cells that are not numbers, or not dates, where most others are, by their rows. Their value
+        is NaN.
+    """
+
+    name: str
+    kind: Literal["numbers", "dates", "texts"]
+    values: np.ndarray
+    labels: tuple[str, ...] = ()
+    is_boolean: bool = False
+    is_percent: bool = False
+    unreadable: Mapping[int, Unreadable] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> np.ndarray:
+        """True if the value of each row is missing or cannot be read, shape (n_rows,)."""
+        return np.isnan(self.values)
+
+    def of_rows(self, rows: np.ndarray) -> Column:
+        """Return the column of some rows, with the texts that they have."""
+        values = self.values[rows]
+        if self.kind != "texts":
+            return replace(self, values=values, unreadable={})
+        there = ~np.isnan(values)
+        codes, values[there] = np.unique(values[there], return_inverse=True)
+        return replace(self, values=values, labels=tuple(self.labels[int(i)] for i in codes))
+
+    @property
+    def as_numbers(self) -> Column:
+        """The column with 1 for each yes and 0 for each no, if it holds nothing else."""
+        named = [label.lower() for label in self.labels]
+        if self.kind != "texts" or not named or not set(named) <= set(YES_OR_NO):
+            return self
+        meaning = np.array([YES_OR_NO[label] for label in named] + [np.nan])
+        values = meaning[np.where(self.missing, len(named), self.values).astype(np.intp)]
+        return Column(self.name, "numbers", values)
+
+    def check_numbers(self, of_texts: str = "") -> None:
+        """Raise a CellError where a column holds something else; it may say more of texts."""
+        if self.kind != "numbers":
+            row = int(np.flatnonzero(~self.missing)[0])
+            what = repr(self.labels[int(self.values[row])]) if self.labels else "a date"
+            more = of_texts if self.labels else ""
+            raise CellError(row, self.name, f"{what} is not a number{more}")
+
+
+def column_of(
+    name: str,
+    series: Any,
+    *,
+    mark: Decimal | None = None,
+    mixed: bool = False,
+    pattern: str | None = None,
+    as_texts: bool = False,
+    verbatim: bool = False,
+    as_numbers: bool = False,
+) -> Column:
+    """Find out what a column of a data frame holds.
+
+    Parameters
+    ----------
+    name : str
+        From the header.
+    series : pandas.Series
+        The cells: numbers or dates, or whatever is written in them.
+    mark : {"point", "comma"}, default=None
+        The decimal mark.
+    mixed : bool, default=False
+        Whether some cells have the other mark.
+    pattern : str, default=None
+        Format of dates, for ``datetime.strptime``.
+    as_texts : bool, default=False
+        Whether they shall be texts whatever they are.
+    verbatim : bool, default=False
+        Whether that holds also of texts that else stand for a missing value, such as NA.
+    as_numbers : bool, default=False
+        Whether they shall be numbers even if most cells are not.
+
+    Returns
+    -------
+    column : Column
+        Numbers if most cells are, or else dates if most cells are; all others are unreadable.
+
+    Raises
+    ------
+    CellError
+        If it is not clear which numbers or dates are meant.
+    """
+    column = None if as_texts or verbatim else _typed(name, series)
+    if column is None:
+        cells, column = _Cells(name, series, verbatim), None
+        if not (as_texts or verbatim):
+            column = cells.numbers(mark, mixed, as_numbers) or cells.dates(pattern)
+        column = column or cells.labelled()
+    if column.kind == "texts":
+        return column
+    too_large = np.abs(column.values) > LARGEST
+    if not too_large.any():
+        return column
+    unreadable = dict(column.unreadable)
+    for row in np.flatnonzero(too_large).tolist():
+        value = column.values[row]
+        why = f"is larger than {LARGEST:g}" if np.isfinite(value) else "is not a finite number"
+        unreadable[row] = Unreadable(f"{value:g}", f"'{value:g}' {why}")
+    return replace(column, values=np.where(too_large, np.nan, column.values), unreadable=unreadable)
+
+
+def _typed(name: str, series: Any) -> Column | None:
+    """Convert columns that pandas recognises as numbers or dates; None for all others."""
+    kind = getattr(series.dtype, "kind", "O")
+    if kind == "m":
+        raise ValueError(f"column {name!r} holds durations: write them as numbers, such as seconds")
+    if kind == "M":
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz else series
+        values = moments.to_numpy("datetime64[us]")
+        days = values.astype(np.int64) / (SECONDS_PER_DAY * 1e6)
+        return Column(name, "dates", np.where(np.isnat(values), np.nan, days))
+    if kind in "iufb":
+        values = series.to_numpy(np.float64, na_value=np.nan)
+        return Column(name, "numbers", values, is_boolean=kind == "b")
+    return None
+
+
+class _Cells:
+    """Cells of a column as they are written, each different one once.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    series : pandas.Series
+        The cells.
+    verbatim : bool
+        Whether only an empty cell is missing.
+    """
+
+    def __init__(self, name: str, series: Any, verbatim: bool) -> None:
+        codes, cells = series.factorize()
+        read = str.strip if verbatim else in_one_line
+        texts = [read(str(cell)) for cell in cells]
+        there = [bool(text) if verbatim else not is_missing(text) for text in texts]
+        self.name = name
+        self.cells = [cell for cell, is_there in zip(cells, there, strict=True) if is_there]
+        self.texts = [text for text, is_there in zip(texts, there, strict=True) if is_there]
+        # Missing ones are -1, and so take the last of some values.
+        self.codes = np.where([*there, False], np.cumsum([*there, False]) - 1, -1)[codes]
+        self.n_rows = np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
+
+    def most(self, cells: Sequence[bool]) -> bool:
+        """Return whether more than half of the rows have one of some cells."""
+        return bool(self.n_rows @ np.asarray(cells, dtype=bool) > 0.5 * self.n_rows.sum())
+
+    def error(self, place: int, reason: str, option: str = "") -> CellError:
+        """Return an error about the first row with a cell."""
+        return CellError(np.flatnonzero(self.codes == place)[0], self.name, reason, option)
+
+    def column(self, kind: Any, meaning: Any, **of: Any) -> Column:
+        """Return the column in which each cell has its meaning."""
+        return Column(self.name, kind, np.array([*meaning, np.nan], dtype=float)[self.codes], **of)
+
+    def unreadable(self, reasons: Mapping[int, str]) -> dict[int, Unreadable]:
+        """Return the rows of cells for each of which there is a reason."""
+        return {
+            int(row): Unreadable(self.texts[self.codes[row]], reasons[self.codes[row]])
+            for row in np.flatnonzero(np.isin(self.codes, list(reasons)))
+        }
+
+    def labelled(self) -> Column:
+        """Return them as texts."""
+        labels = sorted(set(self.texts))
+        place = {label: i for i, label in enumerate(labels)}
+        return self.column("texts", [place[text] for text in self.texts], labels=tuple(labels))
+
+    def numbers(self, mark: Decimal | None, mixed: bool, whatever: bool) -> Column | None:
+        """Return them as numbers if most are, or some and it does not matter how many."""
+        truths = [TRUE_OR_FALSE.get(text.lower()) for text in self.texts]
+        if truths and None not in truths:
+            return self.column("numbers", truths, is_boolean=True)
+        meaning, reasons, unclear = [], {}, []
+        for i, (cell, text) in enumerate(zip(self.cells, self.texts, strict=True)):
+            try:
+                is_text = isinstance(cell, str | bool)
+                meaning.append(number_of(text, mark, mixed) if is_text else float(cell))
+            except (TypeError, ValueError) as error:
+                total = TOTAL if text.lower() in TOTALS else ""
+                reasons[i] = str(error) + total if is_text else f"{text!r} is not a number"
+                meaning.append(np.nan)
+                unclear += [i] * isinstance(error, UnclearError)
+        like = [i not in reasons or i in unclear for i in range(len(meaning))]
+        if meaning and not self.most(like) and not (whatever and any(like)):
+            return None
+        for i in unclear[: 0 if mixed else 1]:
+            raise self.error(i, reasons[i])
+        percent = bool(meaning) and all(map(is_percent, self.texts))
+        wrong = self.unreadable(reasons)
+        return self.column("numbers", meaning, is_percent=percent, unreadable=wrong)
+
+    def dates(self, pattern: str | None) -> Column | None:
+        """Return them as dates if most are."""
+        like = [is_like_date(text) for text in self.texts]
+        try:
+            days = days_of(self.texts, pattern)
+            if pattern is not None and np.isnan(days).all():
+                days = days_of(self.texts)  # of another column than this one
+        except UnclearError as error:
+            if self.most(like):
+                raise self.error(0, str(error)) from None
+            return None
+        wrong = np.flatnonzero(np.isnan(days)).tolist()
+        if self.most(~np.isnan(days)):
+            reasons = {i: f"{self.texts[i]!r} is not a date like the others" for i in wrong}
+            return self.column("dates", days, unreadable=self.unreadable(reasons))
+        if self.most(like | ~np.isnan(days)):
+            first = next(i for i in wrong if like[i])
+            reason = f"{self.texts[first]!r} looks like a date, but it is not clear which"
+            raise self.error(first, reason, WHICH_DATE.format(self.name))
+        return None

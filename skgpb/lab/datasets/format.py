@@ -1,0 +1,239 @@
+"""Formats of tables, their headers, and messages about them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from skgpb.lab.datasets.numbers import Decimal
+
+# Maximum number of column names in a message.
+NAMES_SHOWN = 12
+# Line ends, tabs and all else that has no form, with the blanks around them.
+_NO_FORM = re.compile(r"\s*[\x00-\x1f\x7f-\x9f\u2028\u2029]+\s*")
+# A unit behind the name of a column.
+_UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
+SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
+# Maximum number of lines among which a header is looked for.
+MOST_TITLES = 20
+_NUMBER = re.compile(r"(?![12]\d{3}$)[-+$€£]?[\d.,]*\d ?[%$€£]?")
+
+
+class TableError(ValueError):
+    """A table cannot be read as it is; ``option`` is what may help on the command line."""
+
+    option: str
+
+    def __init__(self, reason: str, option: str = "") -> None:
+        super().__init__(reason)
+        self.option = option
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """Format of a table; None stands for automatic detection.
+
+    Parameters
+    ----------
+    separator : str, default=None
+        One letter between cells, or its name: "comma", "semicolon", "tab", "pipe", "space".
+    decimal : {"point", "comma"}, default=None
+        The decimal mark.
+    encoding : str, default=None
+        Such as "utf-8" or "latin-1".
+    dates : str, default=None
+        Format of dates, such as "%d/%m/%Y". None reads the year first, months in English words, and
+        the year last if it is clear which number is the day.
+    sheet : str, default=None
+        Sheet of an Excel file; may be left out if there is only one.
+    skip_lines : int, default=0
+        Number of lines above the header, such as titles.
+    header : int, default=1
+        Number of lines of the header. The names of several lines are joined, an empty cell of an
+        upper line has the text to its left. With 0, columns are named column1, column2 and so on.
+    """
+
+    separator: str | None = None
+    decimal: Decimal | None = None
+    encoding: str | None = None
+    dates: str | None = None
+    sheet: str | None = None
+    skip_lines: int = 0
+    header: int = 1
+
+
+class Line(NamedTuple):
+    """A line that is not blank: its number in the file, where it ends, and its cells."""
+
+    number: int
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns of a table.
+
+    Attributes
+    ----------
+    table : str
+        Name of the table, for messages.
+    names : list of str
+        One for each column; of equal ones the second is ``name.1``, as in pandas.
+    parts : list of list of str
+        The cells of the header above each column.
+    lines : list of Line
+        The first ones of the table.
+    n_lines : int
+        How many of them are the header.
+    """
+
+    table: str
+    names: list[str]
+    parts: list[list[str]]
+    lines: Sequence[Line]
+    n_lines: int
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], how: TableFormat, table: str) -> Header:
+        """Read it from the first lines of a table."""
+        if not lines:
+            raise ValueError(f"{table} is empty")
+        n = min(how.header, len(lines))
+        width = len(lines[n - 1].cells) if n else max(len(line.cells) for line in lines)
+        rows = [[in_one_line(cell) for cell in line.cells] for line in lines[:n]]
+        rows = [_filled(row, width) for row in rows[:-1]] + rows[-1:]
+        parts = [list(dict.fromkeys(filter(None, each))) for each in zip(*rows, strict=True)]
+        names = [" ".join(each) for each in parts]
+        if not n:
+            names = [f"column{i + 1}" for i in range(width)]
+        return cls(table, _numbered(names), parts or [[] for _ in names], lines, n)
+
+    def places(self, columns: Sequence[str]) -> list[int]:
+        """Position of every column; of several header lines one may name it.
+
+        Any white space is like another, since a line that ends in a cell is hard to type.
+        """
+        known = list(self.names)
+        for column in set(columns) - set(known):
+            alike = [
+                i
+                for i, (name, parts) in enumerate(zip(known, self.parts, strict=True))
+                if name.split() == column.split() or (self.n_lines > 1 and column in parts)
+            ]
+            if len(alike) == 1:
+                known[alike[0]] = column
+        try:
+            return places_of(known, columns, self.table)
+        except ValueError as error:
+            raise self._explained(str(error), columns) from None
+
+    def check_titles(self, columns: Sequence[str]) -> None:
+        """Raise a TableError if none of the columns is in the header, but all are in another."""
+        likely = self._likely(columns) if columns and not set(columns) & set(self.names) else None
+        if likely is not None:
+            raise self._titles(*likely)
+
+    def _likely(self, columns: Sequence[str]) -> tuple[int, int] | None:
+        """Return where a header with some columns begins, and how many lines it has."""
+        for n in (1, 2):
+            for start in range(min(len(self.lines), MOST_TITLES)):
+                names = Header.of(self.lines[start:], TableFormat(header=n), self.table).names
+                if (start, n) != (0, self.n_lines) and set(columns) <= set(names):
+                    return start, n
+        return None
+
+    def _titles(self, start: int, n_lines: int = 1) -> TableError:
+        """Return an error that says where the header is likely to be."""
+        first = next((cell.strip() for cell in self.lines[0].cells if cell.strip()), "")
+        numbers = " and ".join(str(line.number) for line in self.lines[start : start + n_lines])
+        above = f"lines above its header, the first of which begins with {first!r}"
+        skip = f"--skip-lines {self.lines[start - 1].number}" if start else ""
+        return TableError(
+            f"{self.table} has {above if start else 'a header of two lines'}: the header is likely "
+            f"line{'s' * (n_lines > 1)} {numbers}",
+            " ".join(filter(None, [skip, "--header 2" * (n_lines - 1)])),
+        )
+
+    def _explained(self, reason: str, columns: Sequence[str]) -> ValueError:
+        """Return an error that says what the header may be instead."""
+        likely = self._likely(columns)
+        if likely is not None:
+            return self._titles(*likely)
+        lines = self.lines[:MOST_TITLES] if self.n_lines == 1 else []
+        filled = [sum(map(bool, line.cells)) for line in lines]
+        usual = Counter(filled[1:]).most_common(1)[0][0] if len(filled) > 1 else 0
+        full = next((i for i, n in enumerate(filled) if n >= usual), 0)
+        if full and not _has_values(lines[full].cells):
+            return self._titles(full)
+        if lines and _has_values(lines[0].cells):
+            names = ", ".join(f"column{i}" for i in range(1, min(len(self.names), 3) + 1))
+            return TableError(
+                f"{reason}; line {lines[0].number} has numbers, as if there were no header",
+                f"--header 0, and name columns {names}{', ...' if len(self.names) > 3 else ''}",
+            )
+        return ValueError(reason)
+
+
+def _filled(cells: list[str], width: int) -> list[str]:
+    """Give an empty cell of an upper line of a header the text to its left."""
+    filled: list[str] = []
+    for cell in cells[:width] + [""] * (width - len(cells)):
+        filled.append(cell or (filled[-1] if filled else ""))
+    return filled
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Number equal names as pandas does."""
+    before: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        numbered.append(f"{name}.{before[name]}" if name and before[name] else name)
+        before[name] += 1
+    return numbered
+
+
+def _has_values(cells: Sequence[str]) -> bool:
+    """Return whether a line holds numbers, which names of columns seldom are, except for years."""
+    return any(_NUMBER.fullmatch(cell.strip()) for cell in cells)
+
+
+def in_one_line(text: str) -> str:
+    """Return a text without line ends and control characters, a blank in the place of some."""
+    return _NO_FORM.sub(" ", text).strip()
+
+
+def without_unit(name: str) -> str:
+    """Return the name of a column without the unit behind it, to compare it with others."""
+    return " ".join(_UNIT.sub("", name).split()).casefold()
+
+
+def separator_of(name: str) -> str:
+    """Return the letter for a separator's name, or the letter itself."""
+    letter = SEPARATOR_NAMES.get(name.lower(), "\t" if name == "\\t" else name)
+    if len(letter) != 1 or letter in '"\r\n':
+        known = ", ".join(SEPARATOR_NAMES)
+        raise ValueError(f"a separator is one letter or one of {known}, got {name!r}")
+    return letter
+
+
+def places_of(header: Sequence[str], columns: Sequence[str], table: str) -> list[int]:
+    """Position of every column in the header."""
+    header = list(header)
+    if not any(header):
+        raise ValueError(f"{table} is empty")
+    for column in columns:
+        if column not in header:
+            shown = ", ".join(map(repr, header[:NAMES_SHOWN]))
+            more = ", ..." if len(header) > NAMES_SHOWN else ""
+            lower = {each.lower(): each for each in reversed(header)}
+            close = get_close_matches(column.lower(), lower, 1)
+            close += [each for each in lower if without_unit(each) == without_unit(column)]
+            meant = f"; did you mean {lower[close[0]]!r}?" if close else ""
+            raise ValueError(f"{table} has no column {column!r}; it has {shown}{more}{meant}")
+        if header.count(column) > 1:
+            raise ValueError(f"{table} has {header.count(column)} columns named {column!r}")
+    return [header.index(column) for column in columns]

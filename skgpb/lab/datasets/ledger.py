@@ -1,0 +1,338 @@
+"""The privacy account of every row of a table, in a file that all searches of the table share.
+
+The file is text with one JSON object per line. The first line names the table and the column. Each
+further line is either the cost of an answer, with the rows that pay it, or the answer::
+
+    {"spend": 0.0061, "range": [0.0, 100.0], "rows": "eJx7..."}
+    {"answer": 41.7, "variance": 0.83, "to": 0}
+
+The cost of Gaussian noise is in zCDP. Laplace noise has its ``epsilon`` instead of ``spend``. Rows
+are bits, packed by zlib and base64; ``to`` counts the lines that spend. A line is on the disk
+before its answer is drawn, and lines are only ever added. So a process that is killed has spent
+what it may have told, and a line that it did not finish was never answered.
+
+Nothing in it depends on a value but by answers, so it tells no more than they do.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from skgpb.lab.datasets.account import PrivateAnswer, Question
+from skgpb.exceptions import LoadError
+from skgpb.lab.file_lock import FileLock
+from skgpb.persistence import replace_file
+from skgpb.utils import is_number
+
+__all__ = ["PrivacyLedger"]
+
+FORMAT, VERSION = "skgpb privacy ledger", 1
+# The protected unit, for which the loss is counted.
+UNIT = "the value of one row"
+# Bytes of the first line.
+LARGEST_HEAD = 2**20
+
+
+class PrivacyLedger:
+    """The privacy account of a table, in a file shared by processes and searches.
+
+    A ledger is of one column of one table, and counts for every row what was told about its value.
+    All that is asked with it adds up: in several :class:`PrivateAverages`, at the same time or one
+    after the other. What was answered once is answered the same again, at no cost, so that a
+    search that was killed goes on where it was.
+
+    Parameters
+    ----------
+    path : path
+        The file, created if missing. If you delete it, the record of all answers is lost. Links,
+        and mounts of the file elsewhere, are other names of the same account; a copy is another.
+    table : dict, DataFrame or array-like of shape (n_rows,) or (n_rows, n_columns)
+        Public columns of all rows of the table, such as features, also if fewer rows are searched.
+        The ledger recognises its table by these columns and by the order of the rows.
+    target : str, default="values"
+        Name of the column that is protected.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    n_rows : int
+        Number of rows of the table.
+    target : str
+        The column that is protected.
+    spent : ndarray of shape (n_rows,)
+        Budget spent on each row when the account was last read, in zCDP.
+    epsilons : ndarray of shape (n_rows,)
+        The epsilon spent on each row with delta = 0; infinite after an answer with Gaussian noise.
+
+    Raises
+    ------
+    ValueError
+        If the file is the ledger of another table or column: the message says what differs.
+    skgpb.exceptions.LoadError
+        A ``ValueError``: it is damaged, or no ledger.
+    OSError
+        If it cannot be read or written, or another program holds it for a minute.
+
+    Notes
+    -----
+    The file holds names and digests of the public columns, the rows of all groups that were asked
+    for, and the noisy answers; nothing of it was not paid for. It does not know the values: after
+    values were corrected it still counts for the same rows, and repeats what it has answered.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
+    >>> places, income = np.random.default_rng(0).random((1000, 2)), np.linspace(20, 80, 1000)
+    >>> ledger = PrivacyLedger(os.path.join(tempfile.mkdtemp(), "income.ledger"), places)
+    >>> def office():
+    ...     return PrivateAverages(income, (0, 100), epsilon=1, delta=1e-6, ledger=ledger)
+    >>> first = office().answer(np.arange(500), share=1)
+    >>> office().answer(np.arange(500)) == first
+    True
+    >>> office().affords(np.arange(400))  # the budget was spent by the first one
+    False
+    """
+
+    def __init__(self, path: str | os.PathLike[str], table: Any, *, target: str = "values") -> None:
+        columns = _columns_of(table)
+        self.path: Path = Path(path)
+        self.target: str = str(target)
+        self.n_rows: int = len(next(iter(columns.values())))
+        with FileLock(self.path):
+            head, self._begin = _head(self.path)
+            if head is None:
+                head = self._new_head(columns)
+        self._check_table(head, columns)
+        self._forget()
+
+    def _new_head(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Begin the file."""
+        head = {"format": FORMAT, "version": VERSION, "unit": UNIT, "target": self.target}
+        head["rows"] = self.n_rows
+        head["table"] = {name: _digest(column) for name, column in columns.items()}
+        line = json.dumps(head).encode("ascii") + b"\n"
+        if len(line) > LARGEST_HEAD:
+            raise ValueError(
+                f"table has {len(columns)} columns, too many to name in a ledger: give an "
+                "array, or fewer columns that tell this table from others"
+            )
+        replace_file(self.path, line)
+        self._begin = len(line)
+        return head
+
+    def _check_table(self, head: dict[str, Any], columns: dict[str, np.ndarray]) -> None:
+        """Refuse the ledger of something else."""
+        other = f"{str(self.path)!r} is the ledger of another table"
+        if head["target"] != self.target:
+            raise ValueError(
+                f"{str(self.path)!r} is the ledger of the column {head['target']!r}, not of "
+                f"{self.target!r}: each column that is protected has a ledger of its own"
+            )
+        if head["rows"] != self.n_rows:
+            raise ValueError(f"{other}: of {head['rows']} rows, this one has {self.n_rows}")
+        missing = [name for name in head["table"] if name not in columns]
+        if missing:
+            raise ValueError(f"{other}: it has a column {missing[0]!r}, this one has none")
+        for name, digest in head["table"].items():
+            if _digest(columns[name]) != digest:
+                raise ValueError(
+                    f"{other}: the column {name!r} has other values there, or in another order"
+                )
+
+    def _forget(self) -> None:
+        """Forget all records, so that the whole file is read again."""
+        self.spent: np.ndarray = np.zeros(self.n_rows)
+        self.epsilons: np.ndarray = np.zeros(self.n_rows)
+        self.answers: dict[Question, PrivateAnswer] = {}
+        self._questions: list[Question] = []
+        self._costs: list[float] = []
+        self._read = self._begin
+        self._process = os.getpid()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all others from the ledger, which is read up to its end, in a ``with`` block.
+
+        Raises
+        ------
+        OSError
+            If the file is gone or cannot be read, or somebody holds it for a minute.
+        skgpb.exceptions.LoadError
+            Where it is damaged.
+        """
+        # It keeps out other threads as well, and those who know the file by another name.
+        with FileLock(self.path, replaced=False):
+            if os.getpid() != self._process:
+                # The fork may have copied what another thread was about to change.
+                self._forget()
+            self._take_news()
+            yield
+
+    def spend(self, question: Question, rows: np.ndarray, rho: float, epsilon: float) -> None:
+        """Take what an answer costs from its rows: it is on the disk when this returns."""
+        bits = np.zeros(self.n_rows, dtype=bool)
+        bits[rows] = True
+        packed = base64.b64encode(zlib.compress(np.packbits(bits).tobytes())).decode("ascii")
+        cost = {"epsilon": epsilon} if math.isfinite(epsilon) else {"spend": rho}
+        self._add(**cost, range=[question.low, question.high], rows=packed)
+
+    def answered(self, question: Question, answer: PrivateAnswer) -> None:
+        """Keep what was drawn for the question that was paid last."""
+        to = len(self._questions) - 1
+        self._add(answer=answer.average, variance=answer.variance, to=to)
+
+    def _add(self, **entry: Any) -> None:
+        """Add a line, and take it as everybody else does: from the file."""
+        line = json.dumps(entry, allow_nan=False).encode("ascii") + b"\n"
+        with open(self.path, "r+b") as file:
+            # Text behind the last whole line was begun by a process that was killed.
+            file.truncate(self._read)
+            file.seek(self._read)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._take_news()
+
+    def _take_news(self) -> None:
+        """Read what was added since the ledger was looked at last."""
+        with open(self.path, "rb") as file:
+            if os.fstat(file.fileno()).st_size < self._read:
+                raise LoadError(
+                    f"{str(self.path)!r} has become shorter since it was read: it was replaced or "
+                    "damaged, and what was spent is not known any more"
+                )
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    self._take(line)
+                except Exception as error:
+                    _damaged(self.path, self._read, error)
+                self._read += len(line)
+
+    def _take(self, line: bytes) -> None:
+        """Add the record of a line to the account."""
+        entry = json.loads(line)
+        if "spend" in entry or "epsilon" in entry:
+            pure, (low, high) = "epsilon" in entry, entry["range"]
+            cost = entry["epsilon" if pure else "spend"]
+            if not (is_number(cost) and 0.0 < cost < math.inf):
+                raise ValueError(f"it spends {cost!r}")
+            rho, epsilon = (0.5 * cost * cost, cost) if pure else (cost, math.inf)
+            rows = self._rows(entry["rows"])
+            self._questions.append(Question.about(float(low), float(high), rows))
+            self._costs.append(float(rho))
+            self.spent[rows] += rho
+            self.epsilons[rows] += epsilon
+            return
+        average, variance, to = entry["answer"], entry["variance"], entry["to"]
+        if not (math.isfinite(average) and math.isfinite(variance) and type(to) is int and to >= 0):
+            raise ValueError(f"it answers {average!r} to {to!r}")
+        answer = PrivateAnswer(float(average), float(variance), self._costs[to])
+        self.answers[self._questions[to]] = answer
+
+    def _rows(self, packed: str) -> np.ndarray:
+        """Numbers of the rows that a line names."""
+        size = (self.n_rows + 7) // 8
+        data = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), size + 1)
+        if len(data) != size:
+            raise ValueError("it names rows of another table")
+        bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
+        rows = np.flatnonzero(bits)
+        if not len(rows) or rows[-1] >= self.n_rows:
+            raise ValueError("it names no rows, or rows that do not exist")
+        return rows
+
+
+def columns_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the public columns by which a ledger knows its table.
+
+    Parameters
+    ----------
+    path : path
+        A file of :class:`PrivacyLedger`; there need not be one yet.
+
+    Returns
+    -------
+    names : list of str
+        Empty where there is no file.
+    """
+    head, _ = _head(Path(path))
+    return [] if head is None else list(head["table"])
+
+
+def _head(path: Path) -> tuple[dict[str, Any] | None, int]:
+    """Return the first line of a ledger, None if it is empty, and its length."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is not a regular file")
+        with open(path, "rb") as file:
+            line = file.readline(LARGEST_HEAD + 1)
+    except FileNotFoundError:
+        return None, 0
+    except ValueError as error:
+        _damaged(path, 0, error)
+    try:
+        head = json.loads(line)
+        if not isinstance(head, dict) or head.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        if type(head["version"]) is not int or head["version"] != VERSION:
+            raise ValueError(f"it is of version {head['version']!r}, this skgpb reads {VERSION}")
+        table = head["table"]
+        if head["unit"] != UNIT or not (isinstance(table, dict) and table):
+            raise ValueError(f"it does not say by which columns it knows {UNIT}")
+    except Exception as error:
+        _damaged(path, 0, error)
+    return head, len(line)
+
+
+def _damaged(path: Path, place: int, error: Exception) -> NoReturn:
+    what = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    raise LoadError(
+        f"{str(path)!r} is not a privacy ledger, or damaged at byte {place}: {what}"
+    ) from error
+
+
+def _columns_of(table: Any) -> dict[str, np.ndarray]:
+    """Return the public columns of a table, one for an array."""
+    if hasattr(table, "items"):
+        columns = {str(name): np.asarray(column) for name, column in table.items()}
+        lengths = {len(column) if column.ndim == 1 else -1 for column in columns.values()}
+        if len(lengths) != 1 or min(lengths) < 1:
+            raise ValueError(
+                "table must have one column or more, each of shape (n_rows,), got "
+                + str({name: column.shape for name, column in columns.items()})
+            )
+        return columns
+    array = np.asarray(table)
+    if array.ndim not in (1, 2) or not array.size:
+        raise ValueError(
+            f"table must have the shape (n_rows,) or (n_rows, n_columns), got {array.shape}"
+        )
+    return {"table": array}
+
+
+def _digest(column: np.ndarray) -> str:
+    """Digest of values: the same for equal numbers of any type."""
+    if column.dtype.kind in "biuf":
+        numbers = column.astype("<f8") + 0.0  # not -0.0
+        numbers[np.isnan(numbers)] = np.nan
+        data = b"numbers" + np.ascontiguousarray(numbers).tobytes()
+    else:
+        data = json.dumps(column.astype(str).tolist()).encode("ascii")
+    return hashlib.sha256(f"{column.shape}".encode() + data).hexdigest()

@@ -1,0 +1,361 @@
+r"""Averages over groups of rows, within a budget of differential privacy.
+
+The value of one row is protected: two columns are *neighbours* if they differ in one
+row, whose value may be anything within the range. The rows themselves, and the rows of each group,
+are public. An average over n rows then changes by at most ``range / n``, and only if the
+group holds the row. So the privacy lost about a row is the sum over the answers about groups that
+hold it, and each row has a budget of its own: asking for groups without common rows costs no more
+than asking for one of them ([McSherry2009]_, and [Feldman2021]_ where the questions depend on the
+answers before them, as here).
+
+References
+----------
+.. [McSherry2009] F. McSherry, "Privacy Integrated Queries", SIGMOD 2009.
+.. [Feldman2021] V. Feldman and T. Zrnic, "Individual Privacy Accounting via a Renyi Filter",
+   NeurIPS 2021.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skgpb.lab.datasets.account import Account, PrivateAnswer, Question
+from skgpb.lab.datasets.accounting import (
+    SLACK,
+    Dice,
+    discrete_gaussian,
+    discrete_laplace,
+    epsilon_of,
+    rho_of,
+)
+from skgpb.lab.datasets.ledger import PrivacyLedger
+from skgpb.exceptions import PrivacyBudgetError
+from skgpb.utils import Integral, check_numbers, is_number
+
+__all__ = ["PrivateAverages"]
+
+# Values are rounded to this many steps of their range, so that sums are exact integers.
+STEPS = 2**20
+# The budget of a row is spent where less than this share is left.
+SPENT = 1e-3
+# An answer is never given if the standard deviation of its noise exceeds this many ranges.
+WIDEST = 1e9
+
+
+class PrivateAverages:
+    r"""Averages over groups of rows with the noise that differential privacy needs.
+
+    All that is ever answered is (epsilon, delta)-differentially private with respect to the value
+    of one row, whatever is asked, in any order and depending on answers before. A group that was
+    asked for is answered with the same number again, which costs nothing.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        The column to protect.
+    target_range : (low, high)
+        Range of possible values. It is published, so it must be known independently of
+        the column, never from its smallest and largest value. Values beyond are taken to be at
+        its ends.
+    epsilon : float
+        The budget for everything, greater than 0.
+    delta : float, default=0
+        At least 0, and far less than 1 / n. With 0 the noise is that of Laplace, and the epsilons
+        of answers add up. Otherwise the noise is Gaussian, and their amounts of zCDP add up. A
+        million-th needs less noise than 0 if there are more than ten answers about a row.
+    min_members : int, default=1
+        Fewest rows of a group; smaller ones are refused. Larger ones cost less, see Notes.
+    random_state : int, RandomState instance or None, default=None
+        None for the operating system's entropy. With anything else the noise can be repeated,
+        and so be taken off by whoever knows it: **nothing is private then** unless it is
+        kept as secret as the column. It must be None where there is a ledger.
+    ledger : PrivacyLedger, default=None
+        The account, in a file that survives this object. ``epsilon`` is then the budget for all
+        questions ever asked with the ledger, and part of it may be spent; ``values`` is the column
+        of all rows of its table, in their order. None for an account of this object alone.
+
+    Attributes
+    ----------
+    budget : float
+        The budget of each row: ``epsilon`` if delta is 0, otherwise in zero-concentrated
+        differential privacy (zCDP), see :func:`rho_of`.
+    spent_ : ndarray of shape (n,)
+        Part of ``budget`` spent on every row; with a ledger, by all that share it.
+    epsilon_spent_ : float
+        The epsilon of what was spent about the row that most was spent about.
+    n_answers : int
+        Number of different groups answered; with a ledger, to all that share it.
+
+    Notes
+    -----
+    *What an answer costs.* Unless ``share`` says otherwise the average over n rows costs
+    :math:`1 / k` of what is left to its rows if delta is 0, otherwise :math:`1 / k^2`, k being n /
+    ``min_members`` rounded down. The noise is then about the same at all sizes, and the groups that
+    cannot be halved any more get most of the budget.
+
+    *Noise.* Values are rounded to :math:`2^{20}` steps of the range, their sum is an exact integer,
+    and so is the noise, a discrete Laplace or Gaussian variable drawn without floating-point
+    numbers [Canonne2020]_: the answers have no last digits that give them away. What is not
+    covered: how long a draw takes, and the memory of the process.
+
+    *Copies.* Threads may share one object. It refuses to be copied or pickled, and a process that
+    was forked is refused every answer: the same budget would be spent again. Processes share a
+    :class:`PrivacyLedger`: each may have an object with it, by a fork or of its own.
+
+    *Repeated searches.* Whoever asks about the same rows with another object, or runs a program
+    again, spends another budget: two of epsilon 1 promise epsilon 2. With a ledger the second
+    has what the first has left. Settle the total before you see an answer: a budget that is
+    raised because of what was seen promises no less than the highest that might have been.
+
+    *Accounting.* An answer with noise of standard deviation s on the average costs
+    :math:`(range / n) \sqrt{2} / s` of epsilon if the noise is that of Laplace, and
+    :math:`(range / n)^2 / (2 s^2)` in zCDP if it is Gaussian; see :func:`rho_of` for the total.
+
+    *A ledger with both kinds of noise.* With delta above 0 answers with Laplace noise count as
+    well, with :math:`\epsilon^2 / 2` in zCDP. With delta = 0 a ledger with answers that have
+    Gaussian noise is refused.
+
+    References
+    ----------
+    .. [Canonne2020] C. L. Canonne, G. Kamath and T. Steinke, "The Discrete Gaussian for
+       Differential Privacy", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.lab.datasets import PrivateAverages
+    >>> income = np.linspace(20.0, 80.0, 1000)
+    >>> office = PrivateAverages(income, (0, 100), epsilon=1, min_members=100)
+    >>> group = np.arange(500, 1000)
+    >>> answer = office.answer(group)
+    >>> bool(abs(answer.average - 65.0) < 20 * answer.variance**0.5)
+    True
+    >>> office.answer(group) == answer  # the same question has the same answer, at no cost
+    True
+    """
+
+    epsilon: float
+    delta: float
+    min_members: int
+
+    def __init__(
+        self,
+        values: Any,
+        target_range: tuple[float, float],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        min_members: int = 1,
+        random_state: Any = None,
+        ledger: PrivacyLedger | None = None,
+    ) -> None:
+        self._low, self._high = check_range(target_range)
+        self.budget: float = budget_of(epsilon, delta)
+        whole = isinstance(min_members, Integral) and not isinstance(min_members, bool)
+        if not (whole and min_members >= 1):
+            raise ValueError(f"min_members must be a whole number >= 1, got {min_members!r}")
+        values = check_numbers(values, "values", ensure_2d=False)
+        if values.ndim != 1:
+            raise ValueError(f"values must be one column of shape (n,), got {values.shape}")
+        shares = (np.clip(values, self._low, self._high) - self._low) / (self._high - self._low)
+        self._steps = np.rint(shares * STEPS).astype(np.int64)
+        self.epsilon, self.delta, self.min_members = float(epsilon), float(delta), int(min_members)
+        self._account = Account(len(values)) if ledger is None else ledger
+        if ledger is not None:
+            self._check_ledger(ledger, random_state)
+        self._dice = dice(random_state)
+
+    def _check_ledger(self, ledger: PrivacyLedger, random_state: Any) -> None:
+        """Refuse a ledger with which the promise would not hold."""
+        if not isinstance(ledger, PrivacyLedger):
+            raise TypeError(f"ledger must be a PrivacyLedger or None, got {ledger!r}")
+        if random_state is not None:
+            raise ValueError(
+                "random_state must be None with a ledger: the next process would draw the same "
+                "noise again, and the difference of two answers would have none"
+            )
+        if len(self._steps) != ledger.n_rows:
+            raise ValueError(
+                f"values must have all {ledger.n_rows} rows of the table of the ledger, even if "
+                f"only some of them are asked about; got {len(self._steps)}"
+            )
+        if math.isinf(self.spent_.max()):
+            raise PrivacyBudgetError(
+                f"delta must be > 0 with the ledger {str(ledger.path)!r}: it has answers with "
+                "Gaussian noise, which promises nothing at delta=0"
+            )
+        if self.spent_.max() > self.budget * (1.0 + SLACK):
+            raise PrivacyBudgetError(
+                f"epsilon={self.epsilon:g} at delta={self.delta:g} is the budget for all questions "
+                f"with the ledger {str(ledger.path)!r}, but epsilon={self.epsilon_spent_:.4g} is "
+                "spent already"
+            )
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or sent to another process."""
+        raise TypeError(
+            "PrivateAverages cannot be copied, because a copy would have a budget of its own: "
+            "use it in one process"
+        )
+
+    def answer(self, group: Any, share: float | None = None) -> PrivateAnswer:
+        """Answer with the noisy average over a group, if the budget allows.
+
+        Parameters
+        ----------
+        group : Cell or array-like of int, shape (m,)
+            A group of a pool, or the numbers of its rows.
+        share : float, default=None
+            Fraction of the remaining budget of its rows to spend, > 0 and <= 1. It must not depend
+            on values that were not told. None for what the size of the group suggests, see Notes.
+
+        Returns
+        -------
+        answer : PrivateAnswer
+
+        Raises
+        ------
+        PrivacyBudgetError
+            If the remaining budget of a row is too small. Nothing is spent.
+        RuntimeError
+            In a process that was forked, without a ledger.
+        OSError
+            If the ledger cannot be read or written. It then gave no answer.
+        ValueError
+            For groups with too few rows, with a row twice, or with rows that do not exist.
+        """
+        rows = self._rows(group)
+        if not (share is None or (is_number(share) and 0.0 < share <= 1.0)):
+            raise ValueError(f"share must be None or a number > 0 and <= 1, got {share!r}")
+        question = Question.about(self._low, self._high, rows)
+        with self._account.alone():
+            known = self._account.answers.get(question)
+            return known or self._new_answer(question, rows, share)
+
+    def _new_answer(
+        self, question: Question, rows: np.ndarray, share: float | None
+    ) -> PrivateAnswer:
+        """Answer what was not asked before; nobody else is asked now, who could spend the same."""
+        scale = self._scale(rows, share)
+        if scale is None:
+            raise PrivacyBudgetError(
+                f"the privacy budget of epsilon={self.epsilon:g} at delta={self.delta:g} is spent "
+                f"for some of the {len(rows)} rows of the group"
+            )
+        rho, epsilon = STEPS**2 / (2 * scale**2), math.inf if self.delta else STEPS / scale
+        # Spent before it is drawn: an interrupt in between costs the answer, not the promise.
+        self._account.spend(question, rows, rho, epsilon)
+        noise = discrete_gaussian if self.delta else discrete_laplace
+        noisy = int(self._steps[rows].sum()) + noise(scale, self._dice)
+        unit = (self._high - self._low) / STEPS / len(rows)
+        variance = (1.0 if self.delta else 2.0) * (unit * scale) ** 2
+        answer = PrivateAnswer(self._low + unit * noisy, variance, rho)
+        self._account.answered(question, answer)
+        return answer
+
+    def affords(self, group: Any) -> bool:
+        """Return whether a group would be answered: it was before, or the budget allows.
+
+        Parameters
+        ----------
+        group : Cell or array-like of int, shape (m,)
+            As for :meth:`answer`.
+
+        Returns
+        -------
+        affords : bool
+        """
+        rows = self._rows(group)
+        with self._account.alone():
+            known = Question.about(self._low, self._high, rows) in self._account.answers
+            return known or self._scale(rows) is not None
+
+    @property
+    def spent_(self) -> np.ndarray:
+        """Budget spent for every row, shape (n,)."""
+        with self._account.alone():
+            return self._spent.copy()
+
+    @property
+    def n_answers(self) -> int:
+        """Number of distinct groups that were answered."""
+        with self._account.alone():
+            return len(self._account.answers)
+
+    @property
+    def epsilon_spent_(self) -> float:
+        """The epsilon of what was spent about the row that most was spent about."""
+        spent = float(self.spent_.max())
+        return epsilon_of(spent, self.delta) if self.delta else spent
+
+    @property
+    def _spent(self) -> np.ndarray:
+        """Return the budget spent for every row; the account is not copied."""
+        return self._account.spent if self.delta else self._account.epsilons
+
+    def _rows(self, group: Any) -> np.ndarray:
+        """Sorted numbers of the rows of a group."""
+        rows = np.asarray(getattr(group, "members", group))
+        if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(
+                "a group must be a cell of a pool or a one-dimensional array of row numbers, got "
+                f"an array of {rows.dtype} of shape {rows.shape}"
+            )
+        n = len(self._steps)
+        rows = np.sort(rows.astype(np.int64))
+        if len(rows) and (rows[0] < 0 or rows[-1] >= n):
+            raise ValueError(f"rows must be from 0 to {n - 1}, got {rows[0]} to {rows[-1]}")
+        if (rows[1:] == rows[:-1]).any():
+            raise ValueError("a group must not contain a row twice")
+        if len(rows) < self.min_members:
+            raise ValueError(
+                f"a group must have at least min_members={self.min_members} rows, got {len(rows)}"
+            )
+        return rows
+
+    def _scale(self, rows: np.ndarray, share: float | None = None) -> int | None:
+        """Return the noise of the next answer on the sum of steps, None without enough budget.
+
+        It is the standard deviation of Gaussian noise, and the scale of Laplace noise.
+        """
+        left = self.budget - float(self._spent[rows].max())
+        power = 2 if self.delta else 1
+        cost = left * (1.0 / (len(rows) // self.min_members) ** power if share is None else share)
+        if left <= SPENT * self.budget or cost * WIDEST**power < 1.0:
+            return None
+        return math.ceil(STEPS / (math.sqrt(2.0 * cost) if self.delta else cost))
+
+
+def budget_of(epsilon: float, delta: float) -> float:
+    """Return what may be spent about a row: in zCDP, and epsilon itself if delta is 0."""
+    if is_number(delta) and delta == 0.0:
+        if not (is_number(epsilon) and 0.0 < epsilon < math.inf):
+            raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
+        return float(epsilon)
+    return rho_of(epsilon, delta)
+
+
+def check_range(target_range: Any) -> tuple[float, float]:
+    """Check two finite numbers, the first of which is smaller."""
+    try:
+        low, high = (float(x) for x in target_range)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low)):
+        raise ValueError(
+            "target_range must be two finite numbers (low, high) with low < high, got "
+            f"{target_range!r}"
+        )
+    return low, high
+
+
+def dice(random_state: Any) -> Dice:
+    """Return the operating system's random numbers, or ones that can be repeated."""
+    if random_state is None:
+        return random.SystemRandom()
+    return random.Random(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))

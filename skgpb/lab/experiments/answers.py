@@ -1,0 +1,158 @@
+"""Answers as somebody typed or sent them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skgpb.lab.experiments.sides import exact, number
+from skgpb.lab.experiments.texts import with_point
+from skgpb.feedback import counts_in, from_counts
+
+#: Low and high end of what averages of answers can be; None for an open end.
+AnswerRange = tuple[float | None, float | None]
+# Blanks, semicolons, or commas before blanks are between several measurements.
+_BETWEEN = re.compile(r"\s*;\s*|,\s+|\s+")
+# 1 234 may be one number, or two.
+_IN_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\s\d{3})+(\.\d+)?")
+
+
+class EnteredAnswer(NamedTuple):
+    """An answer, the variance of its noise where that is another than usual, and how it came about.
+
+    ``measurements`` are the single ones that it is the mean of; empty where it is one itself.
+    """
+
+    value: float
+    alpha: float | None
+    measurements: tuple[float, ...] = ()
+
+
+def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = "") -> EnteredAnswer:
+    """Return the answer that somebody typed or sent.
+
+    Parameters
+    ----------
+    given : str, number or sequence of numbers
+        The answer. A text such as "12 of 300" is a proportion, 4 if the unit is % and 0.04 if not,
+        whose noise follows. Several
+        numbers, in a list or a text such as "14.7 15.3", are measurements of one run: their mean is
+        the answer, and its noise their standard error. Where all are equal, which says nothing of
+        it, the noise is as usual.
+    noise : str, number or None
+        Standard deviation of the noise; None where nothing is said of it.
+    what : str, default="the answer"
+        Name of it, for messages.
+    unit : str, default=""
+        Unit of the answers.
+
+    Raises
+    ------
+    ValueError
+        If the answer or its noise is invalid.
+    """
+    counts = counts_in(given) if isinstance(given, str) else None
+    if counts is not None:
+        _check_no_noise(given, noise, "counts")
+        successes, trials = (number(part, f"a count in {what}") for part in counts)
+        # Not the angle: what is shown, recommended and drawn is then a proportion.
+        share, variance = from_counts(successes, trials, stabilize=False)
+        whole = 100.0 if is_percent(unit) else 1.0
+        return EnteredAnswer(share * whole, variance * whole**2)
+    values = _several(given, what)
+    if len(values) == 1:
+        return EnteredAnswer(number(values[0], what), variance_of(noise))
+    _check_no_noise(given, noise, "measurements")
+    numbers = [number(value, f"a measurement in {what}") for value in values]
+    variance = float(np.var(numbers, ddof=1)) / len(numbers)
+    return EnteredAnswer(float(np.mean(numbers)), variance or None, tuple(numbers))
+
+
+def is_percent(unit: str) -> bool:
+    """Return whether the whole of a proportion is 100 in a unit."""
+    return unit.strip().lower() in ("%", "percent", "per cent")
+
+
+def written_measurements(values: Sequence[float]) -> str:
+    """Write several measurements in the way that :func:`read_answer` reads."""
+    return "; ".join(map(repr, values))
+
+
+def read_range(given: str | Sequence[float | None]) -> AnswerRange:
+    """Return the ends of the range that averages of answers cannot leave.
+
+    Parameters
+    ----------
+    given : str or pair of floats
+        "0:100"; "0:" or ":100", or None in a pair, for an open end; an empty text for both.
+
+    Raises
+    ------
+    ValueError
+        If that is no range.
+
+    Examples
+    --------
+    >>> from skgpb.lab.experiments.answers import read_range
+    >>> read_range("0:100"), read_range(":1e3"), read_range("")
+    ((0.0, 100.0), (None, 1000.0), (None, None))
+    """
+    ends = (given.split(":") if given.strip() else ["", ""]) if isinstance(given, str) else [*given]
+    if len(ends) != 2:
+        raise ValueError(f"the range of answers must be LOW:HIGH, such as 0:100, got {given!r}")
+    low, high = (
+        None if end is None or end == "" else number(end, "an end of the range of answers")
+        for end in ends
+    )
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f"no answer is within the range {given!r}: its low end is above its high")
+    return low, high
+
+
+def written_range(ends: AnswerRange) -> str:
+    """Write a range in the way that :func:`read_range` reads; empty if both ends are open."""
+    if ends == (None, None):
+        return ""
+    return ":".join("" if end is None else exact(end) for end in ends)
+
+
+def read_cell(text: str, unit: str = "") -> EnteredAnswer:
+    """Return the answer in a cell of a table, whose numbers may have decimal commas."""
+    text = re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text)
+    return read_answer(text, None, unit=unit)
+
+
+def _several(given: Any, what: str) -> list[Any]:
+    """Return the measurements that were given; one of them where there is a single one."""
+    if isinstance(given, str):
+        text = given.strip()
+        if _IN_THOUSANDS.fullmatch(text):
+            one, several = "".join(text.split()), "; ".join(text.split())
+            raise ValueError(
+                f"{what} may be one number or several measurements, got {text!r}: write {one}, or "
+                f"{several}"
+            )
+        return _BETWEEN.split(text.strip("; "))
+    if isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1):
+        if not len(given):
+            raise ValueError(f"{what} must be a number, or several, got none")
+        return list(given)
+    return [given]
+
+
+def _check_no_noise(given: Any, noise: Any, source: str) -> None:
+    if noise is not None:
+        raise ValueError(f"the noise of {given!r} follows from its {source}, got {noise!r} as well")
+
+
+def variance_of(noise: Any) -> float | None:
+    """Return the variance of a noise of this standard deviation."""
+    if noise is None:
+        return None
+    value = number(noise, "noise")
+    if value < 0:
+        raise ValueError(f"noise must be a standard deviation >= 0, got {noise}")
+    return value**2

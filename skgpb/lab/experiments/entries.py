@@ -1,0 +1,170 @@
+"""The events of a run as the rows that people see: one for each query, with a number that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
+from math import isnan, sqrt
+from typing import Any
+
+from skgpb.domains import PointsQuery, Query
+from skgpb.domains.space import ParameterSpace
+from skgpb.lab.experiments.records import LabRecord
+
+# Events of the optimizer's learning; they follow from the others.
+LEARNING = ("learned", "unlearned")
+# Events that are no query by themselves.
+ABOUT_NO_QUERY = (*LEARNING, "set", "outcomes")
+
+
+@dataclass
+class Entry:
+    """One query: how it was asked or added, and its result.
+
+    Attributes
+    ----------
+    number : int
+        Number by which users refer to it.
+    query : Query
+        The query.
+    status : {"pending", "answered", "failed", "skipped", "given"}
+        "given" is an answer of the past, from before the first query.
+    answer : float or None
+        The answer that was told.
+    alpha : float or None
+        Noise variance of this answer, where it has its own.
+    reason : str or None
+        Why it failed.
+    began, ended : int
+        Indices of the events that added and answered it, -1 if there is none.
+    row : int
+        Row among the answers of the past, -1 for others.
+    record : LabRecord
+        Notes on the query.
+    within_limits : bool or None
+        Whether all that has a limit was measured within it; None if some of it was not measured,
+        and the rest is.
+    cost : float or None
+        What it costs, where experiments have costs.
+    """
+
+    number: int
+    query: Query
+    status: str = "pending"
+    answer: float | None = None
+    alpha: float | None = None
+    reason: str | None = None
+    began: int = -1
+    ended: int = -1
+    row: int = -1
+    record: LabRecord = field(default_factory=LabRecord)
+    within_limits: bool | None = True
+    cost: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "query": self.number,
+            "params": {name: jsonable(value) for name, value in self.query.params.items()},
+            "status": self.status,
+            "answer": self.answer,
+            "noise": None if self.alpha is None else sqrt(self.alpha),
+            "reason": self.reason,
+            "within_limits": self.within_limits,
+            "cost": self.cost,
+            **self.record.as_dict(),
+        }
+
+
+def entries_of(
+    events: Sequence[tuple[Any, ...]],
+    numbers: Sequence[int],
+    last: int,
+    space: ParameterSpace,
+    alpha: float | None,
+) -> list[Entry]:
+    """Return the entries of a run, in the order in which they came in.
+
+    Parameters
+    ----------
+    events : sequence of tuples
+        The events of an optimizer.
+    numbers : sequence of int
+        Numbers of the first entries.
+    last : int
+        The others are counted on from this.
+    space : ParameterSpace
+        Names of the sides.
+    alpha : float or None
+        Noise variance of answers without their own.
+    """
+    entries: list[Entry] = []
+    pending: dict[Query, list[Entry]] = {}
+    number = chain(numbers, count(last + 1))
+    for i, (kind, *rest) in enumerate(events):
+        if kind in ABOUT_NO_QUERY:
+            continue
+        if kind == "fit":
+            X, y = rest[:2]
+            for row, value in enumerate([] if y is None else y.tolist()):
+                query = PointsQuery(X[row : row + 1].copy()).named(space)
+                entries.append(Entry(next(number), query, "given", value, began=i, row=row))
+            continue
+        query = rest[0]
+        if kind == "ask" or not pending.get(query):
+            entries.append(Entry(next(number), query, began=i))
+            pending.setdefault(query, []).append(entries[-1])
+        if kind == "ask":
+            continue
+        entry = pending[query].pop(0)
+        entry.ended = i
+        if kind == "fail":
+            entry.status, entry.reason = "failed", rest[1]
+        else:
+            entry.status, entry.answer, noise = "answered", float(rest[1]), rest[2]
+            # NaN is noise that is learned.
+            entry.alpha = None if isnan(noise) or noise == alpha else float(noise)
+    return entries
+
+
+def carried_over(
+    changed: Sequence[tuple[tuple[Any, ...], list[int]]], repeated: Sequence[tuple[Any, ...]]
+) -> tuple[list[int], dict[int, Any]]:
+    """Return the numbers of the entries of a run that was repeated, and the queries it lost.
+
+    A query that a tree would not ask now, because its cell is not there, is no longer pending; it
+    can be told all the same, by its points.
+
+    Parameters
+    ----------
+    changed : sequence of pairs
+        The events that were to be repeated, each with the numbers of the entries that it began.
+    repeated : sequence of tuples
+        The events afterwards.
+    """
+    numbers: list[int] = []
+    lost: dict[Query, list[int]] = {}
+    happened = [event for event in repeated if event[0] not in ABOUT_NO_QUERY]
+    i = 0
+    for event, began in changed:
+        if event[0] in ABOUT_NO_QUERY:
+            continue
+        if event[0] == "ask":
+            if not (i < len(happened) and happened[i][:2] == event[:2]):
+                lost.setdefault(event[1], []).extend(began)
+                continue
+        elif event[0] != "fit" and lost.get(event[1]):
+            began = [lost[event[1]].pop(0)]
+        numbers += began
+        i += 1
+    return numbers, {number: query for query, those in lost.items() for number in those}
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value of a side, or values of a region, as JSON has it."""
+    if isinstance(value, (tuple, list, range)):
+        return [jsonable(each) for each in value]
+    if hasattr(value, "item"):
+        return value.item()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

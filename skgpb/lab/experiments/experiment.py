@@ -1,0 +1,1533 @@
+"""An experiment in a file: asked, answered, corrected and looked at, by several at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from math import nan, sqrt
+from pathlib import Path
+from types import EllipsisType
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skgpb._typing import Limits
+from skgpb.domains import Box, PointsQuery, Region
+from skgpb.domains.space import ParameterSpace
+from skgpb.lab.experiments import judgement
+from skgpb.lab.experiments.answers import (
+    EnteredAnswer,
+    read_answer,
+    read_range,
+    variance_of,
+    written_range,
+)
+from skgpb.lab.experiments.blocks import between_blocks, block_of, blocks_in, read_block
+from skgpb.lab.experiments.changes import check_by, differences, of_entry
+from skgpb.lab.experiments.costs import read_costs
+from skgpb.lab.experiments.entries import LEARNING, Entry, jsonable
+from skgpb.lab.experiments.kept import KeptRun, outcome_limits
+from skgpb.lab.experiments.limits import outcomes_of, read_limits, written
+from skgpb.lab.experiments.reasons import reason, without_answers
+from skgpb.lab.experiments.records import LabRecord, number_or_text, today
+from skgpb.lab.experiments.scores import Score, read_score
+from skgpb.lab.experiments.sides import Ends, Side
+from skgpb.lab.experiments.stopping import Outlook, verdict
+from skgpb.lab.experiments.table import PastAnswer, PastAnswers, read_answers
+from skgpb.lab.experiments.texts import check_name, in_one_line, quoted
+from skgpb.lab.experiments.trade_offs import trade_offs
+from skgpb.lab.file_lock import FileLock
+from skgpb.locks import StateLock
+from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers.search import Search
+
+__all__ = ["Experiment"]
+
+# Name of answers that were told before there was a score, where they have none.
+TOLD = "answer"
+# What may have become of a query.
+ENDED = ("answered", "given", "failed", "skipped")
+# What an experiment over regions does not have, and why.
+NOT_OF_REGIONS = {
+    "score": "is for single settings, not for regions",
+    "block": "is for single settings, not for regions",
+    "limits": "are for single settings: an average over a region may be within a limit that "
+    "settings in it violate",
+    "constraints": "are between sides of single settings: an average over a region would violate "
+    "them",
+    "costs": "are of single settings, not of regions",
+}
+
+
+class Experiment(KeptRun):
+    """An experiment in a file; every change is saved at once.
+
+    Several windows, programs and people may have the same file open: one of them at a
+    time makes a change, to the present contents of the file, so that nothing is lost. The file has
+    the format of an optimizer's ``save``, and ``GPUCBOptimizer.load`` opens it as well.
+
+    Queries have numbers, by which they are answered in any order, corrected and looked up. All that
+    is returned is plain: dicts, lists, strings, numbers and None, as JSON has them.
+
+    Parameters
+    ----------
+    path : path
+        A file that :meth:`create` has made, or ``save`` of an optimizer over a box with named
+        sides: one over arms, or ``GPOOOptimizer``.
+
+    Raises
+    ------
+    skgpb.exceptions.LoadError
+        A ``ValueError``: it is no such file.
+    OSError
+        If it cannot be opened.
+
+    Notes
+    -----
+    Every method raises ``ValueError`` for what it cannot take, in one line that says what was given
+    and what is accepted, and ``OSError`` where the file cannot be written. Nothing changes then.
+
+    An answer that is corrected or taken back makes the run anew, from the start, with the answers
+    as they are now; what was asked in the meantime stays asked. ``load`` of an optimizer then says
+    in a ReplayWarning that other queries would be asked now.
+
+    :meth:`create` searches for single settings with ``GPUCBOptimizer(regret="simple")``, because
+    only the recommendation at the end counts, and under limits with ``EIOptimizer``, whose file
+    ``EIOptimizer.load`` opens. A file that was saved with other parameters keeps
+    them, also when it is corrected or its limits are changed.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from skgpb.lab.experiments import Experiment
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
+    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], direction="minimize")
+    >>> query = oven.ask()[0]
+    >>> query["query"], sorted(query["params"])
+    (1, ['catalyst', 'temperature'])
+    >>> oven.tell(0.37, query=1)["status"]
+    'answered'
+    >>> oven.correct(1, 0.73)["answer"]
+    0.73
+    >>> Experiment(path).history() == oven.history()
+    True
+    """
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        sides: Iterable[Side | str] | Mapping[str, Any],
+        *,
+        constraints: str | Iterable[str] = (),
+        limits: str | Iterable[str] = (),
+        costs: str | Iterable[str] = (),
+        block: str = "",
+        answer_range: str | tuple[float | None, float | None] = "",
+        score: str = "",
+        direction: str = "maximize",
+        noise: float | None = None,
+        regions: bool = False,
+        title: str = "",
+        answer: str = "",
+        unit: str = "",
+        data: str | os.PathLike[str] | None = None,
+        skip_outside: bool = False,
+        seed: int = 0,
+    ) -> Self:
+        """Begin an experiment and write its file.
+
+        Parameters
+        ----------
+        path : path
+            The file, which must not exist.
+        sides : list of str or Side, or dict
+            Names and ranges of the settings. A list of ``"temperature=20:90"``,
+            ``"salt=1e-4:0.1:log"``, ``"n=1:10:int"``, ``"time=0:60:5"`` (in steps of 5),
+            ``"catalyst=A,B"``. Numbers have three significant digits of their range unless a step
+            is given, or ``"temperature=20:90:any"`` says otherwise. Or a dict of names and
+            sides, each a text as behind the ``=``, a pair ``(low, high)``, a list of values, a
+            distribution of ``scipy.stats`` or a dict of :meth:`Side.as_dict`, see :meth:`Side.of`.
+        constraints : str or list of str, default=()
+            Linear equations and inequalities between sides that are numbers: ``"A + B <= 100"``,
+            ``"A + B + C = 1"``. Nothing is suggested or recommended that violates one. See
+            :class:`~skgpb.domains.Box`.
+        limits : str or list of str, default=()
+            Limits on what else is measured: ``"peak temperature < 80"``, ``"6 <= pH <= 8"``. What
+            has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
+            that is known to be beyond a limit, and little is suggested that probably is; see
+            ``limits`` of :class:`~skgpb.EIOptimizer`.
+        costs : str or list of str, default=()
+            What an experiment costs, amounts that add up: ``"20 + 0.5*time"``, and for one value of
+            a list ``"100 if catalyst = Pd"``. What a suggestion is worth is divided by its cost;
+            the best setting is sought whatever it costs. See :ref:`experiment-costs`.
+        block : str, default=""
+            What tells blocks of answers apart, each of which shifts its answers by an amount of its
+            own: ``"operator"``, ``"date"``, or the name of something else that is told as
+            ``measured``, such as ``"batch"``. How much blocks differ is learned, and is no noise.
+            There may be a new block at any time. What is expected and recommended is for an average
+            block. See :ref:`blocks`.
+        answer_range : str or pair of floats, default=""
+            Between which ends an average of answers is: ``"0:100"`` of a yield in per cent,
+            ``"0:"`` of a cost. What is expected, and how much better it may still be, is within it.
+            Single answers may leave it by their noise.
+        score : str, default=""
+            What the answer is computed from, where several things are measured:
+            ``"0.7*yield - 0.3*cost"``, arithmetic of what is told as ``measured`` and of settings
+            that are numbers, with ``desirability(yield, 60, 90)``, which is 0 up to the first
+            number and 1 from the second on, min, max, sqrt, log, exp and abs. Names of several
+            words stand between quotes. See :ref:`scores`.
+        direction : {"maximize", "minimize"}, default="maximize"
+            Whether large or small answers are sought.
+        noise : float, default=None
+            Standard deviation of the noise in an answer; None where it is not known, and learned.
+        regions : bool, default=False
+            Whether answers are averages over regions of settings and not of single ones: then
+            queries are regions, their ``params`` pairs [low, high], or lists of the whole numbers
+            or choices that the region holds.
+        title, answer, unit : str, default=""
+            Names of the experiment and of the answer, and its unit; for display only. If ``data``
+            is given, its column of answers is ``answer``.
+        data : path, default=None
+            A table of settings and answers of the past, see :meth:`add_table`. What ``export``
+            wrote is read back with the numbers of the queries, and pending ones stay pending.
+        skip_outside : bool, default=False
+            Whether rows of it that are not within the sides are left out, with a warning.
+        seed : int, default=0
+            The same seed and the same answers give the same queries.
+
+        Returns
+        -------
+        experiment : Experiment
+        """
+        every = _sides_of(sides)
+        if skip_outside and data is None:
+            raise ValueError("skip_outside is about rows of data, got skip_outside=True, data=None")
+        if direction not in ("maximize", "minimize"):
+            raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
+        for name, text in (("title", title), ("answer", answer), ("unit", unit)):
+            check_name(text, name)
+        constraints = [constraints] if isinstance(constraints, str) else list(constraints)
+        taken = [side.name for side in every] + [answer] * bool(answer)
+        limited = read_limits(limits, taken)
+        block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
+        scored = _score_of(score, every)
+        cost = read_costs(costs, every)
+        asked = {"score": score, "block": block, "limits": written(limited)}
+        for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
+            if regions and given:
+                raise ValueError(f"{name} {NOT_OF_REGIONS[name]}; got regions=True and {given!r}")
+        every = [side.listed() if regions else side.rounded_to_grid() for side in every]
+        settings: dict[str, Any] = {
+            "bounds": _bounds_of(every, constraints),
+            "alpha": variance_of(noise),
+            "direction": direction,
+            "random_state": seed,
+        }
+        if regions:
+            optimizer: Any = GPOOOptimizer(**settings).start()
+        else:
+            optimizer = _search_within(limited, {**settings, "cost": cost}).start()
+        self = cls.__new__(cls)
+        self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
+        notes = {"title": title, "answer": answer, "unit": unit, "block": block}
+        self._take_notes({**notes, "answer_range": ends, "score": scored.text if scored else ""})
+        if data is not None:
+            self._begin_with_past(self._table_reader(None)(data, skip_outside=skip_outside))
+        with FileLock(self.path):
+            if self.path.exists():
+                raise ValueError(f"{self.path} exists already: choose another name")
+            self._write()
+        return self
+
+    def _begin_with_past(self, past: PastAnswers) -> None:
+        """Begin with the rows of a table, and with their numbers if each has one of its own."""
+        self._optimizer, rows, lost = _with_past(self._optimizer, past.rows)
+        numbers: list[Any] = [row.number for row in rows]
+        if None in numbers or len(set(numbers)) < len(numbers):
+            numbers = list(range(1, len(rows) + 1))
+        n_events = len(rows) - len(lost)
+        self._last, self._numbers = max(numbers, default=0), numbers[:n_events]
+        self._lost = dict(zip(numbers[n_events:], lost, strict=True))
+        self._records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
+        self._leave_out(past)
+        self._count()
+        limits, records = outcome_limits(self._optimizer), self._records.items()
+        outcomes = [outcomes_of(record, limits, number) for number, record in records]
+        if self._block or self._score is not None or any(outcomes):
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
+
+    def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
+        """Return :func:`read_answers` for tables of the experiment as it is now."""
+        return partial(
+            read_answers,
+            sides=self._sides,
+            answer=None if self._score is not None else answer or self._labels["answer"] or None,
+            limited=list(outcome_limits(self._optimizer)),
+            scored=_measured_in(self._score, self._sides),
+            block=self._block,
+            unit=self._labels["unit"],
+            space=self._optimizer._run.space,
+            regions=self._has_regions,
+        )
+
+    def _leave_out(self, past: PastAnswers) -> None:
+        """Keep what was wrong with rows of a table that are left out."""
+        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
+
+    # -- asking and telling -----------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, another: bool = False) -> list[dict[str, Any]]:
+        """Return the next queries, each to be evaluated once.
+
+        Asking again before anything was told returns the same queries; more than before returns
+        them and others. Earlier queries without an answer stay pending as well: see
+        :meth:`pending`.
+
+        The first queries are a design in which every value of a list occurs, and every one about as
+        often: at least ten, or as many as the longest list has values, at most 25, or as many as
+        are asked for at first, such as 96 for a plate.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of queries.
+        another : bool, default=False
+            Whether they are to be others than those asked before, as for a second oven.
+
+        Returns
+        -------
+        queries : list of n dicts
+            As in :meth:`history`.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise ValueError(f"the number of queries must be a whole number >= 1, got {n!r}")
+        with self._threads, FileLock(self.path):
+            self._read()
+            try:
+                before = self._optimizer._events
+                told = [i for i, event in enumerate(before) if event[0] in ("tell", "fail")]
+                asked = sum(event[0] == "ask" for event in before[max(told, default=0) :])
+                first = asked if another else 0
+                self._begin_with(first + n)
+                queries = self._optimizer.ask(first + n)[first:]
+                if len(self._optimizer._events) > len(before):
+                    self._count()
+                    self._write()
+            except BaseException:
+                self._seen = None
+                raise
+            pending = {entry.query: entry for entry in self._entries if entry.status == "pending"}
+            return [pending[query].as_dict() for query in queries]
+
+    def _begin_with(self, n: int) -> None:
+        """Let the first design have n queries, if it has fewer and nothing is known yet."""
+        optimizer = self._optimizer
+        known = any(entry.status != "pending" for entry in self._entries)
+        if isinstance(optimizer, Search) and not known and 0 < optimizer._n_initial < n:
+            optimizer.set_params(n_initial=n)
+
+    def tell(
+        self,
+        answer: float | str | Sequence[float] | None = None,
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        noise: float | None = None,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+    ) -> dict[str, Any]:
+        """Report an answer.
+
+        Parameters
+        ----------
+        answer : float, str or sequence of float
+            The answer. A text such as ``"12 of 300"`` is a proportion, 4 if the unit is % and
+            0.04 if not, whose noise follows from the counts. Several numbers, as a list or as in
+            ``"14.7 15.3"``, are measurements of this one run: the answer is their mean, and its
+            noise their standard error, which is itself uncertain below about five of them. Where
+            all are equal its noise is as usual.
+            None, or left out, if it is computed from ``measured`` by a score.
+        query : int, default=None
+            Number of the query, which must be pending. None where only one is, or for what was not
+            asked, ``at`` a setting of one's own.
+        at : dict, default=None
+            The setting that it was measured at, where that is not exactly what was asked: a value
+            for every side, as a number or a text. With ``query`` it was set instead of that one.
+        noise : float, default=None
+            Standard deviation of the noise in this answer, where it is another than usual.
+        note, operator : str, default=None
+            For the notebook: a remark, and who measured.
+        date : str, default=None
+            When, as YYYY-MM-DD; None for today.
+        measured : dict, default=None
+            Further measurements, numbers or texts by name. They are saved and exported. What has
+            a limit is learned from, and must be a number; it may be missing.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        unit = self._labels["unit"]
+        told = None if answer is None else read_answer(answer, noise, unit=unit)
+        record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
+        record.write(note, operator, date, measured)
+        with self._changing():
+            self._check_told(told is not None, noise)
+            value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
+            return self._take(query, at, value, alpha, record)
+
+    def _check_told(self, is_told: bool, noise: float | None = None) -> None:
+        """Raise ValueError if an answer is told that is computed, or none that is not."""
+        if self._score is None and not is_told:
+            raise ValueError("there is no answer: give the number that was measured")
+        if self._score is not None and (is_told or noise is not None):
+            raise ValueError(
+                f"the answer is computed by {self._score.text!r}: give what was measured, not the "
+                "answer or its noise"
+            )
+
+    def _counting(self) -> list[str]:
+        """Return the names of what is measured besides the answer and is learned from."""
+        return [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+
+    def _check_names(self, measured: Mapping[str, Any]) -> None:
+        """Raise a ValueError for a name that differs from one that counts in capitals alone."""
+        names = [*self._counting(), self._block]
+        meant = {name.casefold(): name for name in names}
+        for name, value in measured.items():
+            right = meant.get(name.strip().casefold(), name)
+            if value != "" and name.strip() not in names and right != name:
+                raise ValueError(f"measured has no effect under the name {name!r}: write {right!r}")
+
+    def _scored(self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord) -> float:
+        """Return the score of what is told of a query."""
+        assert self._score is not None
+        values = {} if at is None else self._setting(at)
+        if at is None or query is not None:
+            entry = self._pending_entry(query)
+            values = {**entry.query.params, **values, **entry.record.measured}
+        return self._score(values | record.measured)
+
+    def fail(
+        self,
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+    ) -> dict[str, Any]:
+        """Report that there is no answer, because the evaluation failed.
+
+        The query is left out for a while, and nothing is learned from it.
+
+        Parameters
+        ----------
+        query : int, default=None
+            As for :meth:`tell`.
+        at : dict, default=None
+            As for :meth:`tell`.
+        note, operator, date, measured
+            As for :meth:`tell`.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        record = LabRecord(date=today())
+        record.write(note, operator, date, measured)
+        with self._changing():
+            return self._take(query, at, None, None, record)
+
+    def skip(
+        self,
+        query: int | None = None,
+        *,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+    ) -> dict[str, Any]:
+        """Leave a query out, for a reason that says nothing of its setting.
+
+        It is no failure, and nothing is learned from it. It may be suggested again some answers
+        later, as if it had failed.
+
+        Parameters
+        ----------
+        query : int, default=None
+            As for :meth:`tell`.
+        note : str, default=None
+            Why.
+        operator, date, measured
+            As for :meth:`tell`.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`, with the status "skipped".
+        """
+        record = LabRecord(date=today(), skipped=True)
+        record.write(note, operator, date, measured)
+        with self._changing():
+            return self._take(query, None, None, None, record)
+
+    def repeat(self, query: int) -> dict[str, Any]:
+        """Ask for another answer at the setting of an earlier query, as a replicate.
+
+        Parameters
+        ----------
+        query : int
+            Number of the earlier one.
+
+        Returns
+        -------
+        entry : dict
+            The new one, which is pending, as in :meth:`history`.
+        """
+        with self._changing():
+            asked = self._entry(query).query
+            if isinstance(asked, PointsQuery):
+                asked = self._optimizer.domain_.placed_arm(asked.points[0])
+            if any(entry.query == asked for entry in self._entries if entry.status == "pending"):
+                raise ValueError(f"the setting of query {query} is pending already")
+            if isinstance(self._optimizer, GPOOOptimizer):
+                raise ValueError(
+                    "regions are not repeated: their averages are not told as replicates"
+                )
+            events = self._optimizer._events
+            self._repeat([*events, ("ask", asked)], len(events))
+            return max(self._entries, key=lambda entry: entry.began).as_dict()
+
+    def annotate(
+        self,
+        query: int,
+        *,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+        by: str | None = None,
+    ) -> dict[str, Any]:
+        """Write notes on a query into the notebook; what has a limit is learned from.
+
+        Parameters
+        ----------
+        query : int
+            Its number.
+        note, operator, date : str, default=None
+            As for :meth:`tell`; None for what they were.
+        measured : dict, default=None
+            As for :meth:`tell`. Names that are not in it stay; an empty text takes one out.
+        by : str, default=None
+            Who writes, for :meth:`changes`, which keep what is replaced.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        with self._changing():
+            entry = self._entry(query)
+            before, known = entry.as_dict(), self._learned_of(entry.record)
+            entry.record.write(note, operator, date, measured)
+            self._check_names(measured or {})
+            self._records[entry.number] = entry.record
+            learns = known != self._learned_of(entry.record) or self._score is not None
+            if learns and entry.answer is not None:
+                self._repeat(self._optimizer._events, len(self._optimizer._events))
+                entry = self._entry(query)
+            self._note_changes(before, entry.as_dict(), by)
+            return entry.as_dict()
+
+    def change(
+        self,
+        sides: Iterable[Side | str] | Mapping[str, Any] = (),
+        constraints: str | Iterable[str] | None = None,
+        *,
+        limits: str | Iterable[str] | None = None,
+        costs: str | Iterable[str] | None = None,
+        block: str | None = None,
+        answer_range: str | tuple[float | None, float | None] | None = None,
+        score: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Go on with other ranges, or another value in a list, other constraints or limits.
+
+        The run is repeated with the same answers within these ranges; pending queries stay pending,
+        and must satisfy new constraints. What was written down of a new limit or block counts from
+        the start.
+
+        Parameters
+        ----------
+        sides : list of str or Side, or dict
+            As in :meth:`create`, those that change. All that was told must be within them.
+        constraints : str or list of str, default=None
+            The constraints from now on; None for those there were.
+        limits : str or list of str, default=None
+            The limits on what else is measured from now on, as in :meth:`create`; None for those
+            there were.
+        costs : str or list of str, default=None
+            What experiments cost, as in :meth:`create`, also those so far; None for what it was.
+        block : str, default=None
+            What tells blocks of answers apart from now on, as in :meth:`create`; an empty text for
+            nothing, None for what it was.
+        answer_range : str or pair of floats, default=None
+            What averages of answers are within from now on, as in :meth:`create`; None for what it
+            was.
+        score : str, default=None
+            What answers are computed from, as in :meth:`create`, also those so far; None for what
+            it was. Answers that were told count as measured, under the name of the answer, or
+            "answer" if it has none; without the errors that were told with them. An empty text
+            takes these as the answers again.
+        by : str, default=None
+            Who changes them, for :meth:`changes`.
+        """
+        changed = {side.name: side.rounded_to_grid() for side in _sides_of(sides)}
+        with self._changing():
+            if self._has_regions:
+                raise ValueError("the ranges of an experiment over regions cannot be changed")
+            if not self._optimizer.domain_.is_discretization:
+                raise ValueError("the ranges of this kind of search cannot be changed")
+            names = [side.name for side in self._sides]
+            unknown = [name for name in changed if name not in names]
+            if unknown:
+                raise ValueError(
+                    f"there is no side {unknown[0]!r}; the sides are {', '.join(names)}"
+                )
+            if constraints is None:
+                constraints = self._constraints
+            elif isinstance(constraints, str):
+                constraints = [constraints]
+            every = [changed.get(side.name, side) for side in self._sides]
+            # As it began: what was set since is among the events.
+            other = clone(self._optimizer._repeated([]))
+            other.set_params(bounds=_bounds_of(every, list(constraints)))
+            if costs is not None or self._costs:
+                other.set_params(cost=read_costs(self._costs if costs is None else costs, every))
+            taken = names + [self._labels["answer"]] * bool(self._labels["answer"])
+            if limits is not None:
+                before_limits, limited = outcome_limits(self._optimizer), read_limits(limits, taken)
+                given = other.get_params(deep=False)
+                ours = EIOptimizer if before_limits else GPUCBOptimizer
+                if type(other) is ours and given.get("regret", "simple") == "simple":
+                    shared = ("bounds", "alpha", "direction", "cost", "random_state")
+                    other = _search_within(limited, {name: given[name] for name in shared})
+                else:
+                    other.set_params(limits=dict(limited) or None)
+            other.start()
+            events = self._events_within(other)
+            self._check_pending(other._run.space)
+            before = self._limits()
+            block = self._block if block is None else block
+            self._block = read_block(block, [*taken, *outcome_limits(other)])
+            self._range = self._range if answer_range is None else read_range(answer_range)
+            if score is not None:
+                events = self._with_score(_score_of(score, every), events)
+            self._repeat(events, -1, other)
+            self._changes += differences(None, before, self._limits(), check_by(by))
+
+    def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
+        """Take another score; the events with the answers that are no score, if there is none."""
+        if score is not None and self._has_regions:
+            raise ValueError("a score is for single settings, not for regions")
+        name = self._labels["answer"] or TOLD
+        if self._score is None and score is not None:
+            for entry in self._entries:
+                if entry.answer is not None:
+                    record = self._records.setdefault(entry.number, entry.record)
+                    record.measured = {name: entry.answer, **record.measured}
+        if self._score is not None and score is None:
+            told = Score.parse(quoted(name))
+            ended = {entry.ended: entry for entry in self._entries if entry.answer is not None}
+            events = list(events)
+            for i, entry in ended.items():
+                try:
+                    value = told(entry.record.measured)
+                except ValueError:
+                    raise ValueError(
+                        f"query {entry.number} has no measurement {name!r} to take as its answer"
+                    ) from None
+                events[i] = (*events[i][:2], value, *events[i][3:])
+        self._score = score
+        return events
+
+    def _limits(self) -> dict[str, Any]:
+        """Return the sides by their names, the constraints, the limits and the block, as texts."""
+        rules = {
+            "constraints": "; ".join(self._constraints),
+            "limits": "; ".join(written(outcome_limits(self._optimizer))),
+            "costs": "; ".join(self._costs),
+            "block": self._block,
+            "answer_range": written_range(self._range),
+            "score": self._score.text if self._score is not None else "",
+        }
+        return {**{side.name: str(side) for side in self._sides}, **rules}
+
+    def _note_changes(
+        self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
+    ) -> None:
+        """Keep what an entry was before it was changed, or taken back for None."""
+        new = {} if after is None else of_entry(after)
+        self._changes += differences(before["query"], of_entry(before), new, check_by(by))
+
+    def _check_pending(self, space: ParameterSpace) -> None:
+        """Raise ValueError if what is pending violates a constraint that was not there before."""
+        if space.feasible is None:
+            return
+        before = {text.strip() for text in self._constraints}
+        for entry in self._entries:
+            if entry.status != "pending":
+                continue
+            violated = space.feasible.violated(space.point(entry.query.params))
+            for text in violated:
+                if text not in before:
+                    raise ValueError(
+                        f"query {entry.number} is pending and violates {text!r}: tell its answer, "
+                        "or skip it, before the constraint is added"
+                    )
+
+    def _events_within(self, other: Any) -> list[Any]:
+        """Return the events so far, in the coordinates of an optimizer with other sides."""
+        old, new = self._optimizer._run.space, other._run.space
+        number = {id(entry.query): entry.number for entry in self._entries}
+
+        def moved(setting: dict[str, Any], what: str) -> np.ndarray:
+            try:
+                return new.point(setting)
+            except ValueError as error:
+                raise ValueError(f"{what} would be outside of the new limits: {error}") from None
+
+        events: list[Any] = []
+        for kind, *rest in self._optimizer._events:
+            if kind in (*LEARNING, "outcomes"):
+                events.append(None)
+            elif kind == "fit":
+                X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
+                events.append((kind, np.array(X), rest[1]))
+            elif kind == "set":
+                known = set(other.get_params(deep=False)) - {"bounds", "limits", "cost"}
+                others = {name: each for name, each in rest[0].items() if name in known}
+                events.append((kind, others))
+            else:
+                query = rest[0]
+                point = moved(query.params, f"query {number.get(id(query), '')}".strip())
+                told = isinstance(query, PointsQuery)
+                there = PointsQuery(point[None]) if told else other.domain_.placed_arm(point)
+                events.append((kind, there.named(new), *rest[1:]))
+        return events
+
+    def add_table(
+        self,
+        path: str | os.PathLike[str],
+        answer: str | None = None,
+        *,
+        skip_outside: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Report answers that are in a table.
+
+        Parameters
+        ----------
+        path : path
+            A file of any kind that :mod:`skgpb.lab.datasets.table` reads, with a column for
+            every side, and one of answers. Rows without an answer are passed over. Rows that
+            violate a constraint are taken, with a note and a warning that name it. What
+            ``export`` wrote has more: standard errors, failures, what was skipped, and the
+            notebook; queries that are pending elsewhere are passed over.
+        answer : str, default=None
+            Column of the answers; None for the name of the answer or, if there is none, for the
+            only column that is no side.
+        skip_outside : bool, default=False
+            Whether rows with a value that is missing or not on its side are left out, with a
+            warning that names them.
+
+        Returns
+        -------
+        entries : list of dicts
+            As in :meth:`history`.
+
+        Raises
+        ------
+        ValueError
+            If rows are not within the sides, or no table is there: nothing is taken. The
+            message names the rows.
+        """
+        while True:
+            # Nobody waits while a table is read.
+            with self._reading():
+                read, known = self._table_reader(answer), self._described()
+            past = read(path, skip_outside=skip_outside)
+            with self._changing():
+                if self._described() == known:
+                    return self._take_rows(past)
+
+    def _described(self) -> Any:
+        """Return all that a table is read with."""
+        sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
+        rules = self._constraints, dict(limits), self._block, self._score
+        return sides, self._labels["answer"], *rules
+
+    def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
+        """Take the rows of a table that have an answer, failed or were skipped."""
+        rows = [row for row in past.rows if row.status != "pending"]
+        if not rows:
+            raise ValueError("the table has no row with an answer")
+        n = len(self._optimizer._events)
+        self._optimizer.tell(*_told(self._optimizer, rows))
+        self._leave_out(past)
+        self._count()
+        ended = (entry for entry in self._entries if entry.ended >= n)
+        told = sorted(ended, key=lambda entry: entry.ended)
+        for entry, row in zip(told, rows, strict=True):
+            row.record.date = row.record.date or today()
+            self._records[entry.number] = entry.record.followed_by(row.record)
+        self._count()
+        # Some of what is learned from may have been written while they were pending.
+        if self._block or self._score is not None or outcome_limits(self._optimizer):
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
+        return [self._entry(entry.number).as_dict() for entry in told]
+
+    def correct(
+        self,
+        query: int,
+        answer: float | str | Sequence[float] | EllipsisType | None = ...,
+        *,
+        at: Mapping[str, Any] | None = None,
+        noise: float | None = None,
+        by: str | None = None,
+    ) -> dict[str, Any]:
+        """Replace an earlier answer, a failure or a setting, as if the right one had been told.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query.
+        answer : float, str, sequence of float or None
+            The right answer, as for :meth:`tell`; None if the evaluation failed. Left out, it stays
+            as it is.
+        at : dict, default=None
+            The setting that it was really measured at, as for :meth:`tell`; None if that is right.
+        noise : float, default=None
+            Standard deviation of the noise in this answer; None for what it was.
+        by : str, default=None
+            Who corrects it, for :meth:`changes`, which keep what it was.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        if answer is ... and at is None:
+            raise ValueError("nothing is corrected: give the right answer, or the setting as at")
+        unit = self._labels["unit"]
+        told = None if answer is ... or answer is None else read_answer(answer, noise, unit=unit)
+        if told is None and noise is not None:
+            raise ValueError(f"noise is of an answer that is given as well, got {noise!r}")
+        with self._changing():
+            if told is not None:
+                self._check_told(True)
+            entry = self._entry(query)
+            if entry.status == "pending":
+                raise ValueError(f"query {query} has no answer yet: tell it")
+            before, events = entry.as_dict(), self._optimizer._events
+            if entry.status == "given":
+                changed = self._correct_given(entry, answer, told, at, events)
+            else:
+                changed = entry.ended
+                kind, asked, *rest = events[changed]
+                if at is not None:
+                    asked = self._query_at(at)
+                    if entry.began != entry.ended:  # it was not what was asked
+                        events[entry.began], entry.began = None, entry.ended
+                if answer is None:
+                    kind, rest = "fail", ["told as failed"]
+                elif told is not None:
+                    own = rest[1] if kind == "tell" and not entry.record.measurements else nan
+                    kind, rest = "tell", [told.value, own if told.alpha is None else told.alpha]
+                events[changed] = kind, asked, *rest
+            record = entry.record
+            if answer is not ...:
+                record.skipped = False
+                record.measurements = [] if told is None else list(told.measurements)
+            self._records[query] = record
+            self._repeat(events, changed)
+            after = self._entry(query).as_dict()
+            self._note_changes(before, after, by)
+            return after
+
+    def _correct_given(
+        self,
+        entry: Entry,
+        answer: Any,
+        told: EnteredAnswer | None,
+        at: Mapping[str, Any] | None,
+        events: list[Any],
+    ) -> int:
+        """Correct an answer of the past among the events; the place of what has changed."""
+        if answer is None:
+            raise ValueError(
+                f"query {entry.number} is of the past data: it has an answer, which can be "
+                "corrected to another number only"
+            )
+        kind, X, y = events[0]
+        X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
+        if told is not None:
+            if told.alpha is not None:
+                raise ValueError(
+                    f"query {entry.number} is of the past data, which have no noise of their own: "
+                    "correct it to one number"
+                )
+            y[entry.row] = told.value
+        if at is not None:
+            X[entry.row] = self._optimizer._run.space.point(self._setting(at))
+        events[0] = kind, X, y
+        return 0
+
+    def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
+        """Return what is told of a setting that was not asked."""
+        space = self._optimizer._run.space
+        return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
+
+    def undo(self, *, by: str | None = None) -> dict[str, Any]:
+        """Undo the last answer or failure.
+
+        Its query is pending again; what was told of another setting than was asked is gone.
+
+        Parameters
+        ----------
+        by : str, default=None
+            Who takes it back, for :meth:`changes`, which keep what it was.
+
+        Returns
+        -------
+        entry : dict
+            The entry before the change, as in :meth:`history`.
+        """
+        with self._changing():
+            told = [entry for entry in self._entries if entry.ended >= 0]
+            if not told:
+                raise ValueError("nothing was told yet that could be taken back")
+            entry = max(told, key=lambda each: each.ended)
+            events = self._optimizer._events
+            events[entry.ended] = None
+            self._records.pop(entry.number, None)
+            self._repeat(events, entry.ended)
+            left = [each.as_dict() for each in self._entries if each.number == entry.number]
+            self._note_changes(entry.as_dict(), left[0] if left else None, by)
+            return entry.as_dict()
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Return what was corrected, taken back or written anew, in order.
+
+        Returns
+        -------
+        changes : list of dicts
+            ``query``, a number, or None for limits and constraints; ``what``, a key of
+            :meth:`history`, or the name of a side; ``before`` and ``after``, None for nothing;
+            ``when``, such as "2026-01-31T16:05:00"; and ``by``, a text.
+        """
+        with self._reading():
+            return [change.as_dict() for change in self._changes]
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return every query, by its number.
+
+        Returns
+        -------
+        entries : list of dicts
+            With the keys ``query``, its number; ``params``, a value for every side, or for regions
+            a pair [low, high] or a list of values; ``status``, one of "pending", "answered",
+            "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
+            None; ``noise``, the standard deviation told with it or None; ``reason``, why it
+            failed, or None; ``within_limits``, whether all that has a limit was measured within it,
+            None if some of it was not measured; ``cost``, a number, None without costs; ``note``,
+            ``operator`` and ``date``, texts;
+            ``measured``, a dict of what else was measured; ``measurements``, those that the answer
+            is the mean of, a list, empty for a single one.
+        """
+        with self._reading():
+            return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
+
+    def pending(self) -> list[dict[str, Any]]:
+        """Return the queries that were asked and have no answer yet.
+
+        Returns
+        -------
+        entries : list of dicts
+            As in :meth:`history`.
+        """
+        return [entry for entry in self.history() if entry["status"] == "pending"]
+
+    def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+        """Return the current recommendation and its uncertainty.
+
+        Of an experiment over regions it is no smaller than the smallest region with an answer.
+
+        Parameters
+        ----------
+        side : dict, default=None
+            Of an experiment over regions, the lengths of the sides of the region wanted, in the
+            units of the sides, or as a share of a log scale; for a side of choices or whole numbers
+            how many of them, one if it is left out.
+
+        Returns
+        -------
+        best : dict or None
+            None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
+            answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
+            lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
+            an answer, known or learned; ``between_blocks``, that of the shifts of blocks, None
+            without any; ``n_answers``; ``best_answer``, the entry of the history
+            with the best answer, if possible of those that were measured within all limits;
+            ``outcomes``, a list with what is expected of each that has a limit, see
+            :meth:`expect`; and ``within_limits``, the probability that all limits hold.
+        """
+        with self._reading():
+            if side is not None and not self._has_regions:
+                raise ValueError(f"side is for experiments over regions, got side={side!r}")
+            return self._best(side)
+
+    def gap(self, confidence: float = 0.95) -> float | None:
+        """Return how much better the best setting may be than the one recommended.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, in (0, 1), that the best is better by no more than the gap. With fewer
+            answers than 30, or than 30 (d - 1) for d sides, this is too bold: :ref:`stopping`.
+
+        Returns
+        -------
+        gap : float or None
+            In units of the answers; None before the first one.
+        """
+        with self._reading():
+            known = any(entry.answer is not None for entry in self._entries)
+            return float(self._optimizer.gap(1.0 - confidence)) if known else None
+
+    def may_stop(self, within: float | None = None, confidence: float = 0.95) -> dict[str, Any]:
+        """Return whether to stop, and what that rests on.
+
+        Parameters
+        ----------
+        within : float, default=None
+            A difference between two settings that does not matter, in units of the answers.
+        confidence : float, default=0.95
+            As for :meth:`gap`.
+
+        Returns
+        -------
+        verdict : dict
+            ``enough``, whether one may stop; ``gap``, as of :meth:`gap`, None if the kernel is
+            learned and there are more than two settings: no number of answers that anybody has
+            bounds it then; ``expected_gain``, by how much ten more answers are expected to improve
+            the recommendation, None under limits or for regions; ``n_answers``;
+            ``least_answers``, from how many on the gap is believed; and ``why``, all of it in
+            sentences. Before four answers, or if all are equal, a learned kernel is an assumption:
+            there is neither gap nor gain. With more than two settings it is enough if ten answers
+            or more are there, and ten more are expected to bring at most ``within``.
+        """
+        with self._reading():
+            answers = [entry.answer for entry in self._entries if entry.answer is not None]
+            n, n_sides = len(answers), len(self._sides)
+            unit, outlook = self._labels["unit"] if self._score is None else "", None
+            if n:
+                outlook = Outlook.of(self._optimizer, answers, n_sides, self._range, confidence)
+            return verdict(outlook, n, n_sides, within, confidence, unit)
+
+    def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
+        """Predict the answer at a setting.
+
+        Parameters
+        ----------
+        at : dict
+            A value for every side, as a number or a text.
+
+        Returns
+        -------
+        expected : dict
+            ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
+            ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
+            ``possible``, whether the constraints allow the setting; ``violates``, those that it
+            breaks; ``outcomes``, a list of dicts with ``name``, ``limit``, a text, ``mean``,
+            ``std`` and ``probability``, that the limit holds, None before it was measured; and
+            ``within_limits``, the probability that all of them hold, None without limits or before
+            all were measured.
+        """
+        with self._reading():
+            if all(entry.answer is None for entry in self._entries):
+                raise ValueError("nothing can be expected before the first answer")
+            setting, limits = self._setting(at), outcome_limits(self._optimizer)
+            outcomes = judgement.outcomes_at(self._optimizer, limits, setting)
+            return judgement.expected(self._optimizer, setting, self._range) | outcomes
+
+    def why(self) -> list[dict[str, Any]]:
+        """Return why each pending query is asked, by what is known now.
+
+        Returns
+        -------
+        reasons : list of dicts
+            ``query``, its number; ``mean`` and ``std``, the prediction of the answer without its
+            noise; ``nearest``, the answered query with the most similar setting, a dict with
+            ``query``, ``answer``, ``distance``, from 0 to 1, and ``differs``, the names of the
+            sides that differ; and ``why``, a sentence without capital and full stop. Before the
+            first answer ``mean``, ``std`` and ``nearest`` are None.
+        """
+        with self._reading():
+            pending = [each for each in self._entries if each.status == "pending"]
+            answered = [each for each in self._entries if each.answer is not None]
+            best = self._best() if pending else None
+            if best is None:
+                return [without_answers(each) for each in pending]
+            known = self._optimizer, self._sides, answered, best
+            asked = [each.query for each in pending]
+            moments = self._optimizer.predict_query(asked, return_std=True)
+            pairs = zip(*(each.tolist() for each in moments), strict=True)
+            return [reason(each, pair, *known) for each, pair in zip(pending, pairs, strict=True)]
+
+    def surprise(
+        self,
+        answer: float | str | Sequence[float],
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any] | None:
+        """Return what was expected of an answer that is probably a slip of the pen.
+
+        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer that is not
+        within what was expected is questioned if it is at least a tenth as probable that one of
+        these was meant, or the opposite sign, as that it is right; and if it is far beyond all
+        others. None before there are five answers.
+
+        Parameters
+        ----------
+        answer, query, at
+            As for :meth:`tell`, to which it can be given all the same.
+
+        Returns
+        -------
+        surprise : dict or None
+            ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
+            None.
+        """
+        value, alpha, _ = read_answer(answer, None, unit=self._labels["unit"])
+        with self._reading():
+            answers = [entry.answer for entry in self._entries if entry.answer is not None]
+            if not answers or (self._has_regions and at is not None):
+                return None
+            optimizer = self._optimizer
+            asked = self._entry_of(query).query if at is None else self._setting(at)
+            mean, std = judgement.most_probable(optimizer, asked)
+            noise = optimizer.alpha_ if alpha is None else alpha
+            shift = between_blocks(optimizer) or 0.0
+            std, odds = sqrt(std**2 + noise + shift**2), judgement.WORTH_ASKING
+            return judgement.surprise(answers, mean, std, value, odds)
+
+    def surprises(
+        self, measured: Mapping[str, Any], query: int | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Return what was expected of measurements that are probably slips of the pen.
+
+        They are compared with all others, and not with what a model predicts for a setting.
+
+        Parameters
+        ----------
+        measured : dict
+            As for :meth:`tell`. Looked at is what is in the score or has a limit.
+        query : int, default=None
+            Number of the query, whose own measurements are not among the others.
+
+        Returns
+        -------
+        surprises : dict of dicts
+            By the name of what was measured, as of :meth:`surprise`.
+        """
+        with self._reading():
+            asked = self._counting()
+            known = [each.measured for number, each in self._records.items() if number != query]
+            found: dict[str, dict[str, Any]] = {}
+            for name in asked:
+                others = [x for each in known if isinstance(x := each.get(name), float)]
+                value = number_or_text(str(measured.get(name, "")))
+                if isinstance(value, float):
+                    said = judgement.surprise_by_others(others, value)
+                    found |= {} if said is None else {name: said}
+            return found
+
+    def questionable(self) -> list[dict[str, Any]]:
+        """Return the answers that are probably slips of the pen, as all others say.
+
+        What is improbable when it is told is said by :meth:`surprise`; later answers may show more.
+        Correct it if it is wrong: it may have been taken for noise.
+
+        Returns
+        -------
+        questionable : list of dicts
+            ``query``, its number; ``answer``; ``expected``, a range [low, high], predicted from all
+            others; and ``meant``, the number that was probably meant, or None.
+        """
+        with self._reading():
+            return judgement.questionable(self._optimizer, self._entries)
+
+    def _entry_of(self, query: int | None) -> Entry:
+        """Return an entry; without a number, the pending one."""
+        return self._pending_entry(None) if query is None else self._entry(query)
+
+    def replicates(self) -> list[dict[str, Any]]:
+        """Return the settings that were measured several times.
+
+        Returns
+        -------
+        replicates : list of dicts
+            ``params``; ``queries``, their numbers; ``answers``, in the same order; their ``mean``;
+            and their ``spread``, the standard deviation, which does not count the shifts of blocks.
+        """
+        with self._reading():
+            shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
+            of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
+            return judgement.replicates(
+                self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
+            )
+
+    def blocks(self) -> list[dict[str, Any]]:
+        """Return how far the answers of each block are from the average of all blocks so far.
+
+        Returns
+        -------
+        blocks : list of dicts
+            In the order in which they came: ``block``, its name; ``n_answers``; ``mean`` and
+            ``std``, the prediction of its shift, in units of the answers. Empty before there is
+            a block.
+        """
+        with self._reading():
+            return blocks_in(self._optimizer)
+
+    def trade_offs(self) -> dict[str, Any] | None:
+        """Return which results no other one beats in everything that is in the score.
+
+        Returns
+        -------
+        trade_offs : dict or None
+            ``names`` of what is measured; ``larger_is_better``, a list of bools, as the score has
+            it; ``queries`` and their ``values``, a list of lists; ``best``, numbers of those that
+            no other query beats in everything (the Pareto front); ``hypervolume``, the share of the
+            box between the worst and the best of each measurement that they are better than. None
+            if fewer than two measurements have a direction in the score, or there are fewer than
+            two results.
+        """
+        with self._reading():
+            told = [entry.as_dict() for entry in self._entries if entry.answer is not None]
+            return None if self._score is None else trade_offs(self._score, told)
+
+    def left_out(self) -> list[str]:
+        """Return what was wrong with rows of tables that were left out.
+
+        Returns
+        -------
+        left_out : list of str
+            The day, the row and the reason. Beyond a hundred rows of a table only their number.
+        """
+        with self._reading():
+            return list(self._left_out)
+
+    def status(self) -> dict[str, Any]:
+        """Return what the experiment is and how far it is.
+
+        Returns
+        -------
+        status : dict
+            ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
+            deviation where that is known, else None, ``regions``, ``sides``, a list of
+            :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
+            ``spent``, what was answered or failed has cost, None without costs, ``block``, what
+            tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
+            ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
+            the methods of this name.
+        """
+        with self._reading():
+            optimizer = self._optimizer
+            states = [entry.status for entry in self._entries]
+            tried = [e for e in self._entries if e.status in ("answered", "failed")]
+            paid = [entry.cost for entry in tried if entry.cost is not None]
+            return {
+                "file": str(self.path),
+                **self._labels,
+                **({} if self._score is None else {"answer": "score", "unit": ""}),
+                "direction": optimizer._params.direction,
+                "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
+                "regions": self._has_regions,
+                "sides": [side.as_dict() for side in self._sides],
+                "constraints": list(self._constraints),
+                "limits": written(outcome_limits(optimizer)),
+                "costs": list(self._costs),
+                "spent": sum(paid) if self._costs else None,
+                "block": self._block,
+                "answer_range": written_range(self._range),
+                "score": "" if self._score is None else self._score.text,
+                **{f"n_{each}": states.count(each) for each in ENDED},
+                "pending": self.pending(),
+                "best": self._best(),
+            }
+
+    @property
+    def sides(self) -> list[Side]:
+        """The settings and their ranges."""
+        with self._reading():
+            return list(self._sides)
+
+    @property
+    def scored(self) -> list[str]:
+        """What is measured of all that a score is computed from, empty if there is none."""
+        with self._reading():
+            return _measured_in(self._score, self._sides)
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer, for pictures; answers told to it directly are not saved."""
+        with self._reading():
+            return self._optimizer
+
+    def _best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+        optimizer = self._optimizer
+        answered = [e for e in self._entries if e.answer is not None]
+        try:
+            if side is None and isinstance(optimizer, GPOOOptimizer):
+                finest = judgement.finest_measured(optimizer, [entry.query for entry in answered])
+                query = optimizer.recommend(depth=finest)
+            else:
+                query = optimizer.recommend(side=None if side is None else dict(side))
+        except NotFittedError:
+            return None
+        mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
+        sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
+        answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
+        limits = outcome_limits(optimizer)
+        # Those that were measured within all limits come first, then those of which that is open.
+        order = {True: 0, None: -1, False: -2}
+        ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
+        return {
+            "params": {name: jsonable(value) for name, value in query.params.items()},
+            **judgement.predicted(optimizer, mean, std, self._range),
+            "beware": judgement.missing(answers, optimizer.alpha is not None),
+            "between_blocks": between_blocks(optimizer),
+            "n_answers": len(answered),
+            "best_answer": answered[ranked.index(max(ranked))].as_dict(),
+            **judgement.outcomes_at(optimizer, limits, query.params),
+        }
+
+    # -- entries ----------------------------------------------------------------------------
+
+    def _entry(self, query: int) -> Entry:
+        """Return the entry with a number."""
+        for entry in self._entries:
+            if entry.number == query:
+                return entry
+        numbers = f"1 to {self._last}" if self._last else "none so far"
+        raise ValueError(f"there is no query {query!r}; queries have the numbers {numbers}")
+
+    def _take(
+        self,
+        query: int | None,
+        at: Mapping[str, Any] | None,
+        value: float | None,
+        alpha: float | None,
+        record: LabRecord,
+    ) -> dict[str, Any]:
+        """Take an answer, or None for a failure; its entry."""
+        self._check_names(record.measured)
+        more, asked = [], dict[str, Any]()
+        if at is None:
+            entry = self._pending_entry(query)
+            if entry.number in self._lost:
+                target: Any = self._lost.pop(entry.number)
+                more = [entry.number]
+            else:
+                target = entry.query
+        else:
+            target = self._setting(at)
+            if query is not None:
+                entry = self._pending_entry(query)
+                asked = {"params": entry.as_dict()["params"]}
+                more = [self._withdraw(entry)]
+        n = len(self._optimizer._events)
+        learned = self._learned_of(record)
+        more_told = {name: each for name, each in learned.items() if each and value is not None}
+        self._optimizer.tell(target, value, alpha, **more_told)
+        self._count(*more)
+        number = next(entry.number for entry in self._entries if entry.ended >= n)
+        before = self._records.get(number)
+        if before is not None:  # it was written on while it was pending
+            record = before.followed_by(record)
+        self._records[number] = record
+        self._count()
+        if value is not None and self._learned_of(record) != learned:
+            self._repeat(self._optimizer._events, len(self._optimizer._events))
+        told = self._entry(number).as_dict()
+        # That something else was asked is kept as well.
+        self._changes += differences(number, asked, told, record.operator)
+        return told
+
+    def _learned_of(self, record: LabRecord) -> dict[str, Any]:
+        """Return what is learned of a record, as ``tell`` takes it."""
+        outcomes = outcomes_of(record, outcome_limits(self._optimizer))
+        return {"outcomes": outcomes, "block": block_of(record, self._block)}
+
+    def _withdraw(self, entry: Entry) -> int:
+        """Delete a query, and return its number, which becomes free."""
+        if self._lost.pop(entry.number, None) is None:
+            events = self._optimizer._events
+            events[entry.began] = None
+            self._repeat(events, len(events))
+        return entry.number
+
+    def _pending_entry(self, query: int | None) -> Entry:
+        """Return the entry of a query to be answered, of the only one for None."""
+        if query is None:
+            pending = [entry for entry in self._entries if entry.status == "pending"]
+            if len(pending) == 1:
+                return pending[0]
+            if not pending:
+                raise ValueError(
+                    "no query is pending: ask for one, or say where it was measured, with --at "
+                    "NAME=VALUE on the command line or at={name: value} in Python"
+                )
+            numbers = ", ".join(str(entry.number) for entry in pending)
+            raise ValueError(
+                f"{len(pending)} queries are pending, {numbers}: say which one, with --query "
+                f"{pending[0].number} on the command line or query={pending[0].number} in Python"
+            )
+        entry = self._entry(query)
+        if entry.status == "pending":
+            return entry
+        what = {"failed": "failed", "skipped": "was skipped"}.get(
+            entry.status
+        ) or f"has the answer {entry.answer:g}"
+        raise ValueError(
+            f"query {query} {what} already: correct it if that is wrong, with --correct on the "
+            "command line or Experiment.correct in Python"
+        )
+
+    def _setting(self, at: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a setting of the right kinds."""
+        names = [side.name for side in self._sides]
+        unknown = [name for name in at if name not in names]
+        missing = [name for name in names if name not in at]
+        if unknown or missing:
+            wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
+            raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
+        try:
+            return {side.name: side.value(at[side.name]) for side in self._sides}
+        except ValueError as error:
+            if not self._has_regions:
+                raise
+            raise ValueError(f"{error}; a region is told by its query, or in a table") from None
+
+
+def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what ``tell`` takes: queries, answers, None for a failure, and noise variances."""
+    queries = [_query_of(optimizer, row.setting) for row in rows]
+    return queries, [row.answer for row in rows], [row.alpha for row in rows]
+
+
+def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
+    """Return the setting, or the query about the region, that a row of a table is about."""
+    is_region = any(isinstance(value, Ends) for value in setting.values())
+    of_regions = isinstance(optimizer, GPOOOptimizer)
+    if not is_region and not (of_regions and optimizer._run.space.n_settings < np.inf):
+        return setting
+    ends = {n: v if isinstance(v, Ends) else Ends(v, v) for n, v in setting.items()}
+    first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
+    return optimizer.domain_.query_of_box(optimizer._run.space.box_between(first, last))
+
+
+def _with_past(
+    optimizer: Any, rows: Sequence[PastAnswer]
+) -> tuple[Any, list[PastAnswer], list[Region]]:
+    """Return an optimizer with all that is in a table, and the rows in the order of its events.
+
+    The last rows are pending ones that a tree would not ask, whose regions are returned as well.
+    """
+    given = [row for row in rows if row.status == "given"]
+    told = [row for row in rows if row.status not in ("given", "pending")]
+    if given:
+        optimizer.fit([row.setting for row in given], [row.answer for row in given])
+    if told:
+        optimizer.tell(*_told(optimizer, told))
+    space = optimizer._run.space
+    asked: list[tuple[PastAnswer, Any]] = []
+    lost: list[tuple[PastAnswer, Any]] = []
+    for row in rows:
+        if row.status != "pending":
+            continue
+        query = _query_of(optimizer, row.setting)
+        if isinstance(query, dict):
+            point = space.point(query)
+            if isinstance(optimizer, GPOOOptimizer):
+                query = Region(point, point, (1,) * len(point)).named(space)
+            else:
+                query = optimizer.domain_.placed_arm(point).named(space)
+        (lost if isinstance(query, Region) else asked).append((row, query))
+    if asked:
+        events = [("ask", query) for _, query in asked]
+        optimizer = optimizer._repeated([*optimizer._events, *events])
+    pending = [row for row, _ in (*asked, *lost)]
+    return optimizer, [*given, *told, *pending], [region for _, region in lost]
+
+
+def _search_within(limits: Limits, settings: dict[str, Any]) -> Search:
+    """Return the search of an experiment, which has limits on other outcomes or none.
+
+    Only the setting that is recommended at the end counts, and not each answer.
+    """
+    if limits:
+        return EIOptimizer(limits=dict(limits), **settings)
+    return GPUCBOptimizer(regret="simple", **settings)
+
+
+def _score_of(text: str, sides: Sequence[Side]) -> Score | None:
+    """Return the score that a text stands for, which may have settings that are numbers."""
+    chosen = [side.name for side in sides if side.kind == "choice"]
+    return read_score(text, [side.name for side in sides if side.name not in chosen], chosen)
+
+
+def _measured_in(score: Score | None, sides: Sequence[Side]) -> list[str]:
+    """Return what is measured of all that a score is computed from."""
+    taken = [side.name for side in sides]
+    return [] if score is None else [name for name in score.names if name not in taken]
+
+
+def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:
+    """Return the box that an optimizer is given."""
+    bounds = {side.name: side.bounds for side in sides}
+    return Box(bounds, constraints) if constraints else bounds
+
+
+def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
+    """Return the sides that a user describes."""
+    if isinstance(sides, Mapping):
+        every = [Side.of(name, side) for name, side in sides.items()]
+    else:
+        every = [side if isinstance(side, Side) else Side.parse(side) for side in sides]
+    names = [side.name for side in every]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two sides are named {name!r}")
+    for side in every:
+        texts: set[str] = set()
+        for value in side.bounds if side.kind == "choice" else []:
+            text = str(value).strip()
+            if text in texts:
+                raise ValueError(f"two values of {side.name} are written {text!r}")
+            texts.add(text)
+    return every

@@ -1,0 +1,67 @@
+"""The experiments in a folder."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from skgpb.exceptions import LoadError
+from skgpb.lab.experiments.experiment import Experiment
+
+# Files of another ending are not opened.
+ENDING = ".skgpb"
+
+
+def experiments_in(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return what the experiments in a folder are, and how far they have come.
+
+    Parameters
+    ----------
+    folder : path
+        Files that end in .skgpb are looked at; what is no experiment is passed over.
+
+    Returns
+    -------
+    experiments : list of dicts
+        In the order of their names, as of :func:`experiment_in`.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be read.
+    """
+    paths = [Path(folder, name) for name in sorted(os.listdir(folder))]
+    found = [experiment_in(path) for path in paths if path.suffix == ENDING]
+    return [each for each in found if each is not None]
+
+
+def experiment_in(path: Path) -> dict[str, Any] | None:
+    """Return what the experiment in a file is, and how far it has come.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    experiment : dict or None
+        None if it is none. Else ``file``, its name; ``title``, ``answer``, ``unit``, ``direction``;
+        ``n_answers``, ``n_pending``; ``best_answer``, a number or None; and ``changed``, when the
+        file was written, such as "2026-01-31 16:05".
+    """
+    try:
+        status = Experiment(path).status()
+        changed = datetime.fromtimestamp(path.stat().st_mtime)
+    except (LoadError, OSError):
+        return None
+    best = status["best"]
+    return {
+        "file": path.name,
+        **{key: status[key] for key in ("title", "answer", "unit", "direction")},
+        "n_answers": status["n_answered"] + status["n_given"],
+        "n_pending": len(status["pending"]),
+        "best_answer": None if best is None else best["best_answer"]["answer"],
+        "changed": changed.isoformat(" ", "minutes"),
+    }

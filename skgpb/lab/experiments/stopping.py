@@ -1,0 +1,207 @@
+"""When to stop an experiment: how much better it may still be, in words of use.
+
+In one and two settings the posterior bounds how much better any other setting is, from some number
+of results on. With more settings no number of results that anybody has does that, if the kernel is
+learned from them; what can be said is how much the next ten are expected to bring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from skgpb import defaults
+from skgpb.lab.experiments.answers import AnswerRange, is_percent
+from skgpb.lab.experiments.judgement import FEWEST_ANSWERS, missing
+from skgpb.lab.experiments.kept import outcome_limits
+from skgpb.lab.experiments.sides import shown
+from skgpb.optimizers._stopping import first_where_learned
+from skgpb.optimizers.search import Search
+
+# Further experiments whose gain is expected.
+TRIES, TRIES_IN_WORDS = 10, "Ten"
+# Share of the scatter of answers below which a gain is not worth a number.
+NEGLIGIBLE = 0.05
+# Most settings with which a bound on the gap is said where the kernel is learned.
+MOST_SIDES = 2
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known of how much better it may still be, in units of the answers.
+
+    Attributes
+    ----------
+    gap : float or None
+        What no other setting is better by, with some confidence; None where that cannot be said.
+    gain : float or None
+        By how much ``TRIES`` more experiments are expected to improve what is recommended.
+    room : float or None
+        How far what is expected of the recommendation is from the end of what answers can be.
+    end : float or None
+        That end.
+    scatter : float
+        Standard deviation of the noise in an answer.
+    learned : bool
+        Whether this rests on a model that was learned from the answers.
+    is_known : bool
+        Whether the answers show how much results vary; else there is neither gap nor gain.
+    """
+
+    gap: float | None
+    gain: float | None
+    room: float | None
+    end: float | None
+    scatter: float
+    learned: bool
+    is_known: bool
+
+    @classmethod
+    def of(
+        cls,
+        optimizer: Any,
+        answers: Sequence[float],
+        n_sides: int,
+        ends: AnswerRange,
+        confidence: float,
+    ) -> Outlook:
+        """Return what is known after some answers."""
+        best, learned = optimizer.recommend(), optimizer._model.learns
+        low, high = ends
+        downwards = optimizer._params.direction == "minimize"
+        end, room = low if downwards else high, None
+        if end is not None:
+            mean = float(optimizer.predict_query([best])[0])
+            room = max(0.0, mean - end if downwards else end - mean)
+        gap = gain = None
+        is_known = not learned or not missing(answers, optimizer.alpha is not None)
+        if is_known and (not learned or n_sides <= MOST_SIDES):
+            gap = float(optimizer.gap(1.0 - confidence))
+        if is_known and isinstance(optimizer, Search) and not outcome_limits(optimizer):
+            gain = optimizer._compared(best).expected_gain(optimizer.alpha_, TRIES)
+        if room is not None:
+            gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
+        return cls(gap, gain, room, end, sqrt(optimizer.alpha_), learned, is_known)
+
+    def least_answers(self, n_sides: int) -> int | None:
+        """Return from how many answers on the gap is to be believed; None where it is not known."""
+        if self.gap is None:
+            return None
+        return first_where_learned(n_sides) if self.learned else 1
+
+    def is_enough(self, n_answers: int, n_sides: int, within: float) -> bool:
+        """Return whether one may stop if a difference of ``within`` does not matter."""
+        least = self.least_answers(n_sides)
+        if self.room is not None and self.room <= within:
+            return True
+        if self.gap is not None and least is not None:
+            return self.gap <= within and n_answers >= least
+        return self.gain is not None and self.gain <= within and n_answers >= FEWEST_ANSWERS
+
+
+def verdict(
+    outlook: Outlook | None,
+    n_answers: int,
+    n_sides: int,
+    within: float | None,
+    confidence: float,
+    unit: str = "",
+) -> dict[str, Any]:
+    """Return whether one may stop, in numbers and in sentences.
+
+    Parameters
+    ----------
+    outlook : Outlook or None
+        None before the first answer.
+    n_answers, n_sides : int
+    within : float or None
+        Largest difference that does not matter to the user.
+    confidence : float
+        Confidence of the gap.
+    unit : str, default=""
+        Unit of the answers.
+    """
+    if outlook is None:
+        nothing = dict.fromkeys(("gap", "expected_gain", "least_answers"))
+        why = "There is no result yet."
+        return {**nothing, "n_answers": n_answers, "enough": False, "why": why}
+    # A difference between percentages is no percentage.
+    unit = f" {'points' if is_percent(unit) else unit}" if unit else ""
+    enough = within is not None and outlook.is_enough(n_answers, n_sides, within)
+    said = list(_said(outlook, n_answers, n_sides, confidence, unit))
+    if within is not None:
+        said.append(_advice(outlook, n_answers, n_sides, within, unit, enough))
+    return {
+        "gap": outlook.gap,
+        "expected_gain": outlook.gain,
+        "n_answers": n_answers,
+        "least_answers": outlook.least_answers(n_sides),
+        "enough": enough,
+        "why": " ".join(said),
+    }
+
+
+def _said(
+    outlook: Outlook, n_answers: int, n_sides: int, confidence: float, unit: str
+) -> Iterator[str]:
+    """Say in sentences how much better it may be, and what that rests on."""
+    gap, room, least = outlook.gap, outlook.room, outlook.least_answers(n_sides)
+    results = f"{n_answers} result{'' if n_answers == 1 else 's'}"
+    settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
+    beyond = f"no average result is beyond {shown(outlook.end)}" if room is not None else ""
+    if not outlook.is_known:
+        equal = "equal " if n_answers >= defaults.FIRST_LEARNING else ""
+        do = "result does" if n_answers == 1 else "results do"
+        yield f"{n_answers} {equal}{do} not show how much better another setting may be."
+        if room is not None:
+            yield f"Nothing is better by more than {room:.3g}{unit}: {beyond}."
+        return
+    if gap is not None and gap == room:
+        yield f"Another setting could still be better by up to {room:.3g}{unit}: {beyond}."
+    elif gap is not None:
+        sure = f"({100.0 * confidence:g} % sure)"
+        yield f"Another setting could still be better by up to {gap:.3g}{unit} {sure}."
+    if outlook.gain is not None:
+        least_gain = NEGLIGIBLE * outlook.scatter
+        gain = f"{outlook.gain:.2g}" if outlook.gain > least_gain else f"less than {least_gain:.1g}"
+        yield (
+            f"{TRIES_IN_WORDS} more results are expected to improve the recommendation by "
+            f"{gain}{unit}."
+        )
+    known = gap is not None or outlook.gain is not None
+    if known and outlook.learned and n_answers < FEWEST_ANSWERS:
+        yield f"With {results} this is mostly an assumption of the program."
+    elif least is not None and n_answers < least:
+        yield f"With {results} this is a rough guess."
+    if least is not None and n_answers < least:
+        yield f"With {settings}, rely on it from about {least} results on."
+    if gap is None:
+        yield f"With {settings} something much better may always lie where nothing was tried."
+        if room is not None:
+            yield f"But nothing is better by more than {room:.3g}{unit}: {beyond}."
+
+
+def _advice(
+    outlook: Outlook, n_answers: int, n_sides: int, within: float, unit: str, enough: bool
+) -> str:
+    """Say whether to stop if a difference does not matter."""
+    least = outlook.least_answers(n_sides)
+    limit = f"{within:g}{unit}"
+    if not outlook.is_known and not enough:
+        return "So go on."
+    if outlook.is_known and outlook.gap is None and outlook.gain is None:
+        return "Whether to stop cannot be said."
+    if outlook.gap is None and not (outlook.room is not None and outlook.room <= within):
+        assert outlook.gain is not None
+        if n_answers < FEWEST_ANSWERS:
+            return "So go on."
+        if enough:
+            return f"Ten more are expected to bring less than {limit}: you may stop."
+        return f"Ten more are expected to bring more than {limit}: go on."
+    if enough:
+        return f"That is within {limit}: you may stop."
+    if least is not None and n_answers < least:
+        return "So go on."
+    return f"That is more than {limit}: go on."

@@ -1,0 +1,414 @@
+"""The search of a table in a database: on a sample, then on all rows.
+
+The engine of :mod:`skgpb.lab.tables` asks for marginals some thirty times. It asks a sample, which is a
+temporary table of the database, and each average comes with its variance between the sampled
+blocks or rows. Each half of the sample is searched, and what was found is averaged over the other
+half, with and without each of its conditions. Those that do not pay there are dropped by the rule
+of :mod:`skgpb.lab.tables.crossfit`, and the whole sample is searched in the features that are left.
+What was found is averaged over all rows by one query: the rows outside the sample had no part in
+the choice.
+
+A table with few rows is searched as a whole, in the features that pay in both halves of its rows,
+and what is found in one half is averaged over the other one. The runner-up is the best group of the
+rows that are not in the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf, sqrt
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from skgpb.lab.sql.table import IbisTable
+from skgpb.lab.tables import Moments, find_subgroup
+from skgpb.lab.tables.conditions import Subgroup
+from skgpb.lab.tables.crossfit import LENIENT, LITTLE, STRICT
+from skgpb.lab.tables.finding import IN_COMMON
+from skgpb.lab.tables.levels import Shape
+from skgpb.lab.tables.search import COST_OF_END, SubgroupResult, ends_of
+from skgpb.lab.tables.verdict import CONFIDENCE, LEVEL, share_interval
+
+# Rows of a sample, and the size of the smallest table that is sampled.
+N_SAMPLE, SMALLEST = 500_000, 400_000
+# Standard errors by which a sampled group has more rows than it must have.
+SPARE = 2.0
+# A group that was found in half of the rows is not exactly the group of all rows.
+WIDER = 1.3
+
+
+@dataclass(frozen=True)
+class DatabaseSubgroup:
+    """A group of rows of a table in a database.
+
+    Attributes
+    ----------
+    subgroup : Subgroup
+        Conditions of the group, with rounded ends.
+    where : str
+        The condition that selects its rows, in the SQL of the database.
+    n, mean : int, float
+        Number of its rows and average of their targets, of all rows.
+    counted_mean : float
+        The same average, outliers as they count; see ``limits`` of :class:`IbisTable`.
+    verdict : {"real", "chance"}
+        Whether chance alone explains it.
+    p_value : float
+        Largest probability with which chance does as well.
+    new_rows_average : float or None
+        Expected average of new rows of the group: from rows that had no part in the choice. None
+        where too few rows tell.
+    new_rows_interval : tuple of float or None
+        Interval that contains it with 95 % probability.
+    effects : dict of str to float
+        By how much each condition makes the average better, the largest first.
+    runner_up : tuple of (str, int, float) or None
+        The condition, the number of rows and the average of the next best group, which has few
+        rows in common with it; outliers as they count.
+    n_sample : int
+        Rows of the sample that was searched, or of the table.
+    n_asked : int
+        Number of queries to the sample.
+    """
+
+    subgroup: Subgroup
+    where: str
+    n: int
+    mean: float
+    counted_mean: float
+    verdict: Literal["real", "chance"]
+    p_value: float
+    new_rows_average: float | None
+    new_rows_interval: tuple[float, float] | None
+    effects: dict[str, float]
+    runner_up: tuple[str, int, float] | None
+    n_sample: int
+    n_asked: int
+
+
+def find_in_database(
+    table: IbisTable,
+    min_rows: int,
+    *,
+    minimize: bool = False,
+    n_sample: int | None = None,
+    seed: int = 0,
+) -> DatabaseSubgroup:
+    """Find a group of rows of a table in a database with a high average.
+
+    Parameters
+    ----------
+    table : IbisTable
+        Its features are those that may tell the group.
+    min_rows : int
+        Fewest rows of the group.
+    minimize : bool, default=False
+        Whether a low average is sought.
+    n_sample : int, default=None
+        About how many rows are searched before what was found is averaged over all rows. None for
+        half a million, for half of a smaller table, and for all rows of one with fewer than
+        400,000.
+    seed : int, default=0
+        Seed of the sample, if the database takes one.
+
+    Returns
+    -------
+    group : DatabaseSubgroup
+
+    Notes
+    -----
+    ``p_value`` and ``new_rows_interval`` are those of Student for rows that had no part in the
+    choice; where these rows chose among a few boxes, both hold for all of them (Bonferroni). They
+    take rows to be independent of each other. A target of two values has the interval of Clopper
+    and Pearson; that of Student holds less often where few rows of a very skewed target are in the
+    group. Outliers of the target count up to ``table.limits``
+    in the search, in both and in ``new_rows_average``.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from skgpb.lab.sql import IbisTable, find_in_database
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "SELECT i % 24 AS hour, i % 7 AS day, i % 24 > 20 AS late FROM range(9999) t(i)"
+    >>> _ = database.raw_sql(f"CREATE TABLE sales AS {rows}")
+    >>> group = find_in_database(IbisTable(database.table("sales"), ["hour", "day"], "late"), 1000)
+    >>> print(group.where)
+    "hour" >= 21
+    >>> group.n, group.mean, group.verdict
+    (1248, 1.0, 'real')
+    """
+    if not 1 <= min_rows <= table.n_rows:
+        raise ValueError(f"min_rows must be from 1 to {table.n_rows}, got {min_rows}")
+    search = _Search(table, min_rows, -1.0 if minimize else 1.0)
+    if n_sample is None:
+        few = table.n_rows < SMALLEST
+        n_sample = table.n_rows if few else min(N_SAMPLE, table.n_rows // 2)
+    if n_sample >= table.n_rows:
+        return search.of_all()
+    return search.of_sample(table.kept(n_sample, seed))
+
+
+class _Search:
+    """A search of one table.
+
+    Parameters
+    ----------
+    table : IbisTable
+        The table to search.
+    min_rows : int
+        Fewest rows of the group.
+    sign : {1.0, -1.0}
+        -1.0 where a low average is sought.
+    """
+
+    def __init__(self, table: IbisTable, min_rows: int, sign: float) -> None:
+        self.table, self.min_rows, self.sign = table, min_rows, sign
+        self.n_asked = 0
+
+    def of_sample(self, sample: IbisTable) -> DatabaseSubgroup:
+        """Search a sample, and average what was found over all rows."""
+        box, _ = self._paying(sample, SPARE)
+        rivals = self._next_best(sample, box)
+        without = [box.without(name) for name in box]
+        boxes = list(dict.fromkeys([box, *without, Subgroup()]))
+        every, few = self.table.totals([*boxes, *rivals]), sample.totals(boxes)
+        fits = every.n[: len(boxes)] >= self.min_rows
+        best, averages, rival = 0, dict(zip(box, every.mean[1:].tolist(), strict=False)), None
+        if fits[0]:
+            rival = _part(every, len(boxes))
+        else:  # another one, because it has too few rows
+            best = int(np.where(fits, self.sign * every.mean[: len(boxes)], -inf).argmax())
+            others = sample.totals([boxes[best], *map(boxes[best].without, boxes[best])]).mean
+            averages = dict(zip(boxes[best], others[1:].tolist(), strict=True))
+        rest = _difference(_part(every, 0, len(boxes)), few)
+        told = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]))]
+        outside = self.table.n_rows - sample.n_rows
+        mean = (self.table.n_rows * self.table.mean - sample.n_rows * sample.mean) / outside
+        return self._group(
+            boxes[best], told, [mean], len(boxes), 1.0, sample, averages, (rivals, rival)
+        )
+
+    def of_all(self) -> DatabaseSubgroup:
+        """Search all rows; search each half, and average what was found over the other one."""
+        rows = self.table.kept()
+        box, halves = self._paying(rows, 0.0)
+        seen, means = [], []
+        for other, found in halves:
+            told = other.totals([found])
+            seen.append((int(told.n[0]), float(told.mean[0]), float(told.variance[0])))
+            means.append(other.mean)
+        rivals = self._next_best(rows, box)
+        every = rows.totals([*(box.without(name) for name in box), *rivals])
+        averages = dict(zip(box, every.mean.tolist(), strict=False))
+        rival = _part(every, len(box))
+        return self._group(box, seen, means, 1, WIDER, rows, averages, (rivals, rival))
+
+    def _paying(
+        self, rows: IbisTable, spare: float
+    ) -> tuple[Subgroup, list[tuple[IbisTable, Subgroup]]]:
+        """Search rows in the features that pay.
+
+        Returns
+        -------
+        box : Subgroup
+            The group found.
+        halves : list of (IbisTable, Subgroup)
+            A half of the rows, and the group that was found without them in the same features.
+        """
+        one, other = rows.halves()
+        found = [self._found(one, spare), self._found(other, spare)]
+        named = {name for each in found for name in each.larger}
+        some = self._only(rows, self._that_pay((other, one), found, LENIENT, 0.0))
+        one, other = some.halves()
+        found = [self._found(each, spare, hills=True) for each in (one, other)]
+        level = STRICT / max(len(named), 1)
+        kept = self._that_pay((other, one), found, level, LITTLE)
+        boxes = [
+            Subgroup.of({name: each.subgroup[name] for name in each.subgroup if name in kept})
+            for each in found
+        ]
+        # What is best in one half may be best of all, although all rows lead to another hill.
+        best = self._found(self._only(rows, kept), spare, hills=True, starts=boxes)
+        return best.subgroup, [(other, boxes[0]), (one, boxes[1])]
+
+    @staticmethod
+    def _only(rows: IbisTable, kept: set[str]) -> IbisTable:
+        return rows.only(list(kept)) if kept else rows
+
+    def _that_pay(
+        self,
+        halves: tuple[IbisTable, IbisTable],
+        found: list[SubgroupResult],
+        level: float,
+        little: float,
+    ) -> set[str]:
+        """Return the features that are significant in the halves that had no part in the choice.
+
+        The least significant one is dropped first. The largest groups that are about as good are
+        looked at: more rows tell more.
+        """
+        told = [(rows, each.larger) for rows, each in zip(halves, found, strict=True)]
+        while len(names := sorted({name for _, box in told for name in box})) > 1:
+            gains, errors, least = (dict.fromkeys(names, 0.0) for _ in range(3))
+            for rows, box in told:
+                seen = rows.totals([box, *(box.without(name) for name in box)])
+                noise = _errors(seen)[0]
+                for i, name in enumerate(box, 1):
+                    # The box is a part of the other one: the error is that of the rest.
+                    share = seen.n[0] / max(int(seen.n[i]), 1)
+                    gains[name] += self.sign * seen.n[0] * (seen.mean[0] - seen.mean[i])
+                    errors[name] += seen.n[0] ** 2 * noise * (1.0 - share)
+                    least[name] += little * self.sign * seen.n[0] * (seen.mean[0] - rows.mean)
+            p_values = {
+                name: float(norm.sf(gains[name] / sqrt(max(errors[name], 1e-300))))
+                if gains[name] > least[name]
+                else 2.0 - min(gains[name], 0.0)
+                for name in names
+            }
+            worst = max(p_values, key=p_values.__getitem__)
+            if p_values[worst] <= level:
+                break
+            told = [(rows, box.without(worst)) for rows, box in told]
+        return {name for _, box in told for name in box}
+
+    def _next_best(self, rows: IbisTable, box: Subgroup) -> list[Subgroup]:
+        """Return the best group of the rows outside of another one, if the two are different."""
+        outside = rows.outside(box) if len(box) else rows
+        least = ceil(self.min_rows * rows.n_rows / self.table.n_rows)
+        if not len(box) or outside.n_rows < max(least, 2):
+            return []
+        group = find_subgroup(outside, max(least, 1), minimize=self.sign < 0.0)
+        self.n_asked += group.n_asked
+        shape = Shape.of(rows.levels)
+        levels = shape.inside(group.subgroup)
+        seen = rows.totals([group.subgroup, shape.subgroup(levels & shape.inside(box))])
+        gain = self.sign * (float(seen.mean[0]) - rows.mean)
+        evidence = gain**2 / max(float(_errors(seen)[0]), 1e-300)
+        evidence -= COST_OF_END * float(ends_of(levels[None], shape)[0])
+        apart = seen.n[1] <= IN_COMMON * seen.n[0]
+        return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
+
+    def _found(
+        self,
+        rows: IbisTable,
+        spare: float,
+        hills: bool = False,
+        starts: Sequence[Subgroup] = (),
+    ) -> SubgroupResult:
+        """Search some of the rows, also from some groups."""
+        least = self.min_rows * rows.n_rows / self.table.n_rows
+        least = min(max(ceil(least + spare * sqrt(least)), 1), rows.n_rows)
+        group = find_subgroup(
+            rows, least, minimize=self.sign < 0.0, pairs=True, hills=hills, starts=starts
+        )
+        self.n_asked += group.n_asked
+        return group
+
+    def _group(
+        self,
+        box: Subgroup,
+        seen: list[tuple[int, float, float]],
+        means: list[float],
+        n_choices: int,
+        wider: float,
+        rows: IbisTable,
+        without: dict[str, float],
+        rivals: tuple[list[Subgroup], Moments | None],
+    ) -> DatabaseSubgroup:
+        """Judge a box by rows that had no part in the choice.
+
+        Parameters
+        ----------
+        box : Subgroup
+            The recommendation.
+        seen : list of (int, float, float)
+            Number, average and variance of such rows in what was found; one entry for each search.
+        means : list of float
+            Averages of all such rows.
+        n_choices : int
+            Number of boxes that these rows helped to choose from.
+        wider : float
+            Factor of the standard error.
+        rows : IbisTable
+            The table searched.
+        without : dict of str to float
+            Averages without each condition.
+        rivals : list of Subgroup, Moments
+            The runner-up, if there is one, and its rows.
+        """
+        p_value, average, interval = 1.0, None, None
+        told = [(*each, mean) for each, mean in zip(seen, means, strict=True) if each[0] > 1]
+        if told:
+            n, mean, variance, of_all = np.array(told).T
+            squared = variance / (n - 1.0)
+            gains = self.sign * (mean - of_all)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                tails = np.where(gains > 0.0, student.sf(gains / np.sqrt(squared), n - 1.0), 1.0)
+            p_value = float(min(1.0, n_choices * len(told) * tails.min()))
+            share = n / n.sum()
+            average = float(share @ mean)
+            far = wider * sqrt(share**2 @ squared)
+            risk = (1.0 - CONFIDENCE) / n_choices
+            if rows.is_two_valued:
+                low, high = self.table.extremes
+                share_of = (average - low) / (high - low)
+                ends = share_interval(share_of, n.sum() / wider**2, 1.0 - risk)
+                interval = (low + (high - low) * ends[0], low + (high - low) * ends[1])
+            else:
+                far *= student.isf(0.5 * risk, n.sum() - len(n))
+                interval = (average - float(far), average + float(far))
+        where = self.table.where(box)
+        count, average_now, counted = self.table.averages(where)
+        if average is not None and interval is not None:
+            # The rows that chose the group flatter it: luck of the others is no reason for more.
+            average = self.sign * min(self.sign * average, self.sign * counted)
+            interval = min(interval[0], average), max(interval[1], average)
+        effects = {name: self.sign * (counted - mean) for name, mean in without.items()}
+        boxes, moments = rivals
+        runner_up = None
+        if boxes and moments is not None:
+            runner_up = (
+                self.table.where(boxes[0]), int(moments.n[0]), float(moments.mean[0]),
+            )  # fmt: skip
+        return DatabaseSubgroup(
+            self.table.read(box),
+            where,
+            count,
+            average_now,
+            counted,
+            "real" if p_value <= LEVEL else "chance",
+            p_value,
+            average,
+            interval,
+            dict(sorted(effects.items(), key=lambda each: -each[1])),
+            runner_up,
+            rows.n_rows,
+            self.n_asked,
+        )
+
+
+def _difference(every: Moments, few: Moments) -> Moments:
+    """Moments of the rows of groups that are not among some of their rows."""
+    n = every.n - few.n
+    some = np.maximum(n, 1)
+    mean = (every.n * every.mean - few.n * few.mean) / some
+    squares = every.n * (every.variance + (every.mean - mean) ** 2)
+    squares = squares - few.n * (few.variance + (few.mean - mean) ** 2)
+    return Moments(n, np.where(n > 0, mean, 0.0), np.maximum(squares / some, 0.0))
+
+
+def _errors(moments: Moments) -> np.ndarray:
+    """Variances of averages."""
+    if moments.noise is not None:
+        return moments.noise
+    return moments.variance / np.maximum(moments.n - 1, 1)
+
+
+def _part(moments: Moments, start: int, stop: int | None = None) -> Moments:
+    """Moments of some of the groups."""
+    some = slice(start, stop)
+    return Moments(moments.n[some], moments.mean[some], moments.variance[some])

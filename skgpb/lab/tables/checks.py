@@ -1,0 +1,132 @@
+"""What a table is asked before it is searched: codes for missing values, rows that repeat."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+# Larger tables are not asked whether rows repeat.
+MOST_CHECKED = 200_000
+# A code occurs in this share of the rows, and in so many.
+OFTEN, FEWEST = 0.01, 3
+# Share of the values at each end of the others that do not say how far these are spread.
+TAIL = 0.01
+# Fewer different values may be grades, and then a lower or higher grade is not a code.
+FEWEST_VALUES = 10
+# An identity has so many values, each in so many rows on average.
+FEWEST_IDENTITIES, FEWEST_REPEATS = 5, 1.5
+# Columns that are the same in all rows of a value, to so large a share, belong to whom it names.
+EQUAL_SHARE = 0.95
+IDENTITY = re.compile(
+    r"(^|[\W_])(id|patient|subject|person|customer|client|user|member|participant|household|"
+    r"student|animal)s?([\W_]*(id|nr|no|number|name|code|key))?$|^[a-zA-Z]*[a-z]I[Dd]$",
+    re.IGNORECASE,
+)
+
+
+def missing_code(y: np.ndarray) -> float | None:
+    """Return a value that occurs often and lies far outside of all others, such as 9999 or -200.
+
+    It lies further from the next value than all others but a few are spread. A negative number
+    where all others are not is one where it is further away than half of the others are spread.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.lab.tables.checks import missing_code
+    >>> missing_code(np.array([*np.linspace(0, 40, 90), *[9999.0] * 10]))
+    9999.0
+    >>> missing_code(np.linspace(0, 40, 100)) is None
+    True
+    """
+    values, counts = np.unique(y, return_counts=True)
+    if len(values) < FEWEST_VALUES:
+        return None
+    ends = [(values[0], counts[0], values[1]), (values[-1], counts[-1], values[-2])]
+    for value, count, nearest in sorted(ends, key=lambda end: -abs(end[0] - end[2])):
+        if not max(FEWEST, OFTEN * len(y)) <= count <= 0.5 * len(y):
+            continue
+        others = y[y != value]
+        low, quarter, three, high = np.quantile(others, [TAIL, 0.25, 0.75, 1.0 - TAIL])
+        far = abs(float(value) - float(nearest))
+        alone = value < 0.0 <= nearest and far > 0.5 * (three - quarter) > 0.0
+        if far > high - low > 0.0 or alone:
+            return float(value)
+    return None
+
+
+def identity_of(columns: Mapping[str, np.ndarray]) -> str | None:
+    """Return the name of a column that looks like an identity that repeats, such as a patient's.
+
+    Its values are texts or whole numbers that repeat, and it is called like one, or most other
+    columns are the same in all rows of a value.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray of shape (n_rows,)
+        Floats, or objects with None where a value is missing.
+    """
+    codes = {name: _codes(column) for name, column in columns.items()}
+    for name, column in columns.items():
+        if column.dtype.kind == "f" and not (column == np.floor(column)).all():
+            continue
+        own, n_rows = codes[name], len(column)
+        n_values = int(own.max()) + 1 if n_rows else 0
+        if n_values < FEWEST_IDENTITIES or n_rows < FEWEST_REPEATS * n_values:
+            continue
+        if IDENTITY.search(name):
+            return name
+        others = [each for other, each in codes.items() if other != name and each.max() > 0]
+        same = [_is_same(own, each, n_values) for each in others]
+        if len(same) > 1 and 2 * sum(same) > len(same):
+            return name
+    return None
+
+
+def repeats(columns: Mapping[str, np.ndarray]) -> int | None:
+    """Return how many rows are different, where most are the same in columns that seldom agree.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray of shape (n_rows,)
+        The features.
+    """
+    codes = [_codes(column) for column in columns.values()]
+    n_rows = len(codes[0])
+    possible = math.prod(float(each.max()) + 1.0 for each in codes) if n_rows else 0.0
+    if possible < n_rows:
+        return None
+    # So many would differ where values are dealt out at random: all, if more are possible than a
+    # float can count.
+    expected = -possible * math.expm1(-n_rows / possible) if math.isfinite(possible) else n_rows
+    different = len(np.unique(np.column_stack(codes), axis=0))
+    return different if different <= min(expected / 3.0, n_rows / FEWEST_REPEATS) else None
+
+
+def _codes(column: Any) -> np.ndarray:
+    """Whole numbers for the values of a column, from 0 on."""
+    if column.dtype.kind == "f":
+        return np.unique(column, return_inverse=True)[1]
+    place: dict[Any, int] = {}
+    return np.array([place.setdefault(each, len(place)) for each in column.tolist()])
+
+
+def _is_same(own: np.ndarray, other: np.ndarray, n_values: int) -> bool:
+    """Return whether another column hardly varies among the rows of a value."""
+    if other.max() >= n_values * 10:
+        return False
+    pairs, counts = np.unique(
+        own.astype(np.int64) * (int(other.max()) + 1) + other, return_counts=True
+    )
+    most = np.zeros(n_values)
+    np.maximum.at(most, pairs // (int(other.max()) + 1), counts)
+    return bool(most.sum() >= EQUAL_SHARE * len(own))

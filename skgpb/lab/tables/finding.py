@@ -1,0 +1,173 @@
+"""Search rows in memory and judge what was found, for the estimator and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from skgpb.lab.tables.conditions import Subgroup
+from skgpb.lab.tables.crossfit import cross_fit
+from skgpb.lab.tables.memory import MemoryTable
+from skgpb.lab.tables.search import SubgroupPath, search_rows, standardized
+from skgpb.lab.tables.verdict import LEVEL, OutlierLimits, Verdict, chance_of, expected
+
+# Largest share of the rows of another group that may be in the best group as well.
+IN_COMMON = 0.1
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The group found in a table, and the verdict about new rows.
+
+    Attributes
+    ----------
+    table : MemoryTable
+        The table searched, with targets as they count: clipped at ``limits``.
+    minimizes : bool
+        Whether a low average was sought.
+    subgroup : Subgroup
+        Conditions of the group, with ends of few digits.
+    rows : ndarray of shape (n_rows,) of bool
+        Indices of its rows.
+    average, table_average : float
+        Averages of the target over the group and over the table, outliers as they are.
+    limits : OutlierLimits
+        OutlierLimits at which values of the target are clipped in the search and the verdict.
+    verdict : Verdict
+        Whether there is a group, and what new rows of it average.
+    runner_up : Subgroup or None
+        The next best group that has few rows in common with it.
+    n_boxes : int
+        Number of different groups that the search visited.
+    min_rows : int
+        Fewest rows that a group could have.
+    """
+
+    table: MemoryTable
+    minimizes: bool
+    subgroup: Subgroup
+    rows: np.ndarray
+    average: float
+    table_average: float
+    limits: OutlierLimits
+    verdict: Verdict
+    runner_up: Subgroup | None
+    n_boxes: int
+    min_rows: int
+
+    @property
+    def counted_average(self) -> float:
+        """Average over the group of the targets as they count."""
+        return float(self.table.y[self.rows].mean())
+
+    @property
+    def counted_table_average(self) -> float:
+        """Average over the table of the targets as they count."""
+        return float(self.table.y.mean())
+
+    @property
+    def optimism(self) -> float | None:
+        """By how much the average of these rows is better than new rows are expected to be."""
+        new, average = self.verdict.average, self.counted_average
+        if new is None:
+            return None
+        return new - average if self.minimizes else average - new
+
+    def effects(self) -> dict[str, float]:
+        """By how much each side makes the average better, the largest first."""
+        sign = -1.0 if self.minimizes else 1.0
+        without = self.table.totals([self.subgroup.without(name) for name in self.subgroup]).mean
+        gains = sign * (self.counted_average - without)
+        order = np.argsort(-gains, kind="stable")
+        names = list(self.subgroup)
+        return {names[i]: float(gains[i]) for i in order}
+
+
+def find_and_judge(
+    table: MemoryTable,
+    min_rows: int,
+    *,
+    minimize: bool = False,
+    rng: np.random.Generator | None = None,
+    n_permutations: int | None = None,
+    groups: np.ndarray | None = None,
+) -> Finding:
+    """Search a table and judge the group found.
+
+    Parameters
+    ----------
+    table : MemoryTable
+    min_rows : int
+        Fewest rows of a group.
+    minimize : bool, default=False
+        Whether a low average is sought.
+    rng : Generator, default=None
+        Shuffles targets; None for the same ones in every call. The group does not depend on it.
+    n_permutations : int, default=None
+        See :func:`~skgpb.lab.tables.verdict.chance_of`.
+    groups : ndarray of shape (n_rows,) of int, default=None
+        Rows that belong together have the same number, from 0 on. None for independent rows.
+
+    Returns
+    -------
+    finding : Finding
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.lab.tables import MemoryTable
+    >>> from skgpb.lab.tables.finding import find_and_judge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((1000, 2))
+    >>> y = (X > 0.7).all(axis=1) + 0.1 * rng.normal(size=1000)
+    >>> finding = find_and_judge(MemoryTable(X, y), 50)
+    >>> finding.verdict.verdict
+    'real'
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    numbers = np.arange(table.n_rows) if groups is None else groups
+    limits = OutlierLimits.of(table.y, min_rows)
+    sign = -1.0 if minimize else 1.0
+    y = sign * limits.clipped(table.y)
+    found = search_rows(table, standardized(y), min_rows)
+    p_value, n_searched, n_as_good = chance_of(
+        table, y, min_rows, found, numbers, rng, n_permutations
+    )
+    # The group is the same whatever the seed.
+    fitted = cross_fit(table, y, min_rows, numbers, np.random.default_rng(0))
+    subgroup = table.tidied(table.shape.subgroup(fitted.box))
+    rows = table.rows(subgroup)
+    average, interval = expected(y[fitted.inside], numbers[fitted.inside], y)
+    if average is not None and interval is not None:
+        # The rows that chose the group flatter it, and luck of the others is no reason for more.
+        average = min(average, float(y[rows].mean()))
+        interval = min(interval[0], average), interval[1]
+        if minimize:
+            average, interval = -average, (-interval[1], -interval[0])
+    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
+    return Finding(
+        table.with_target(limits.clipped(table.y)),
+        minimize,
+        subgroup,
+        rows,
+        float(table.y[rows].mean()),
+        float(table.y.mean()),
+        limits,
+        Verdict(verdict, p_value, n_searched, n_as_good, average, interval),
+        _runner_up(table, found, rows),
+        len(np.unique(found.inside, axis=0)),
+        min_rows,
+    )
+
+
+def _runner_up(table: MemoryTable, found: SubgroupPath, rows: np.ndarray) -> Subgroup | None:
+    """Return the next best group with few rows in common with the best, or None."""
+    for i in np.argsort(-found.shrunken_mean, kind="stable"):
+        if found.shrunken_mean[i] <= 0.0:
+            break
+        others = table.shape.holds(table.codes, found.inside[i])
+        if np.count_nonzero(others & rows) <= IN_COMMON * np.count_nonzero(others):
+            return table.tidied(table.shape.subgroup(found.inside[i]))
+    return None

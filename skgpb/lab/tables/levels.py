@@ -1,0 +1,248 @@
+"""Levels of a feature, and the moments of the target over the rows in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from skgpb.lab.tables.conditions import Categories, Condition, Range, Subgroup
+
+__all__ = ["Levels", "Moments"]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of one feature: intervals of numbers, or categories.
+
+    Parameters
+    ----------
+    name : str
+        The feature.
+    kind : {"number", "category"}
+        Dates, and whatever else has an order, are numbers.
+    edges : tuple, default=()
+        Increasing edges of a number. Level ``i`` holds ``edges[i - 1] <= value < edges[i]``; there
+        is one level more than there are edges, and the outer ones have no end.
+    labels : tuple, default=()
+        Labels of a category: level ``i`` holds ``value == labels[i]``.
+    missing : bool, default=False
+        Whether some value is missing. Such rows are one more level, the last.
+
+    Examples
+    --------
+    >>> from skgpb.lab.tables import Levels
+    >>> age = Levels("age", "number", edges=(18, 65), missing=True)
+    >>> age.n_levels
+    4
+    >>> print(age.subgroup(1, 2))
+    age >= 18 and age < 65
+    """
+
+    name: str
+    kind: Literal["number", "category"]
+    edges: tuple[Any, ...] = ()
+    labels: tuple[Any, ...] = ()
+    missing: bool = False
+
+    @property
+    def n_values(self) -> int:
+        """Number of levels, without the level of missing values."""
+        return len(self.edges) + 1 if self.kind == "number" else len(self.labels)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return self.n_values + self.missing
+
+    def interval(self, start: int, stop: int, missing: bool = False) -> Range:
+        """Return the side that holds some neighbours among the levels of a number.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first level, and the first after the last one.
+        missing : bool, default=False
+            Whether missing values are in it.
+        """
+        if not 0 <= start < stop <= self.n_values:
+            raise ValueError(
+                f"start and stop must be 0 <= start < stop <= {self.n_values}, got {start}, {stop}"
+            )
+        low = self.edges[start - 1] if start else None
+        high = self.edges[stop - 1] if stop < self.n_values else None
+        return Range(low, high, "left", missing)
+
+    def categories(self, levels: Iterable[int], missing: bool = False) -> Categories:
+        """Return the side that holds some levels of a category."""
+        return Categories(tuple(self.labels[i] for i in sorted(levels)), missing)
+
+    def side(self, inside: np.ndarray) -> Condition | None:
+        """Return the side that holds some levels.
+
+        Parameters
+        ----------
+        inside : ndarray of shape (n_levels,) of bool
+            Whether each level is inside; those of a number are neighbours, but for the missing one.
+
+        Returns
+        -------
+        side : Range, Categories or None
+            None for all levels.
+        """
+        if inside.all():
+            return None
+        values, missing = inside[: self.n_values], bool(self.missing and inside[-1])
+        among = np.flatnonzero(values)
+        if self.kind == "category" or not len(among):
+            return self.categories(among.tolist(), missing)
+        return self.interval(int(among[0]), int(among[-1]) + 1, missing)
+
+    def inside(self, side: Condition) -> np.ndarray:
+        """Return which levels a side holds that begins and ends where levels do, the reverse.
+
+        Parameters
+        ----------
+        side : Range or Categories
+
+        Returns
+        -------
+        inside : ndarray of shape (n_levels,) of bool
+        """
+        inside = np.zeros(self.n_levels, dtype=bool)
+        if isinstance(side, Categories):
+            inside[[self.labels.index(label) for label in side.among]] = True
+        elif self.kind == "category" or side.closed != "left":
+            raise ValueError(f"{side} is not a side of {self.name!r}, a {self.kind}")
+        else:
+            start = 0 if side.low is None else self.edges.index(side.low) + 1
+            stop = self.n_values if side.high is None else self.edges.index(side.high) + 1
+            inside[start:stop] = True
+        if self.missing:
+            inside[-1] = side.missing
+        return inside
+
+    def subgroup(self, start: int, stop: int) -> Subgroup:
+        """Return the box with no other side than :meth:`interval`."""
+        return Subgroup(((self.name, self.interval(start, stop)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Moments of the targets of several groups of rows: of levels, or of boxes.
+
+    Parameters
+    ----------
+    n : ndarray of shape (n_groups,) of int
+        Number of rows.
+    mean : ndarray of shape (n_groups,)
+        Average of the target over them; 0 where there is no row.
+    variance : ndarray of shape (n_groups,)
+        Average of the squared deviations from ``mean``; 0 where there is no row.
+    noise : ndarray of shape (n_groups,) or None, default=None
+        Variance of the error of ``mean`` as an answer about these rows; None where answers are
+        exact. A source that averages a sample of the rows, or adds noise, says so here.
+    """
+
+    n: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    noise: np.ndarray | None = None
+
+    @classmethod
+    def of_sums(cls, n: np.ndarray, total: np.ndarray, squares: np.ndarray) -> Moments:
+        """Make it of sums over the rows of each group.
+
+        Parameters
+        ----------
+        n : ndarray of shape (n_groups,)
+            Number of rows.
+        total, squares : ndarray of shape (n_groups,)
+            Sums of the targets and of their squares. Take a number near all targets off before:
+            the variance is a difference.
+        """
+        some = np.maximum(n, 1)
+        mean = total / some
+        return cls(n, mean, np.maximum(squares / some - mean**2, 0.0))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The levels of all features in one row.
+
+    Attributes
+    ----------
+    levels : tuple of Levels
+        The features.
+    offsets : ndarray of shape (d + 1,) of int32
+        Position of the first level of each feature.
+    n_values : ndarray of shape (d,) of int32
+        Number of levels of each feature, without the level of missing values.
+    ordered : ndarray of shape (d,) of uint8
+        Whether a side is a run of neighbours.
+    """
+
+    levels: tuple[Levels, ...]
+    offsets: np.ndarray
+    n_values: np.ndarray
+    ordered: np.ndarray
+
+    @classmethod
+    def of(cls, levels: Sequence[Levels]) -> Shape:
+        """Describe some features."""
+        sizes = [each.n_levels for each in levels]
+        return cls(
+            tuple(levels),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+            np.array([each.n_values for each in levels], dtype=np.int32),
+            np.array([each.kind == "number" for each in levels], dtype=np.uint8),
+        )
+
+    @property
+    def everything(self) -> np.ndarray:
+        """The box of all rows, shape (size,) of uint8."""
+        return np.ones(self.offsets[-1], dtype=np.uint8)
+
+    def holds(self, codes: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """Return whether rows are in a box.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n, d)
+            The level of each row, by features.
+        inside : ndarray of shape (size,)
+            Whether each level is inside.
+
+        Returns
+        -------
+        rows : ndarray of shape (n,) of bool
+        """
+        rows = np.ones(len(codes), dtype=bool)
+        for j, start in enumerate(self.offsets[:-1]):
+            side = inside[start : self.offsets[j + 1]].astype(bool)
+            if not side.all():
+                rows &= side[codes[:, j]]
+        return rows
+
+    def inside(self, box: Subgroup) -> np.ndarray:
+        """Return which levels are inside a box, shape (size,) of uint8: the reverse of ``box``."""
+        inside = self.everything
+        for j, levels in enumerate(self.levels):
+            if levels.name in box:
+                inside[self.offsets[j] : self.offsets[j + 1]] = levels.inside(box[levels.name])
+        return inside
+
+    def is_empty(self, inside: np.ndarray) -> bool:
+        """Whether a feature has no level inside."""
+        return not np.logical_or.reduceat(inside, self.offsets[:-1]).all()
+
+    def subgroup(self, inside: np.ndarray) -> Subgroup:
+        """Return the box with some levels inside."""
+        sides = {}
+        for j, levels in enumerate(self.levels):
+            side = levels.side(inside[self.offsets[j] : self.offsets[j + 1]].astype(bool))
+            if side is not None:
+                sides[levels.name] = side
+        return Subgroup.of(sides)

@@ -1,0 +1,748 @@
+"""The search: a threshold that rises, and sides that follow it.
+
+The objective is the sum, over the rows of a box, of the target minus a threshold (the Lagrange
+multiplier of the number of rows). At a low threshold nearly all rows add to it; the higher it is,
+the higher the average of the best box, and the fewer its rows. So the threshold rises in small
+steps, and at each of them the side that gains most is moved, inwards or outwards, until none
+gains: peeling and pasting [FriedmanFisher1999]_ by one rule. Both need to know
+nothing but, for each feature, the rows that are on the sides of all others, by levels. For a number
+the best side is then the run of levels with the largest sum, for a category all levels that average
+more than the threshold.
+
+Such a peeling trajectory ends at the top of one hill. Rows in memory are searched from several
+starts: from the whole table; from the whole table with the rows around the first hill taken to be
+average, so that another one shows; and from the best boxes over every two features on a coarse
+grid, because some groups cannot be seen in a single feature. A table that has to be asked has fewer
+of these starts, and only on demand.
+
+The more ends of sides a search may choose, the higher is the best average in a table of pure noise.
+The *evidence* for a box is therefore its squared distance from the average of the table, in
+standard errors, minus a cost for each of its ends. The ratio of the evidence to the squared
+distance shrinks the average of the box towards the average of the table. The recommendation is the
+box with the highest shrunken average among all that were met, without the ends that it does not
+need.
+
+The standard error of the average of n rows is that of n independent rows. Where a table says that
+the error of an answer is larger, because the rows come from few sampled blocks or because noise was
+added, it is that one. Sides, evidence and ends are then judged by it.
+
+References
+----------
+.. [FriedmanFisher1999] J. H. Friedman and N. I. Fisher, "Bump hunting in high-dimensional data",
+   Statistics and Computing 9, 1999.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skgpb._core._sides import LEAST_GAIN, Sides, best_move, best_pairs
+from skgpb.lab.tables.conditions import Subgroup
+from skgpb.lab.tables.levels import Levels, Moments, Shape
+from skgpb.lab.tables.memory import MemoryTable
+from skgpb.lab.tables.source import Table
+
+__all__ = ["find_subgroup"]
+
+# In standard deviations of the target. These constants were chosen on one half of the tables of
+# benchmarks/tables, and checked on the other half afterwards.
+PENALTY, PENALTY_OF_PAIRS = 0.5, 1.0
+# The threshold rises by a share of its distance from the average of the box, or by LEAST_STEP.
+STEP, LEAST_STEP = 0.15, 0.02
+# A table that has to be asked is asked less often.
+ASKED_STEP = 0.3
+# Squared standard errors that an end of a side has to bring, and ends that each category counts.
+COST_OF_END, ENDS_OF_LABEL = 4.0, 0.1
+# Standard errors by which rows that an end keeps out have to average less.
+NEEDED = 2.0
+# The search for other hills excludes the box of at most these multiples of the fewest rows.
+OTHER_HILLS = (16.0, 4.0)
+# Bins of a feature where pairs are looked at, how many are followed, and features at most.
+COARSE, BEST_PAIRS, MOST_PAIRED = 8, 5, 40
+# The same of a table that has to be asked.
+BEST_PAIRS_ASKED, MOST_PAIRED_ASKED = 2, 12
+# A box with fewer rows than this multiple of the fewest rows is not made smaller.
+ENOUGH = 1.05
+MOST_MOVES, MOST_STEPS = 50, 80
+MOST_OTHERS = 10
+
+
+# Counts, sums and the variances of these sums, in squared standard deviations of the target.
+Marginals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class PeelingTrajectory:
+    """The boxes that a peeling met, one for each threshold.
+
+    Attributes
+    ----------
+    n, mean : ndarray of shape (n_boxes,)
+        Number of rows of each box, and their average minus the table's, in standard deviations.
+    inside : ndarray of shape (n_boxes, size) of uint8
+        Their levels.
+    threshold : float
+        The last one.
+    """
+
+    n: np.ndarray
+    mean: np.ndarray
+    inside: np.ndarray
+    threshold: float = 0.0
+
+    def around(self, most: float) -> np.ndarray:
+        """Return the largest box around the hill that has at most so many rows."""
+        small = np.flatnonzero(self.n <= most)  # they shrink as they come
+        return self.inside[small[0] if len(small) else -1]
+
+
+@dataclass(frozen=True)
+class SubgroupPath:
+    """All boxes that a search met, and which of them it recommends.
+
+    Attributes
+    ----------
+    n, mean, inside : ndarray
+        As of a :class:`PeelingTrajectory`.
+    evidence : ndarray of shape (n_boxes,)
+        Squared distance from the average of the table, in standard errors, without what the ends
+        of the box have to bring; 0 for the whole table.
+    shrunken_mean : ndarray of shape (n_boxes,)
+        ``mean``, shrunk by the share of the squared distance that is evidence.
+    """
+
+    n: np.ndarray
+    mean: np.ndarray
+    inside: np.ndarray
+    evidence: np.ndarray
+    shrunken_mean: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        trajectories: Sequence[PeelingTrajectory],
+        shape: Shape,
+        n_rows: float,
+        inflation: np.ndarray | float = 1.0,
+    ) -> SubgroupPath:
+        """Judge the boxes of trajectories; the squared errors are so many times those of rows."""
+        n = np.concatenate([trajectory.n for trajectory in trajectories])
+        mean = np.concatenate([trajectory.mean for trajectory in trajectories])
+        inside = np.concatenate([trajectory.inside for trajectory in trajectories])
+        part = n < n_rows
+        # Variance is that of rows drawn without replacement.
+        rest = np.where(part, 1.0 - n / n_rows, 1.0) * inflation
+        squared = np.where(part, np.maximum(mean, 0.0) ** 2 * n / rest, 0.0)
+        evidence = np.where(part, squared - COST_OF_END * ends_of(inside, shape), 0.0)
+        share = np.clip(evidence / np.maximum(squared, 1e-300), 0.0, 1.0)
+        return cls(n, mean, inside, evidence, mean * share)
+
+    @property
+    def best(self) -> int:
+        """The recommended box; if no box is significant, the one with the most evidence."""
+        return int(
+            (self.shrunken_mean if self.shrunken_mean.max() > 0.0 else self.evidence).argmax()
+        )
+
+    def largest(self, tolerance: float) -> int:
+        """The largest box whose shrunken average is at most some errors of the best one less."""
+        best = self.best
+        least = self.shrunken_mean[best] - tolerance / np.sqrt(self.n[best])
+        alike = (self.shrunken_mean >= max(least, 0.0)) & (self.evidence > 0.0)
+        alike[best] = True
+        return int(np.where(alike, self.n, -1.0).argmax()) if tolerance else best
+
+    @property
+    def most_evidence(self) -> float:
+        """The largest over all boxes."""
+        return float(self.evidence.max())
+
+
+def ends_of(inside: np.ndarray, shape: Shape) -> np.ndarray:
+    """Count the ends that were chosen in boxes.
+
+    Parameters
+    ----------
+    inside : ndarray of shape (n_boxes, size)
+        The boxes.
+    shape : Shape
+
+    Returns
+    -------
+    ends : ndarray of shape (n_boxes,)
+        One for each end of a number; some for a choice among categories, the more the more there
+        are; one where missing values are kept out.
+    """
+    first, size = shape.offsets[:-1], np.diff(shape.offsets)
+    last = first + shape.n_values - 1
+    ordered = shape.ordered.astype(bool)
+    out = inside == 0
+    chosen = np.logical_or.reduceat(out, first, axis=1)
+    ends = (out[:, first[ordered]].sum(axis=1) + out[:, last[ordered]].sum(axis=1)).astype(float)
+    ends += chosen[:, ~ordered] @ (1.0 + ENDS_OF_LABEL * shape.n_values[~ordered])
+    missing = ordered & (size > shape.n_values)
+    return ends + out[:, (last + 1)[missing]].sum(axis=1)
+
+
+def peel(
+    sides: RowSides | QueriedSides,
+    min_rows: float,
+    threshold: float = 0.0,
+    penalty: float = PENALTY,
+    step: float = STEP,
+) -> PeelingTrajectory:
+    """Let the threshold rise until a box has no more rows than it must have.
+
+    Parameters
+    ----------
+    sides : RowSides or QueriedSides
+        The box to begin with; its target has the mean zero and the standard deviation one.
+    min_rows : float
+        Fewest rows of a box.
+    threshold : float, default=0.0
+        Price of the first round.
+    penalty : float, default=PENALTY
+        Least gain of a side.
+    step : float, default=STEP
+        Relative increase of the threshold.
+
+    Returns
+    -------
+    trajectory : PeelingTrajectory
+    """
+    n, means, boxes = [], [], []
+    for _ in range(MOST_STEPS):
+        sides.ascend(threshold, penalty, min_rows, MOST_MOVES)
+        mean = sides.total / sides.count
+        n.append(sides.count)
+        means.append(mean)
+        boxes.append(sides.box)
+        higher = max(threshold + LEAST_STEP, threshold + step * (mean - threshold))
+        if sides.count < ENOUGH * min_rows or higher >= mean:
+            break
+        threshold = higher
+    return PeelingTrajectory(np.array(n), np.array(means), np.array(boxes), threshold)
+
+
+def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> SubgroupPath:
+    """Search rows in memory, from several starts.
+
+    Parameters
+    ----------
+    table : MemoryTable
+        Its features.
+    target : ndarray of shape (n_rows,)
+        With mean zero and standard deviation one.
+    min_rows : int
+        Fewest rows of a box.
+
+    Returns
+    -------
+    found : SubgroupPath
+    """
+    sides = RowSides(table, target)
+    pairs = _pairs(sides, min_rows)
+    trajectories = _trajectories(sides, min_rows, OTHER_HILLS, pairs)
+    return SubgroupPath.of(trajectories, table.shape, table.n_rows)
+
+
+def _trajectories(
+    sides: RowSides | QueriedSides,
+    min_rows: float,
+    hills: Sequence[float],
+    starts: Sequence[np.ndarray],
+    step: float = STEP,
+) -> list[PeelingTrajectory]:
+    """Peel from the whole table, where ``sides`` are; from other hills, and from some boxes.
+
+    ``hills`` are multiples of the fewest rows: boxes around the first hill with at most so many are
+    taken to be average.
+    """
+    trajectories = [peel(sides, min_rows, step=step)]
+    for times in hills:
+        sides.begin(sides.shape.everything, trajectories[0].around(times * min_rows))
+        other = peel(sides, min_rows, step=step)
+        sides.begin(other.inside[-1])
+        trajectories.append(peel(sides, min_rows, other.threshold, step=step))
+    for box in starts:
+        sides.begin(box)
+        if sides.count >= min_rows:
+            # Halfway between the average in the box and 0: rows above it belong to the box.
+            half = 0.5 * sides.total / sides.count
+            trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS, step))
+    return trajectories
+
+
+def _pairs(sides: RowSides, min_rows: int) -> list[np.ndarray]:
+    """Return the best boxes over two features each, on a coarse grid."""
+    table, shape, target = sides.table, sides.shape, sides.target
+    bins, some = _coarse_features(shape, *sides.marginals, MOST_PAIRED)
+    coarse = np.column_stack([bins[j][table.codes[:, j]] for j in some])
+    scores, found = best_pairs(
+        np.ascontiguousarray(coarse), COARSE, target, np.ones(len(target)), min_rows, COST_OF_END
+    )
+    found[:, :2] = some[found[:, :2]]
+    return _boxes_of_pairs(shape, bins, scores, found, BEST_PAIRS)
+
+
+def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
+    """Return the same for a table that has to be asked: one call for each feature but one."""
+    shape, table = sides.shape, sides.table
+    counts, totals = sides.marginals if sides.box.all() else sides.ask(shape.everything)[:2]
+    bins, some = _coarse_features(shape, counts, totals, MOST_PAIRED_ASKED)
+    scores, found = [], []
+    for place, a in enumerate(some[:-1]):
+        inside, others = [], [shape.levels[b].name for b in some[place + 1 :]]
+        part = slice(shape.offsets[a], shape.offsets[a + 1])
+        used = np.unique(bins[a])
+        for k in used:
+            inside.append(shape.everything)
+            inside[-1][part] = bins[a] == k
+        sides.n_asked += 1
+        answers = table.marginals([shape.subgroup(each) for each in inside], [others] * len(used))
+        for b in some[place + 1 :]:
+            grid = np.zeros((2, COARSE, COARSE))
+            for k, answer in zip(used, answers, strict=True):
+                moments = answer[shape.levels[b].name]
+                np.add.at(grid[0, k], bins[b], moments.n)
+                np.add.at(grid[1, k], bins[b], sides.sums_of(moments))
+            cells = np.indices((COARSE, COARSE), dtype=np.uint8).reshape(2, -1).T
+            score, box = best_pairs(
+                np.ascontiguousarray(cells), COARSE, grid[1].ravel(), grid[0].ravel(), min_rows,
+                COST_OF_END,
+            )  # fmt: skip
+            box[:, :2] = a, b
+            scores.append(score)
+            found.append(box)
+    if not scores:
+        return []
+    return _boxes_of_pairs(
+        shape, bins, np.concatenate(scores), np.concatenate(found), BEST_PAIRS_ASKED
+    )
+
+
+def _coarse_features(
+    shape: Shape, counts: np.ndarray, totals: np.ndarray, most: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return bins of the levels of each feature, and at most so many features that tell most.
+
+    ``counts`` and ``totals`` (size,) are those of all rows by the levels of each feature.
+    """
+    parts = [slice(*shape.offsets[j : j + 2]) for j in range(len(shape.levels))]
+    bins = [
+        _coarse(counts[part], totals[part], levels)
+        for part, levels in zip(parts, shape.levels, strict=True)
+    ]
+    if len(bins) <= most:
+        return bins, np.arange(len(bins))
+    told = []
+    for part, each in zip(parts, bins, strict=True):
+        n, total = (np.bincount(each, values[part]) for values in (counts, totals))
+        told.append(np.sum(total**2 / np.maximum(n, 1.0)))
+    return bins, np.sort(np.argsort(told)[-most:])
+
+
+def _boxes_of_pairs(
+    shape: Shape, bins: list[np.ndarray], scores: np.ndarray, found: np.ndarray, most: int
+) -> list[np.ndarray]:
+    """Return the best boxes of pairs, whose ends are those of bins, by their levels."""
+    boxes = []
+    for i in np.argsort(-scores, kind="stable")[:most]:
+        if scores[i] <= 0.0:
+            break
+        box = shape.everything
+        a, b, *ends = found[i].tolist()
+        for j, start, stop in ((a, *ends[:2]), (b, *ends[2:])):
+            box[shape.offsets[j] : shape.offsets[j + 1]] = (bins[j] >= start) & (bins[j] < stop)
+        boxes.append(box)
+    return boxes
+
+
+def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
+    """Put the levels of a feature into few bins with about as many rows each.
+
+    Levels of a category are in the order of their averages; missing values come last.
+
+    Returns
+    -------
+    bins : ndarray of shape (n_levels,) of uint8
+    """
+    order = np.arange(levels.n_levels)
+    if levels.kind == "category":
+        mean = totals / np.maximum(n, 1)
+        order[: levels.n_values] = np.argsort(mean[: levels.n_values], kind="stable")
+    share = (n[order].cumsum() - 0.5 * n[order]) / n.sum()
+    bins = np.empty(levels.n_levels, dtype=np.uint8)
+    bins[order] = np.minimum(COARSE * share, COARSE - 1).astype(np.uint8)
+    return bins
+
+
+def recommend(
+    table: MemoryTable, target: np.ndarray, found: SubgroupPath, tolerance: float = 0.0
+) -> np.ndarray:
+    """Return the best box of a search without the ends that it does not need, shape (size,).
+
+    A larger one is taken whose shrunken average is less by at most ``tolerance`` standard errors.
+    """
+    best = found.inside[found.largest(tolerance)]
+    return simplified(best, table.shape, RowSides(table, target).ask)
+
+
+def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
+    """Take ends off a box that keep out rows which hardly average less.
+
+    Parameters
+    ----------
+    inside : ndarray of shape (size,)
+        The box.
+    shape : Shape
+    ask : callable
+        Returns counts, sums and variances of sums of a box, of each feature without its own side.
+
+    Returns
+    -------
+    inside : ndarray of shape (size,)
+    """
+    inside = inside.copy()
+    first = slice(0, shape.offsets[1])
+    while True:
+        counts, totals, errors = ask(inside)
+        within = inside[first] == 1
+        mean = totals[first][within].sum() / max(counts[first][within].sum(), 1.0)
+        worst, dropped = NEEDED, None
+        for beyond in _beyond(inside, shape):
+            n = counts[beyond].sum()
+            gap = mean - totals[beyond].sum() / max(n, 1.0)
+            less = gap * n / np.sqrt(errors[beyond].sum()) if n else -np.inf
+            if less < worst:
+                worst, dropped = less, beyond
+        if dropped is None:
+            return inside
+        inside[dropped] = 1
+
+
+def _beyond(inside: np.ndarray, shape: Shape) -> Iterator[np.ndarray]:
+    """Levels beyond each end of a number, and missing values that are kept out."""
+    for j, start in enumerate(shape.offsets[:-1]):
+        stop = start + shape.n_values[j]
+        among = start + np.flatnonzero(inside[start:stop])
+        if shape.ordered[j] and len(among):
+            for levels in (np.arange(start, among[0]), np.arange(among[-1] + 1, stop)):
+                if len(levels):
+                    yield levels
+        if stop < shape.offsets[j + 1] and not inside[stop]:
+            yield np.array([stop])
+
+
+class RowSides(Sides):
+    """A box in a table in memory, at first of all rows; its sides move by compiled sums.
+
+    Parameters
+    ----------
+    table : MemoryTable
+        Its features.
+    target : ndarray of shape (n_rows,)
+        With mean zero and standard deviation one.
+    """
+
+    def __init__(self, table: MemoryTable, target: np.ndarray) -> None:
+        shape, weights = table.shape, np.ones(table.n_rows)
+        super().__init__(table.codes, shape.offsets, shape.n_values, shape.ordered, weights)
+        self.table, self.shape, self.target = table, shape, target
+        self.begin(shape.everything)
+
+    def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
+        """Begin again from a box; the targets of rows of another one are taken to be average."""
+        target = self.target
+        if flat is not None:
+            target = np.where(self.shape.holds(self.table.codes, flat), 0.0, target)
+        self.start(target, inside)
+
+    def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts, sums and variances of sums of each feature without its own side."""
+        self.begin(inside)
+        counts, totals = self.marginals
+        return counts, totals, counts
+
+
+class QueriedSides:
+    """A box in a table that must be queried for marginals; its sides move.
+
+    Sides of several features move at once; where that turns out to have been too much, only the
+    best of them does.
+
+    Parameters
+    ----------
+    table : Table
+        The table to ask. Only counts, averages and their errors are used.
+    sign : {1.0, -1.0}, default=1.0
+        -1.0 where low averages are sought.
+    max_calls : int, default=None
+        Calls of ``table.marginals`` after which no side moves any more.
+
+    Attributes
+    ----------
+    inexact : bool
+        Whether the answers of the table have errors.
+    n_asked : int
+        Calls of ``table.marginals`` so far.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        sign: float = 1.0,
+        max_calls: int | None = None,
+    ) -> None:
+        self.table = table
+        self.max_calls: float = math.inf if max_calls is None else max_calls
+        self.shape: Shape = Shape.of(table.levels)
+        self.n_asked: int = 0
+        self.box: np.ndarray = self.shape.everything
+        self.flat: np.ndarray | None = None
+        whole = table.totals([Subgroup()])
+        self.inexact: bool = whole.noise is not None
+        self._centre = float(whole.mean[0])
+        self._scale = sign * (float(whole.variance[0]) ** 0.5 or 1.0)
+        self._counts, self._totals, self._errors = self.ask(self.box)
+
+    def inflation(self, moments: Moments) -> np.ndarray:
+        """Return squared errors of averages as multiples of those of independent rows, at least 1.
+
+        Parameters
+        ----------
+        moments : Moments
+            An answer of the table.
+        """
+        if moments.noise is None:
+            return np.ones(len(moments.n))
+        return np.maximum(moments.n * moments.noise / self._scale**2, 1.0)
+
+    def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Marginals of each feature without its own side: one call."""
+        self.n_asked += 1
+        box = self.shape.subgroup(inside)
+        names = [levels.name for levels in self.shape.levels]
+        free = [name for name in names if name not in box]
+        boxes, features = [box, *(box.without(name) for name in box)], [free, *([n] for n in box)]
+        if self.flat is not None:
+            inside_too = [self.shape.inside(each) & self.flat for each in boxes]
+            some = [i for i, each in enumerate(inside_too) if not self.shape.is_empty(each)]
+            boxes += [self.shape.subgroup(inside_too[i]) for i in some]
+            features += [features[i] for i in some]
+        answers = self.table.marginals(boxes, features)
+        found: dict[str, Moments] = {}
+        for answer in answers[: len(box) + 1]:
+            found.update(answer)
+        n = np.concatenate([np.asarray(found[name].n, dtype=np.float64) for name in names])
+        totals = np.concatenate([self.sums_of(found[name]) for name in names])
+        errors = n * np.concatenate([self.inflation(found[name]) for name in names])
+        for answer in answers[len(box) + 1 :]:
+            for name, moments in answer.items():
+                j = names.index(name)
+                totals[self.shape.offsets[j] : self.shape.offsets[j + 1]] -= self.sums_of(moments)
+        return n, totals, errors
+
+    def sums_of(self, moments: Moments) -> np.ndarray:
+        """Return sums of targets, in standard deviations from the average of the table."""
+        return moments.n * (moments.mean - self._centre) / self._scale
+
+    def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
+        """Begin again from a box; the targets of rows of another one are taken to be average."""
+        self.box, self.flat = inside, flat
+        self._counts, self._totals, self._errors = self.ask(inside)
+
+    @property
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts and sums of each feature without its own side, (size,)."""
+        return self._counts, self._totals
+
+    @property
+    def count(self) -> float:
+        """Number of rows inside."""
+        return float(self._counts[: self.shape.offsets[1]] @ self.box[: self.shape.offsets[1]])
+
+    @property
+    def total(self) -> float:
+        """Sum of their targets, in standard deviations from the average of the table."""
+        return float(self._totals[: self.shape.offsets[1]] @ self.box[: self.shape.offsets[1]])
+
+    def ascend(self, threshold: float, penalty: float, least: float, most: int) -> int:
+        """Move sides until none gains; see :meth:`skgpb._core._sides.Sides.ascend`."""
+        shape, n_moves = self.shape, 0
+        while n_moves < most and self.n_asked < self.max_calls:
+            gains, sides = best_move(
+                shape.offsets, shape.n_values, shape.ordered, self._counts, self._totals,
+                self.box, threshold, penalty, least,
+            )  # fmt: skip
+            # A side has to gain more where what it keeps out is known less well.
+            gains = gains - penalty * (self._doubt(sides) - self._doubt(self.box))
+            better = np.flatnonzero(gains > LEAST_GAIN)
+            if not len(better):
+                break
+            before = self.box, self._counts, self._totals, self._errors
+            worth_before = self._worth(threshold, penalty)
+            self._move(better, sides)
+            best = better[gains[better].argmax()]
+            worth = self._worth(threshold, penalty)
+            if len(better) > 1 and not (
+                self.count >= least and worth >= worth_before + 0.99 * gains[best]
+            ):
+                self.box, self._counts, self._totals, self._errors = before
+                if self.n_asked >= self.max_calls:
+                    break
+                self._move(np.array([best]), sides)
+            n_moves += 1
+        return n_moves
+
+    def _move(self, features: np.ndarray, sides: np.ndarray) -> None:
+        inside = self.box.copy()
+        for j in features:
+            part = slice(self.shape.offsets[j], self.shape.offsets[j + 1])
+            inside[part] = sides[part]
+        self._counts, self._totals, self._errors = self.ask(inside)
+        self.box = inside
+
+    def _doubt(self, inside: np.ndarray) -> np.ndarray:
+        """Errors of what each side keeps out, beyond those of as many independent rows."""
+        first = self.shape.offsets[:-1]
+        out = [
+            np.add.reduceat(np.where(inside, 0.0, each), first)
+            for each in (self._errors, self._counts)
+        ]
+        return np.sqrt(out[0]) - np.sqrt(out[1])
+
+    def _worth(self, threshold: float, penalty: float) -> float:
+        """Objective of :meth:`ascend`."""
+        out = np.add.reduceat(np.where(self.box, 0.0, self._errors), self.shape.offsets[:-1])
+        return self.total - threshold * self.count - penalty * float(np.sqrt(out).sum())
+
+
+@dataclass(frozen=True)
+class SubgroupResult:
+    """A group of rows.
+
+    Attributes
+    ----------
+    subgroup : Subgroup
+        Conditions of the group.
+    n : int
+        Number of its rows.
+    mean, variance : float
+        Mean and variance of their targets.
+    n_boxes : int
+        Number of boxes that the search visited.
+    n_asked : int
+        Number of queries for marginals, 0 for rows in memory.
+    others : tuple of Subgroup
+        At most ten of the next best boxes that it has met, the best first.
+    larger : Subgroup
+        The largest box that it has met whose shrunken average is at most a standard error less.
+    """
+
+    subgroup: Subgroup
+    n: int
+    mean: float
+    variance: float
+    n_boxes: int
+    n_asked: int = 0
+    others: tuple[Subgroup, ...] = ()
+    larger: Subgroup = field(default_factory=Subgroup)
+
+
+def find_subgroup(
+    table: Table,
+    min_rows: int,
+    *,
+    minimize: bool = False,
+    max_calls: int | None = None,
+    pairs: bool = False,
+    hills: bool = False,
+    starts: Sequence[Subgroup] = (),
+) -> SubgroupResult:
+    """Find a group of rows with a high average.
+
+    Parameters
+    ----------
+    table : Table
+        The table to search. Rows in memory are searched from several starts, by compiled sums; any
+        other table is asked for marginals, one call at a time.
+    min_rows : int
+        Fewest rows of a group.
+    minimize : bool, default=False
+        Whether a low average is sought.
+    max_calls : int, default=None
+        A table is asked for marginals at most about so often. None for no limit.
+    pairs, hills : bool, default=False
+        Whether a table that is asked is also searched from the best boxes over two features, and
+        for another group than the first, as rows in memory are. It is asked two to three times as
+        often then.
+    starts : sequence of Subgroup, default=()
+        Where further searches by queries begin, such as the groups of parts of the rows; their
+        conditions begin and end where levels do.
+
+    Returns
+    -------
+    group : SubgroupResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.lab.tables import MemoryTable, find_subgroup
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((1000, 2))
+    >>> y = (X > 0.7).all(axis=1) + 0.1 * rng.normal(size=1000)
+    >>> group = find_subgroup(MemoryTable(X, y), 50)
+    >>> group.n, round(group.mean, 2)
+    (74, 1.0)
+    """
+    if not 1 <= min_rows <= table.n_rows:
+        raise ValueError(f"min_rows must be from 1 to {table.n_rows}, got {min_rows}")
+    sign = -1.0 if minimize else 1.0
+    if isinstance(table, MemoryTable):
+        target = sign * standardized(table.y)
+        found, shape, asked = search_rows(table, target, min_rows), table.shape, 0
+        inside = recommend(table, target, found)
+    else:
+        sides = QueriedSides(table, sign, max_calls)
+        shape = sides.shape
+        firsts = _asked_pairs(sides, min_rows) if pairs else []
+        firsts += [shape.inside(each) for each in starts]
+        trajectories = _trajectories(
+            sides, min_rows, OTHER_HILLS if hills else (), firsts, ASKED_STEP
+        )
+        inflation: np.ndarray | float = 1.0
+        if sides.inexact:
+            met = [each for trajectory in trajectories for each in trajectory.inside]
+            inflation = sides.inflation(table.totals([shape.subgroup(each) for each in met]))
+        found = SubgroupPath.of(trajectories, shape, table.n_rows, inflation)
+        inside = found.inside[found.best]
+        if sides.n_asked < sides.max_calls:
+            inside = simplified(inside, shape, sides.ask)
+        asked = sides.n_asked
+    box = shape.subgroup(inside)
+    total = table.totals([box])
+    best_first = np.argsort(-found.shrunken_mean, kind="stable")
+    # In the order in which they come, without those that come again.
+    others = dict.fromkeys(shape.subgroup(found.inside[i]) for i in best_first)
+    others.pop(box, None)
+    return SubgroupResult(
+        box,
+        int(total.n[0]),
+        float(total.mean[0]),
+        float(total.variance[0]),
+        len(np.unique(found.inside, axis=0)),
+        asked,
+        tuple(others)[:MOST_OTHERS],
+        shape.subgroup(found.inside[found.largest(1.0)]),
+    )
+
+
+def standardized(y: np.ndarray) -> np.ndarray:
+    """Return a target with the mean zero and the standard deviation one, or zeros."""
+    scale = y.std()
+    return (y - y.mean()) / scale if scale > 0.0 else np.zeros(len(y))

@@ -1,0 +1,322 @@
+"""The best subgroup as an estimator."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from skgpb._typing import Direction, Seed
+from skgpb._warnings import warn
+from skgpb.exceptions import DataWarning
+from skgpb.lab.tables.checks import MOST_CHECKED, identity_of, missing_code, repeats
+from skgpb.lab.tables.conditions import Subgroup
+from skgpb.lab.tables.finding import find_and_judge
+from skgpb.lab.tables.memory import N_BINS, MemoryTable, column_of
+from skgpb.lab.tables.verdict import FEWEST
+from skgpb.utils import (
+    TRUE_OR_FALSE,
+    YES_OR_NO,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_numbers,
+    fit_context,
+    validate_data,
+)
+
+FEWEST_ROWS, FEWEST_GROUPS = 4, 5
+
+
+@dataclass(eq=False, repr=False)
+class BestSubgroup(BaseEstimator):
+    """Find the group of rows with the highest average of a target, and test it on new rows.
+
+    A group is a box: an interval of each number, some categories of each text, missing values in
+    or out. See :mod:`skgpb.lab.tables.search` for how it is found, and :mod:`skgpb.lab.tables.verdict` for
+    the statements about rows that were not in the table.
+
+    Parameters
+    ----------
+    min_rows : int or float, default=0.05
+        Fewest rows of a group; a float is a share of the table.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether a high or a low average is sought.
+    n_permutations : int, default=None
+        Searches of tables without a group to which this one is compared. None for 49 to 199, the
+        more the smaller the table is.
+    n_bins : int, default=128
+        Levels of a number, at most: sides begin and end where they do.
+    random_state : int, RandomState instance or None, default=0
+        Shuffles targets for the verdict. The group does not depend on it.
+
+    Attributes
+    ----------
+    subgroup_ : Subgroup
+        Conditions of the group.
+    where_ : str
+        The same as a condition, empty for the whole table.
+    n_rows_ : int
+        Rows of the table that are in the group.
+    average_, table_average_ : float
+        Average of the target over them, and over the whole table, outliers as they are.
+    verdict_ : {"real", "chance"}
+        Whether there is a group that chance alone does not explain.
+    p_value_ : float
+        Share of tables without a group in which as much is found.
+    new_rows_average_ : float
+        Expected average of new rows of the group; NaN where too few rows tell.
+    new_rows_interval_ : tuple of float
+        Interval that contains it with 95 % probability.
+    optimism_ : float
+        Expected difference between the average of these rows, ``outlier_rows_`` counted up to the
+        limit, and that of new rows.
+    outlier_rows_ : ndarray of int
+        Rows whose target is so far from all others that it counted only up to a limit, the most
+        extreme first.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where ``X`` has some.
+
+    See Also
+    --------
+    skgpb.GPOOOptimizer : The same where answers are noisy, or only averages may be asked for.
+
+    Notes
+    -----
+    In memory and time a search is linear in the number of rows. A verdict is about tables like
+    this one, and not about causes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.lab.tables import BestSubgroup
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((2000, 3))
+    >>> y = 2 * ((X[:, 0] > 0.6) & (X[:, 1] < 0.3)) + rng.normal(size=2000)
+    >>> search = BestSubgroup(min_rows=0.08).fit(X, y)
+    >>> search.where_
+    'x0 >= 0.585 and x1 < 0.3089'
+    >>> search.verdict_
+    'real'
+    >>> search.predict([[0.9, 0.1, 0.5], [0.1, 0.1, 0.5]])
+    array([ True, False])
+    """
+
+    min_rows: float = 0.05
+    _: KW_ONLY
+    direction: Direction = "maximize"
+    n_permutations: int | None = None
+    n_bins: int = N_BINS
+    random_state: Seed = 0
+
+    _parameter_constraints = {
+        "min_rows": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "direction": [StrOptions({"maximize", "minimize"})],
+        "n_permutations": [Interval(Integral, FEWEST, None, closed="left"), None],
+        "n_bins": [Interval(Integral, 2, 60_000, closed="both")],
+        "random_state": ["random_state"],
+    }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Search a table.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features: numbers, and in a DataFrame categories as well. Values may be missing.
+        y : array-like of shape (n_samples,)
+            The target: numbers; or booleans, or texts that are yes and no or true and false, whose
+            average is the share of True or yes.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as the patient of each visit. They are left out and
+            shuffled together, so that the verdict and the interval are about new patients. None
+            for independent rows.
+
+        Returns
+        -------
+        self : BestSubgroup
+
+        Warns
+        -----
+        DataWarning
+            If a value of ``y`` looks like a code for missing values, or rows seem to belong
+            together.
+        """
+        y = _numbers_of(y)
+        if _is_frame(X):
+            validate_data(self, X, y, skip_check_array=True)
+            # Older versions of scikit-learn do not look.
+            if len(set(X.columns)) < len(X.columns):
+                raise ValueError(f"X must have unique column names, got {list(X.columns)}")
+            y = np.asarray(y)
+            y = y.astype(np.float64) if y.dtype == bool else check_numbers(y, "y", ensure_2d=False)
+            columns = _columns_of(X)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", y_numeric=True
+            )
+            columns = _columns_of(X)
+        n = len(y)
+        if n < FEWEST_ROWS:
+            raise ValueError(f"a search needs at least {FEWEST_ROWS} samples, got n_samples={n}")
+        if isinstance(self.min_rows, Integral):
+            least = int(self.min_rows)
+            if least > n:
+                raise ValueError(f"min_rows={least} is more than the {n} samples of X")
+        else:
+            least = math.ceil(self.min_rows * n)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        numbers = None if groups is None else numbered(groups, n)
+        table = MemoryTable(columns, y, self.n_bins)
+        for remark in _remarks(table, numbers is None):
+            warn(remark, DataWarning)
+        finding = find_and_judge(
+            table,
+            least,
+            minimize=self.direction == "minimize",
+            rng=rng,
+            n_permutations=self.n_permutations,
+            groups=numbers,
+        )
+        judged = finding.verdict
+        self.subgroup_: Subgroup = finding.subgroup
+        self.where_: str = finding.subgroup.where()
+        self.n_rows_: int = int(finding.rows.sum())
+        self.average_: float = finding.average
+        self.table_average_: float = finding.table_average
+        self.verdict_: str = judged.verdict
+        self.p_value_: float = judged.p_value
+        nan = math.nan
+        self.new_rows_average_: float = nan if judged.average is None else judged.average
+        interval: tuple[float, float] = (nan, nan) if judged.interval is None else judged.interval
+        self.new_rows_interval_: tuple[float, float] = interval
+        self.optimism_: float = nan if finding.optimism is None else finding.optimism
+        self.outlier_rows_: np.ndarray = finding.limits.outliers
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Say which rows are in the group.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        inside : ndarray of shape (n_samples,) of bool
+        """
+        check_is_fitted(self)
+        if _is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        columns = _columns_of(X)
+        inside = np.ones(len(X), dtype=bool)
+        for name in self.subgroup_:
+            inside &= self.subgroup_[name].holds(columns[name])
+        return inside
+
+
+def numbered(groups: Any, n_rows: int) -> np.ndarray:
+    """Return groups of rows as numbers from 0 on.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+    n_rows : int
+    """
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        raise ValueError(f"groups must have shape ({n_rows},), got {values.shape}")
+    place: dict[Any, int] = {}
+    found = np.array([place.setdefault(each, len(place)) for each in values.tolist()])
+    if any(each is None or each != each for each in place):
+        raise ValueError("groups must say of every row where it belongs, got a missing value")
+    if len(place) < FEWEST_GROUPS:
+        raise ValueError(
+            f"groups must have at least {FEWEST_GROUPS} different values, got {len(place)}: fewer "
+            "do not tell what holds for others"
+        )
+    return found
+
+
+def _remarks(table: MemoryTable, independent: bool) -> list[str]:
+    """Say what may be wrong with a table."""
+    remarks = []
+    code = missing_code(table.y)
+    if code is not None:
+        remarks.append(
+            f"{code:g} occurs in {np.count_nonzero(table.y == code):,} rows of y, far from all "
+            "other values: if it stands for a missing value, leave these rows out"
+        )
+    if independent and table.n_rows <= MOST_CHECKED:
+        name, different = identity_of(table.columns), repeats(table.columns)
+        if name is not None:
+            remarks.append(
+                f"{name!r} looks like an identity that repeats: give it as groups, because rows "
+                "that belong together are not independent"
+            )
+        elif different is not None:
+            remarks.append(
+                f"only {different:,} of {table.n_rows:,} rows differ in X: if rows belong "
+                "together, say so by groups, because they are not independent"
+            )
+    return remarks
+
+
+def _numbers_of(y: Any) -> Any:
+    """Return texts that are yes and no as booleans, and other targets as they are."""
+    values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        raise ValueError("y holds dates or durations: give numbers, such as days since the first")
+    if values.ndim != 1 or values.dtype.kind not in "OUT":
+        return y
+    cells = values.tolist()
+    if cells and all(isinstance(cell, Decimal) for cell in cells):
+        return values.astype(np.float64)
+    if not any(isinstance(cell, str) for cell in cells):
+        return y
+    texts = [str(cell).lower() for cell in cells]
+    for meaning in (YES_OR_NO, TRUE_OR_FALSE):
+        if set(texts) <= set(meaning):
+            return np.array([meaning[text] for text in texts], dtype=bool)
+    other = next(cell for cell in cells if str(cell).lower() not in YES_OR_NO)
+    raise ValueError(
+        f"y must be numbers, booleans, or texts that are yes or no, got {other!r}: give numbers, "
+        f"or whether each value is the one whose share should be high, such as y == {other!r}"
+    )
+
+
+def _is_frame(X: Any) -> bool:
+    """Return whether a table has columns of its own types."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _columns_of(X: Any) -> dict[str, np.ndarray]:
+    """Take a table apart into named columns."""
+    if not _is_frame(X):
+        return {f"x{j}": np.ascontiguousarray(column) for j, column in enumerate(X.T)}
+    return {str(name): column_of(X[name]) for name in X.columns}

@@ -1,0 +1,304 @@
+"""Limits on what else is measured: as texts, and through everything that changes an experiment."""
+
+import csv
+import io
+
+import cases
+import pytest
+from numpy.testing import assert_allclose
+
+from skgpb.lab.cli import main
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.export import as_csv, write_table
+from skgpb.lab.experiments.judgement import beside_limits
+from skgpb.lab.experiments.limits import read_limits, written
+
+SIDES = ["heat=20:90", "time=1:60"]
+LIMITS = ["peak < 80", "impurity (%) <= 2"]
+
+
+def yield_of(params):
+    return round(0.9 * params["heat"] + 0.3 * params["time"], 3)
+
+
+def measured_at(params):
+    heat, time = params["heat"], params["time"]
+    return {
+        "peak": round(heat + 0.1 * time, 3),
+        "impurity (%)": round(0.02 * time + 0.01 * heat, 4),
+    }
+
+
+def is_within(params):
+    found = measured_at(params)
+    return found["peak"] <= 80 and found["impurity (%)"] <= 2
+
+
+def play(run, n):
+    for _ in range(n):
+        (query,) = run.ask()
+        params = query["params"]
+        run.tell(yield_of(params), query["query"], measured=measured_at(params))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Experiment.create(tmp_path / "run.skgpb", SIDES, limits=LIMITS, answer="yield")
+
+
+def told(run, name="peak"):
+    """What the model of an outcome has seen: rows and values, in any order."""
+    model = cases.outcome_model(run.optimizer, name)
+    rows = [model.process.observed[i][0] for i in model.samples.functional]
+    pairs = zip(rows, model.samples.reward, strict=True)
+    return sorted((*row.round(9).tolist(), value) for row, value in pairs)
+
+
+def expected_of(entries, name="peak"):
+    """The same from a history."""
+    return sorted(
+        (*(float(x) for x in e["params"].values()), e["measured"][name])
+        for e in entries
+        if e["answer"] is not None and name in e["measured"]
+    )
+
+
+def check(run):
+    """The models have seen exactly what the notebook says, also when the file is read again."""
+    for each in (run, Experiment(run.path)):
+        for name in ("peak", "impurity (%)"):
+            assert_allclose(told(each, name), expected_of(each.history(), name), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("texts", "limits"),
+    [
+        ("T < 80", {"T": (None, 80.0)}),
+        ("T<=80", {"T": (None, 80.0)}),
+        (["T > 1e-3", "T \u2264 5"], {"T": (0.001, 5.0)}),
+        ("6 <= pH <= 8", {"pH": (6.0, 8.0)}),
+        ("-5 < peak temperature (°C) < 80", {"peak temperature (°C)": (-5.0, 80.0)}),
+        ('"a<b" >= 3', {"a<b": (3.0, None)}),
+        ([], {}),
+    ],
+)
+def test_limits_are_read_as_they_are_written(texts, limits):
+    assert read_limits(texts, ["heat"]) == limits
+    assert read_limits(written(limits), ["heat"]) == limits
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("T", "must be NAME < NUMBER"),
+        ("T = 5", "must be NAME < NUMBER"),
+        ("< 5", "must be NAME < NUMBER"),
+        ("5 < T > 3", "must be NAME < NUMBER"),
+        ("T < 80,5", "write 80.5"),
+        ("T < 80 C", "a limit of T must be a number, got '80 C'"),
+        ("heat < 80", "'heat' is a setting or the answer"),
+        (["T < 3", "T > 5"], "nothing is within the limits of T: 5 to 3"),
+    ],
+)
+def test_what_is_no_limit_is_said(tmp_path, texts, said):
+    with pytest.raises(ValueError, match=said):
+        Experiment.create(tmp_path / "run.skgpb", SIDES, limits=texts)
+    assert not (tmp_path / "run.skgpb").exists()
+
+
+def test_averages_over_regions_have_no_limits(tmp_path):
+    with pytest.raises(ValueError, match="limits are for single settings"):
+        Experiment.create(tmp_path / "run.skgpb", SIDES, limits=LIMITS, regions=True)
+
+
+def test_the_best_within_the_limits_is_found_and_said(run):
+    play(run, 25)
+    best = run.best()
+    assert is_within(best["params"]) and is_within(best["best_answer"]["params"])
+    assert best["mean"] > 0.98 * 78.0  # at heat 76 and time 40
+    assert best["within_limits"] >= 0.95
+    assert [each["limit"] for each in best["outcomes"]] == ["peak <= 80", "impurity (%) <= 2"]
+    hot = run.expect({"heat": 90, "time": 60})
+    assert hot["outcomes"][0]["mean"] == pytest.approx(96, abs=3) and hot["within_limits"] < 0.01
+    assert run.status()["limits"] == ["peak <= 80", "impurity (%) <= 2"]
+    for entry in run.history():
+        assert entry["within_limits"] == is_within(entry["params"])
+
+
+def test_nothing_is_said_before_anything_was_measured(run):
+    (query,) = run.ask()
+    run.tell(3.0, query["query"])
+    best = run.best()
+    assert best["within_limits"] is None and best["outcomes"][0]["probability"] is None
+
+
+def test_whatever_is_changed_the_models_follow(run):
+    play(run, 5)
+    run.tell(50.0, at={"heat": 50, "time": 5}, measured={"peak": 51.5, "colour": "red"})
+    run.fail(at={"heat": 85, "time": 5}, measured={"peak": 99})
+    check(run)
+    run.correct(2, 44.0)
+    run.correct(3, at={"heat": 33, "time": 7})
+    check(run)
+    run.annotate(1, measured={"peak": 45.25})
+    assert run.changes()[-1]["before"] != run.changes()[-1]["after"]
+    check(run)
+    run.annotate(4, measured={"peak": "", "impurity (%)": ""})
+    run.annotate(4, note="only a note")
+    check(run)
+    run.correct(5, None)
+    check(run)
+    (query,) = run.ask()
+    run.annotate(query["query"], measured={"peak": 61})  # before there is an answer
+    run.tell(40.0, query["query"], measured={"impurity (%)": 1.5})
+    check(run)
+    run.undo()
+    check(run)
+    (query, *_) = run.pending()
+    run.tell(40.0, query["query"], at={"heat": 41, "time": 8}, measured={"peak": 42})
+    check(run)
+    play(run, 2)
+    check(run)
+
+
+@pytest.mark.parametrize("call", ["tell", "annotate"])
+def test_a_text_in_the_place_of_a_number_is_refused(run, call):
+    play(run, 3)
+    run.ask()
+    before = run.path.read_bytes()
+    arguments = (3.0, 4) if call == "tell" else (2,)
+    with pytest.raises(ValueError, match=r"peak.*which has a limit, must be a number.*80\.5"):
+        getattr(run, call)(*arguments, measured={"peak": "80,5"})
+    assert run.path.read_bytes() == before
+    check(run)
+
+
+def test_limits_change_in_a_run(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, answer="yield")
+    play(run, 12)
+    assert run.best()["outcomes"] == []
+    before = run.history()
+    run.change(limits="peak < 70")
+    assert cases.outcome_model(run.optimizer, "peak").n_answers == 12
+    assert measured_at(run.best()["params"])["peak"] <= 70
+    run.change({"heat": "20:95"})
+    assert run.status()["limits"] == ["peak <= 70"]
+    run.change(limits=LIMITS, by="Ada")
+    change = run.changes()[-1]
+    assert [change[name] for name in ("what", "before", "by")] == ["limits", "peak <= 70", "Ada"]
+    check(run)
+    run.change(limits=[])
+    assert run.status()["limits"] == []
+    for entry in before:
+        entry["within_limits"] = True
+    assert run.history() == before
+
+
+def test_a_notebook_comes_back(run, tmp_path):
+    play(run, 8)
+    run.ask()
+    write_table(run, tmp_path / "table.csv")
+    options = {"limits": LIMITS, "answer": "yield", "data": tmp_path / "table.csv"}
+    other = Experiment.create(tmp_path / "other.skgpb", SIDES, **options)
+    assert other.history() == run.history()
+    assert_allclose(told(other), told(run))
+    check(other)
+    third = Experiment.create(tmp_path / "third.skgpb", SIDES, limits=LIMITS, answer="yield")
+    third.add_table(tmp_path / "table.csv")
+    assert_allclose(told(third), told(run))
+    check(third)
+
+
+def test_a_plain_table_has_columns_of_what_is_limited(tmp_path):
+    table = tmp_path / "past.csv"
+    table.write_text("heat;time;yield;peak (°C)\n30;5,5;40,5;31,5\n50;5;41;\n60;9;44;61\n")
+    options = {"limits": ["peak < 80", "acid < 1"], "data": table}
+    with pytest.warns(UserWarning, match="no column 'acid'"):
+        run = Experiment.create(tmp_path / "run.skgpb", SIDES, answer="yield", **options)
+    assert [entry["measured"] for entry in run.history()] == [{"peak": 31.5}, {}, {"peak": 61.0}]
+    assert run.status()["n_given"] == 3
+    assert cases.outcome_model(run.optimizer, "peak").n_answers == 2
+    run.correct(1, at={"heat": 35, "time": 5})
+    assert cases.outcome_model(run.optimizer, "peak").n_answers == 2
+    table.write_text("heat,time,yield,peak\n30,5,40,n.d.\n")
+    with pytest.raises(ValueError, match=r"n\.d\."), pytest.warns(UserWarning, match="acid"):
+        run.add_table(table)
+
+
+def test_without_limits_a_table_with_one_more_column_is_asked_about(tmp_path):
+    table = tmp_path / "past.csv"
+    table.write_text("heat,time,yield,peak\n30,5,40,31\n")
+    with pytest.raises(ValueError, match="must be named"):
+        Experiment.create(tmp_path / "run.skgpb", SIDES, data=table)
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, data=table, limits="peak < 80")
+    assert run.history()[0]["answer"] == 40 and run.history()[0]["measured"] == {"peak": 31}
+
+
+def test_the_shell_asks_for_what_is_limited(tmp_path, capsys):
+    path = str(tmp_path / "run.skgpb")
+
+    def call(*arguments):
+        assert main([*arguments]) == 0
+        return capsys.readouterr().out
+
+    limits = [part for text in LIMITS for part in ("--limit", text)]
+    out = call("new", path, "--bounds", *SIDES, *limits, "--answer", "yield")
+    assert "peak <= 80" in out
+    for _ in range(12):
+        assert "--measured peak=VALUE 'impurity (%)=VALUE'" in call("ask", path)
+        params = Experiment(path).pending()[0]["params"]
+        measured = [f"{name}={value}" for name, value in measured_at(params).items()]
+        call("tell", path, str(yield_of(params)), "--measured", *measured)
+    out = call("best", path)
+    assert "peak <= 80: holds with probability" in out and "all limits hold" in out
+    assert "best answer within the limits so far" in out
+    assert "all limits hold with probability" in call("expect", path, "--at", "heat=90", "time=3")
+    head = call("show", path).splitlines()[6]
+    assert head.split() == ["query", "heat", "time", "yield", "peak", "impurity", "(%)"]
+    assert "peak <= 70" in call("change", path, "--limit", "peak < 70")
+    assert "peak" not in call("change", path, "--limit", "none").split("answers")[0]
+    rows = list(csv.reader(io.StringIO(as_csv(Experiment(path)).decode("utf-8-sig"))))
+    assert {"peak", "impurity (%)"} <= set(rows[0])
+
+
+def test_a_name_in_other_capitals_is_no_measurement_that_is_lost(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], limits=["peak < 80"], block="Batch")
+    run.ask(2)
+    for wrong, right in (("Peak", "peak"), ("PEAK", "peak"), ("batch", "Batch")):
+        with pytest.raises(
+            ValueError, match=f"no effect under the name '{wrong}': write '{right}'"
+        ):
+            run.tell(1.0, 1, measured={wrong: 7.0})
+    run.tell(1.0, 1, measured={"peak": 90.0, "Batch": "b1", "PH": 7.0})
+    run.tell(0.5, 2, measured={"pH": 7.0})
+    with pytest.raises(ValueError, match="write 'peak'"):
+        run.annotate(2, measured={"Peak": 70.0})
+    assert [each["within_limits"] for each in run.history()] == [False, None]
+    assert beside_limits(run.best()) == "(not every limit measured) "
+    run.annotate(2, measured={"peak": 85.0})
+    assert beside_limits(run.best()) == "(beyond a limit) "
+    run.annotate(2, measured={"peak": 75.0})
+    assert beside_limits(run.best()) == "within the limits "
+
+
+def test_several_changes_are_one(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"])
+    run.ask(3)
+    before = run.path.read_bytes(), run.history()
+
+    def tell_two(second):
+        with run.alone():
+            run.tell(1.0, 1)
+            assert run.path.read_bytes() == before[0] and run.history() != before[1]
+            run.tell(2.0, second)
+
+    with pytest.raises(ValueError, match="there is no query 9"):
+        tell_two(9)
+    assert (run.path.read_bytes(), run.history()) == before
+    with run.alone():
+        with pytest.raises(ValueError, match="there is no query 9"):
+            run.annotate(9, note="lost")
+        assert run.history() == before[1]
+    assert run.path.read_bytes() == before[0]
+    tell_two(2)
+    assert Experiment(run.path).history() == run.history() != before[1]

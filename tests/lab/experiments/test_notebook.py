@@ -1,0 +1,475 @@
+"""What is exported is read back: everything that a notebook can hold, in every format."""
+
+import csv
+import io
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from numpy.testing import assert_allclose
+
+from skgpb import EIOptimizer, GPUCBOptimizer
+from skgpb.domains import Cells
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.export import as_csv, write_table
+from skgpb.lab.experiments.records import today
+from skgpb.lab.experiments.table import ERROR, NUMBER, STATUS, WRITTEN, read_answers
+
+FORMATS = ["csv", "german.csv", "xlsx"]
+# Texts that a spreadsheet, or a reader of tables, takes for something else.
+TEXTS = [
+    *("+", "-", "=1+1", "@x", "'+", "''-1", "'tis", "'7", "NA", "none", "n/a", "?", "nan", "null"),
+    *("7,1", "1,125", "-0,5", "1,5e-07", "1_000", "12 of 300", "1.234,5", "58 %", "€ 3,50", "yes"),
+    *("true", "31.1.2026", "2026-01-31", "10:30", "a;b", 'say "no"', "a, b", "_x0041_", "#N/A"),
+    *("\U0001f1e9\U0001f1ea", "µ", "\u00a01\u202f000\u00a0x", "<b>&amp;</b>", "sep=;", "#1"),
+]
+# Names of sides and of measurements that are also those of columns of a notebook.
+CLASHES = [NUMBER, ERROR, STATUS, *WRITTEN, "notebook status", "measured x", "result", "x"]
+
+
+def again(run, path, ending, sides=None, **labels):
+    """The experiment that begins with all that was exported."""
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        pytest.importorskip("pandas")
+    table = path / f"table.{ending}"
+    write_table(run, table, decimal_comma=ending.startswith("german"))
+    (path / "again.skgpb").unlink(missing_ok=True)
+    sides = {side.name: side.bounds for side in run.sides} if sides is None else sides
+    return Experiment.create(path / "again.skgpb", sides, data=table, **labels)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_kind_of_entry_comes_back(tmp_path, ending):
+    past = tmp_path / "past.csv"
+    past.write_text("heat,salt,kind,n,yield\n30,0.01,A,3,1.125\n60,0.001,B,7,0.25\n")
+    sides = {"heat (°C)": "20:90", "salt": "1e-4:0.1:log", "kind": ["A", "B"], "n": "1:9:int"}
+    labels = {"answer": "yield", "unit": "%", "direction": "minimize"}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, data=past, **labels)
+    asked = [each["query"] for each in run.ask(7)]
+    run.annotate(1, note="first", operator="Ada", date="2025-12-31", measured={"pH": 7.125})
+    run.tell(1 / 3, asked[0], noise=0.1, note="two\nlines; and more", operator="Ada, B.")
+    run.tell("12 of 300", asked[1], date="2026-01-31", measured={"pH": 1234.5, "hue": "red"})
+    run.fail(asked[2])
+    run.annotate(asked[2], note="broke", measured={"pH": -1e-07})
+    run.skip(asked[3], note="no time")
+    run.tell(-2.5e-7, asked[4], at={"heat (°C)": 33.25, "salt": 0.012, "kind": "B", "n": 2})
+    number = run.tell(1e10, at={"heat (°C)": 35, "salt": 0.012, "kind": "A", "n": 1})["query"]
+    run.undo()  # leaves a gap
+    run.repeat(1)
+    run.tell(1.125, at={"heat (°C)": 90, "salt": 0.1, "kind": "A", "n": 9}, noise=0)
+    run.annotate(asked[5], note="to do")
+    history = run.history()
+    assert {e["status"] for e in history} == {"given", "answered", "failed", "skipped", "pending"}
+    assert number not in [entry["query"] for entry in history]
+    other = again(run, tmp_path, ending, sides, **labels)
+    for one, two in zip(history, other.history(), strict=True):
+        salts = one["params"].pop("salt"), two["params"].pop("salt")
+        assert_allclose(*salts, rtol=1e-12)
+        assert one == two
+    assert Experiment(other.path).history() == other.history()
+    # It goes on like the one that it comes from.
+    keys = ("n_given", "n_answered", "n_failed", "n_skipped")
+    assert [other.status()[key] for key in keys] == [run.status()[key] for key in keys]
+    assert other.ask(1, another=True)[0]["query"] == run.ask(1, another=True)[0]["query"]
+    setting = history[0]["params"] | {"salt": 0.01}
+    assert_allclose(other.expect(setting)["mean"], run.expect(setting)["mean"], rtol=0.2)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_texts_of_any_kind_come_back(tmp_path, ending):
+    levels = [*TEXTS, 1, 2.5]
+    run = Experiment.create(tmp_path / "run.skgpb", {"kind": levels, "x=": (0, 1)}, noise=0.1)
+    for i, text in enumerate(TEXTS):
+        measured = {"m": text, **{f"m {each}": each for each in TEXTS[i : i + 3]}, text: i / 8}
+        run.tell(i + 0.125, at={"kind": text, "x=": 0.5}, note=text, operator=text)
+        run.annotate(i + 1, measured=measured)
+    for level in levels[-2:]:
+        run.tell(0.0, at={"kind": level, "x=": 0.25})
+    assert again(run, tmp_path, ending, noise=0.1).history() == run.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("answer", ["", "x", "number", "status", "notebook number"])
+def test_names_of_columns_may_be_those_of_a_notebook(tmp_path, ending, answer):
+    sides = dict.fromkeys(CLASHES, (0, 16))
+    run = Experiment.create(tmp_path / "run.skgpb", sides, noise=0.1, answer=answer)
+    values = {name: i for i, name in enumerate(CLASHES)}
+    measured = {name: f"{name} too" for name in [*CLASHES, "measured measured x", "pH"]}
+    run.tell(0.5, at=values, noise=0.25, note="a", operator="b", date="2026-01-31")
+    run.annotate(1, measured=measured)
+    header = next(csv.reader(io.StringIO(as_csv(run).decode("utf-8-sig"))))
+    assert len(set(header)) == len(header)
+    for label in {answer, ""}:
+        assert again(run, tmp_path, ending, noise=0.1, answer=label).history() == run.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_values_that_only_python_can_give_come_back(tmp_path, ending):
+    bounds = {"any": [None, True, False, (1, 2), "None at all"], "third": (0.0, 1 / 3)}
+    optimizer = GPUCBOptimizer(bounds=bounds, random_state=0)
+    for value in (None, True, (1, 2), False):
+        optimizer.tell({"any": value, "third": 1 / 7}, 1.0)
+    optimizer.save(tmp_path / "run.skgpb")
+    run = Experiment(tmp_path / "run.skgpb")
+    found = again(run, tmp_path, ending)
+    assert [e["params"]["any"] for e in found.history()] == [None, True, [1, 2], False]
+    thirds = [e["params"]["third"] for e in found.history()]
+    assert_allclose(thirds, 1 / 7, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_notebook_is_added_to_another(tmp_path, ending):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")
+    asked = [each["query"] for each in run.ask(4)]
+    run.tell(1.0, asked[0], noise=0.1, note="a", operator="b", date="2026-01-31")
+    run.annotate(asked[0], measured={"pH": 7.0})
+    run.fail(asked[1])
+    run.skip(asked[2], note="no time")
+    again(run, tmp_path, ending)
+    mine = Experiment.create(tmp_path / "mine.skgpb", ["x=0:1"], answer="yield")
+    mine.tell(0.5, at={"x": 0.5})
+    told = mine.add_table(tmp_path / f"table.{ending}")
+    assert [entry["query"] for entry in told] == [2, 3, 4] and told == mine.history()[1:]
+    for one, two in zip(run.history(), told, strict=False):
+        assert one | {"query": 0} == two | {"query": 0}
+    assert not mine.pending()  # what others have to do is theirs
+
+
+def test_what_is_filled_in_at_a_spreadsheet_is_taken(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "y=0:1"])
+    for _ in range(3):
+        run.tell(1.0, run.ask()[0]["query"])
+    run.fail(run.ask()[0]["query"])
+    run.ask(2)
+    rows = list(csv.DictReader(io.StringIO(as_csv(run).decode("utf-8-sig"))))
+    rows[0]["note"], rows[1]["result"] = "better", ""
+    rows[2][ERROR], rows[3]["result"], rows[4]["result"] = "0.5", "2.5", "3"
+    rows[4] |= {"date": "31.01.2026", "operator": "Ada"}
+    # The columns may be in another order, and no answers before their standard errors.
+    columns = ["comment", *sorted(rows[0], key=lambda name: (name == ERROR, name))]
+
+    def saved(name, change=None):
+        with open(tmp_path / name, "w", newline="") as file:
+            writer = csv.DictWriter(file, columns, restval="c")
+            writer.writeheader()
+            writer.writerows(row | (change or {}) for row in rows)
+        return tmp_path / name
+
+    given = {"data": saved("filled.csv"), "answer": "result"}
+    with pytest.raises(ValueError, match="the one of answers must be named; it has 'comment', 're"):
+        Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], data=given["data"])
+    history = Experiment.create(tmp_path / "again.skgpb", ["x=0:1", "y=0:1"], **given).history()
+    assert [(e["query"], e["status"], e["answer"], e["noise"]) for e in history] == [
+        (1, "answered", 1.0, None),
+        (3, "answered", 1.0, 0.5),
+        (4, "answered", 2.5, None),
+        (5, "answered", 3.0, None),
+        (6, "pending", None, None),
+    ]
+    assert history[0]["note"] == "better" and history[0]["measured"] == {"comment": "c"}
+    assert (history[3]["operator"], history[3]["measured"]) == ("Ada", {"comment": "c"})
+    for change, says in (
+        ({ERROR: "-1"}, "line 2, column 'status': noise must be a standard deviation >= 0, got -1"),
+        ({ERROR: "low"}, f"column '{ERROR}': 'low' is not a number"),
+        ({"date": "soon"}, "line 2, column 'status': date must be like 2026-01-31, got 'soon'"),
+        ({"note": "a" * 10_001}, "line 2, column 'status': note must be a text of at most"),
+    ):
+        given["data"] = saved("wrong.csv", change)
+        with pytest.raises(ValueError, match=says):
+            Experiment.create(tmp_path / "no", ["x=0:1", "y=0:1"], **given)
+
+
+def test_another_column_is_the_answer_and_the_first_one_is_kept(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"], answer="yield")
+    run.tell(1.0, at={"x": 0.5, "kind": "A"}, noise=0.1, measured={"cost": 3.0})
+    found = again(run, tmp_path, "csv", ["x=0:1"], answer="cost").history()[0]
+    assert (found["answer"], found["noise"]) == (3.0, None)
+    assert found["measured"] == {"yield": 1.0, "kind": "A", ERROR: 0.1}
+
+
+def test_nobody_waits_while_a_table_is_read(tmp_path, monkeypatch):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"])
+    table = tmp_path / "more.csv"
+    table.write_text("x,kind,y\n0.5,A,1\n0.25,C,2\n")
+    monkeypatch.setattr("skgpb.lab.file_lock.PATIENCE", 0.1)
+    others, n_reads = Experiment(run.path), []
+
+    def reading(*arguments, **options):
+        with ThreadPoolExecutor(1) as pool:  # a thread that holds a lock takes it again
+            if not n_reads:  # C is a value from now on
+                pool.submit(others.change, {"kind": ["A", "B", "C"]}).result()
+            pool.submit(others.tell, 3.0, at={"x": 0.125, "kind": "A"}).result()
+        n_reads.append(1)
+        return read_answers(*arguments, **options)
+
+    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    with pytest.raises(ValueError, match="kind must be A or B, got 'C'"):
+        run.add_table(table)  # what is wrong is said of what was known when it was read
+    n_reads[:] = []
+    others.change({"kind": ["A", "B", "C"]})
+    assert [entry["answer"] for entry in run.add_table(table)] == [1.0, 2.0]
+    assert [entry["answer"] for entry in run.history()] == [3.0, 3.0, 1.0, 2.0]
+
+
+def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatch):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"])
+    (tmp_path / "more.csv").write_text("x,kind,y\n0.5,A,1\n")
+    others, seen = Experiment(run.path), []
+
+    def reading(path, sides, *arguments, **options):
+        seen.append(sides[0].ends)
+        if len(seen) == 1:
+            others.change(["x=0:2"], constraints="x <= 1.5")
+        return read_answers(path, sides, *arguments, **options)
+
+    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    run.add_table(tmp_path / "more.csv")
+    assert seen == [(0.0, 1.0), (0.0, 2.0)]
+    assert [entry["params"]["x"] for entry in run.history()] == [0.5]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
+    sides = {"heat": (-20, 90), "kind": ["A", 'c, "d"', 2.5], "time": "0:60:20"}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, regions=True, noise=0.1)
+    for i in range(6):
+        number = run.ask()[0]["query"]
+        run.tell(i % 4 - 1.125, number, note=f"n{i}", noise=0.25 if i % 2 else None)
+    run.annotate(2, operator="Ada", date="2025-12-31", measured={"pH": 7.125, "hue": "red"})
+    at = {"heat": 33.25, "kind": 'c, "d"', "time": 20}
+    run.tell(0.5, at=at, note="a setting")
+    run.tell(9.0, at=at)
+    run.undo()  # leaves a gap
+    asked = [each["query"] for each in run.ask(5)]
+    run.fail(asked[0])
+    run.skip(asked[1], note="no time")
+    run.annotate(asked[2], note="to do")
+    history = run.history()
+    assert {e["status"] for e in history} == {"answered", "failed", "skipped", "pending"}
+    assert {type(value) for e in history for value in e["params"].values()} > {list, float}
+    labels = {"regions": True, "noise": 0.1}
+    other = again(run, tmp_path, ending, sides, **labels)
+    assert other.history() == history == Experiment(other.path).history()
+    # It goes on like the one that it comes from.
+    assert other.best()["params"] == run.best()["params"]
+    for each in (run, other):
+        each.tell(0.25, asked[2])
+        each.correct(1, 0.75)
+    assert other.history() == run.history()
+    assert other.ask(1, another=True)[0]["params"] == run.ask(1, another=True)[0]["params"]
+    # Where the cells are others, the regions are the same.
+    wider = sides | {"heat": (-33, 100), "kind": ["B", *sides["kind"]]}
+    other = again(run, tmp_path, ending, wider, **labels)
+    assert Experiment(other.path).history() == run.history()
+    for entry in other.pending():  # a tree of other cells would not ask it
+        told = other.tell(0.5, entry["query"], note="done")
+        assert told["params"] == entry["params"] and told["query"] == entry["query"]
+    other.correct(asked[2], 1.5)
+    assert Experiment(other.path).history() == other.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
+    sides = {"kind": [*TEXTS, 1, 2.5], "x": (0, 1)}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, regions=True, noise=1)
+    for i in range(20):
+        run.tell(i % 7 / 8, run.ask()[0]["query"])
+    for i, text in enumerate(TEXTS):
+        run.tell(i / 8, at={"kind": text, "x": 0.5})
+    kinds = [type(entry["params"]["kind"]) for entry in run.history()]
+    assert min(kinds.count(list), kinds.count(str)) >= 10
+    assert again(run, tmp_path, ending, regions=True, noise=1).history() == run.history()
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_regions_of_any_size_and_place_come_back(tmp_path, ending):
+    bounds = {"heat": (0.0, 1.0), "n": [1, 2, 5, 9], "kind": ["A", "B"]}
+    cells = Cells([{"heat": 0.25, "n": 2}, {"heat": 0.125}])
+    optimizer = EIOptimizer(bounds=bounds, queries=cells, alpha=0.01, random_state=0)
+    optimizer.start().save(tmp_path / "empty.skgpb")
+    for i in range(6):
+        optimizer.tell(optimizer.ask(), i % 3 / 2, 0.0625 if i % 2 else None)
+    optimizer.save(tmp_path / "run.skgpb")
+    run = Experiment(tmp_path / "run.skgpb")
+    assert run.status()["regions"]
+    run.fail(run.ask()[0]["query"])
+    run.annotate(3, note="a", operator="b", date="2026-01-31", measured={"pH": 7.0})
+    found = again(run, tmp_path, ending, regions=True, noise=0.1)
+    for one, two in zip(run.history(), found.history(), strict=True):
+        one["params"] = {  # a cell of a tree lists its values, also where there is one
+            name: value if isinstance(value, list) else [value]
+            for name, value in one["params"].items()
+        }
+        assert one == two
+    mine = Experiment(tmp_path / "empty.skgpb")
+    told = mine.add_table(tmp_path / f"table.{ending}")
+    assert [e | {"date": ""} for e in told] == [e | {"date": ""} for e in run.history()]
+    assert mine.best()["params"] == run.best()["params"]
+    assert_allclose(mine.best()["mean"], run.best()["mean"], rtol=1e-9)
+    with pytest.raises(ValueError, match="ranges of an experiment over regions"):
+        run.change({"heat": (0, 2)})
+
+
+def test_regions_are_read_from_any_table(tmp_path):
+    table = tmp_path / "fields.csv"
+    table.write_text(
+        "north;kind;harvest\n0 to 2,5;A, B;3,5\n1.5;B;2\n10 to 20;C;1,25\n5 to 5;B, C;0\n"
+    )
+    sides = {"north": (0, 20), "kind": ["A", "B", "C"]}
+    run = Experiment.create(tmp_path / "run.skgpb", sides, regions=True, data=table, noise=0.1)
+    assert [(e["params"]["north"], e["params"]["kind"], e["answer"]) for e in run.history()] == [
+        (1.5, "B", 2.0),
+        ([0.0, 2.5], ["A", "B"], 3.5),
+        ([10.0, 20.0], ["C"], 1.25),
+        (5.0, ["B", "C"], 0.0),
+    ]
+    for cells, says in (
+        ("0 to 21;A", "north must be 0 to 20, got 21"),
+        ("9 to 3;A", "north must be LOW to HIGH, got '9 to 3'"),
+        ("3 to;A", "north must be a number, got '3 to'"),
+        ("3;A, D", "kind must be A or B or C, got 'D'"),
+        ("3;A, C", "kind must be values that follow each other in its list, A or B or C, got 'A,"),
+    ):
+        table.write_text(f"north;kind;harvest\n{cells};1,5\n4;B;2\n")
+        with pytest.raises(ValueError, match=f"line 2, column '....*{says}"):
+            run.add_table(table)
+
+
+def test_averages_over_regions_are_none_over_settings(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "kind=A,B"], regions=True)
+    run.tell(1.0, run.ask()[0]["query"])
+    with pytest.raises(ValueError, match=r"'0 to 1': averages over regions .* --regions"):
+        again(run, tmp_path, "csv", ["x=0:1", "kind=A,B"])
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_several_measurements_of_a_run_come_back(tmp_path, ending):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")
+    told = run.tell("14.7 15.3", run.ask()[0]["query"], note="two")
+    assert (told["answer"], told["measurements"]) == (15.0, [14.7, 15.3])
+    assert_allclose(told["noise"], 0.3)  # the standard error of two, 0.6 apart
+    run.tell([-1, 2, -1, 4.5], at={"x": 0.5})
+    run.tell(2.5, at={"x": 0.75}, measured={"measurements": "a name that is taken"})
+    equal = run.tell("3; 3", at={"x": 0.25})
+    assert (equal["answer"], equal["noise"], equal["measurements"]) == (3.0, None, [3.0, 3.0])
+    found = again(run, tmp_path, ending, answer="yield").history()
+    for one, two in zip(run.history(), found, strict=True):  # a spreadsheet has 16 digits
+        for name in ("answer", "noise"):
+            assert one[name] == two[name] or abs(one[name] / two.pop(name) - 1) < 1e-15
+        assert one | two == one
+    corrected = run.correct(1, 14.0)
+    assert (corrected["noise"], corrected["measurements"]) == (None, [])
+    assert run.correct(1, "14 15")["noise"] == 0.5
+
+
+def test_several_measurements_stand_in_a_cell_of_any_table(tmp_path):
+    for name, text in (
+        ("a.csv", "x,y\n0.1,14.7 15.3\n0.2,3 of 4\n0.3,2\n0.4,\n0.5,NA\n0.6,1; 2;6\n"),
+        ("b.csv", "x;y\n0,1;14,7 15,3\n0,2;3 of 4\n0,3;2,0\n0,4;\n0,5;NA\n0,6;1,0 2,0 6\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        run = Experiment.create(tmp_path / f"{name}.skgpb", ["x=0:1"], data=tmp_path / name)
+        history = {entry["params"]["x"]: entry for entry in run.history()}
+        assert [history[x]["answer"] for x in (0.1, 0.2, 0.3, 0.6)] == [15.0, 0.75, 2.0, 3.0]
+        assert len(history) == 4 and history[0.3]["noise"] is None
+        assert history[0.6]["measurements"] == [1.0, 2.0, 6.0]
+        assert_allclose(history[0.1]["noise"], 0.3)
+    (tmp_path / "c.csv").write_text("x,y\n0.1,14.7 x\n")
+    with pytest.raises(ValueError, match=r"line 2, column 'y': '14[.]7 x' is not a number"):
+        run.add_table(tmp_path / "c.csv")
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("1 234", "may be one number or several measurements, got '1 234': write 1234, or 1; 234"),
+        ("14,7 15,3", "a measurement in the answer must be a number, got '14,7': write 14.7"),
+        ("14.7 nan", "a measurement in the answer must be a finite number, got nan"),
+        ("", "the answer must be a number, got ''"),
+        ([], "the answer must be a number, or several, got none"),
+        ([1, None], "a measurement in the answer must be a number, got None"),
+    ],
+)
+def test_measurements_that_are_none_are_refused(tmp_path, answer, says):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"])
+    with pytest.raises(ValueError, match=re.escape(says)):
+        run.tell(answer, at={"x": 0.5})
+    with pytest.raises(ValueError, match="the noise of '1; 2' follows from its measurements"):
+        run.tell("1; 2", at={"x": 0.5}, noise=0.1)
+    assert run.history() == []
+
+
+def test_settings_are_corrected_and_every_change_keeps_what_was(tmp_path):
+    path = tmp_path / "run.skgpb"
+    table = tmp_path / "past.csv"
+    table.write_text("x,kind,y\n0.1,A,1\n0.2,B,2\n")
+    run = Experiment.create(path, ["x=0:1", "kind=A,B"], data=table, noise=0.1)
+    asked = [entry["query"] for entry in run.ask(3)]
+    params = run.history()[2]["params"]
+    run.tell(0.0, asked[0], operator="Ada", note="a")
+    run.fail(asked[1])
+    run.tell(3.0, asked[2], at={"x": 0.5, "kind": "B"}, operator="Ada")
+    run.correct(asked[0], at={"x": 0.75, "kind": "A"}, by="Bob")
+    run.correct(asked[0], 4.0, at={"x": 0.875, "kind": "A"}, by="Bob")
+    run.correct(asked[1], at={"x": 1, "kind": "B"})
+    run.correct(2, at={"x": 0.25, "kind": "B"}, by="Eve")
+    run.annotate(asked[0], note="b", measured={"pH": 7.0}, by="Eve")
+    run.change(["x=0:2"], "x <= 1.5", by="Eve")
+    undone = run.undo(by="Eve")
+    assert [(e["query"], e["params"]["x"], e["answer"]) for e in run.history()] == [
+        (1, 0.1, 1.0),
+        (2, 0.25, 2.0),
+        (3, 0.875, 4.0),
+        (4, 1.0, None),
+    ]
+    changes = run.changes()
+    assert {change["when"][:10] for change in changes} == {today()}
+    assert [(c["query"], c["what"], c["before"], c["after"], c["by"]) for c in changes[1:9]] == [
+        (3, "params", params, {"x": 0.75, "kind": "A"}, "Bob"),
+        (3, "params", {"x": 0.75, "kind": "A"}, {"x": 0.875, "kind": "A"}, "Bob"),
+        (3, "answer", 0.0, 4.0, "Bob"),
+        (4, "params", changes[4]["before"], {"x": 1.0, "kind": "B"}, ""),
+        (2, "params", {"x": 0.2, "kind": "B"}, {"x": 0.25, "kind": "B"}, "Eve"),
+        (3, "note", "a", "b", "Eve"),
+        (None, "x", "0 to 1, in steps of 0.001", "0 to 2, in steps of 0.01", "Eve"),
+        (5, "params", undone["params"], None, "Eve"),
+    ]
+    assert changes[0]["query"] == 5 and changes[0]["after"] == undone["params"]
+    assert Experiment(path).changes() == changes and Experiment(path).history() == run.history()
+    assert run.best()["best_answer"]["query"] == 3
+    # Nothing is left of a correction that is refused.
+    for arguments, says in (
+        ({}, "nothing is corrected"),
+        ({"at": {"x": 3, "kind": "A"}}, "x must be 0 to 2, got 3"),
+        ({"at": {"x": 1}}, "no value for 'kind'"),
+        ({"at": {"x": 1, "kind": "A"}, "noise": 0.5}, "noise is of an answer that is given"),
+        ({"answer": 2, "by": 3}, "by must be a name"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            run.correct(3, **arguments)
+    with pytest.raises(ValueError, match="past data, which have no noise of their own"):
+        run.correct(1, "1 2")
+    assert run.changes() == changes and Experiment(path).history() == run.history()
+
+
+def test_a_setting_that_was_corrected_is_as_if_it_had_been_told(tmp_path):
+    runs = []
+    for name, right in (("a", True), ("b", False)):
+        run = Experiment.create(tmp_path / name, ["x=0:1", "y=0:1"], noise=0.1)
+        for i in range(8):
+            (entry,) = run.ask()
+            at = {"x": i / 8, "y": 0.5} if right and i % 3 == 0 else None
+            run.tell(i % 4, entry["query"], at=at)
+        runs.append(run)
+    for i in (6, 0, 3):
+        runs[1].correct(i + 1, at={"x": i / 8, "y": 0.5})
+    one, two = ([e["params"] for e in run.history()] for run in runs)
+    assert one[::3] == two[::3]
+    for entry, params in zip(runs[1].history(), one, strict=True):
+        if entry["params"] != params:  # it was asked otherwise
+            runs[1].correct(entry["query"], at=params)
+    assert [e | {"date": ""} for e in runs[0].history()] == [
+        e | {"date": ""} for e in runs[1].history()
+    ]
+    assert_allclose(runs[0].best()["mean"], runs[1].best()["mean"], atol=0.2)

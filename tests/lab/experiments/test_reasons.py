@@ -1,0 +1,95 @@
+"""Why a setting is suggested."""
+
+import pytest
+
+from skgpb.lab.experiments import Experiment
+
+BOUNDS = {"temperature": (20.0, 80.0), "solvent": ["DMF", "THF", "water"]}
+
+
+def told(path, answers, **parameters):
+    """Return an experiment with some answers to what it asked, and the query that it asks next."""
+    experiment = Experiment.create(path, BOUNDS, noise=1.0, **parameters)
+    for value in answers:
+        (query,) = experiment.ask()
+        experiment.tell(value, query["query"])
+    return experiment, experiment.ask()[0]
+
+
+def test_before_the_first_answer_nothing_is_known(tmp_path):
+    experiment, _ = told(tmp_path / "a.skgpb", [])
+    (found,) = experiment.why()
+    assert found["nearest"] is found["mean"] is None
+    assert "nothing is known" in found["why"]
+
+
+def test_the_nearest_is_the_one_with_the_smallest_mean_distance(tmp_path):
+    """A third of the range apart, or another solvent: over two sides a sixth, or a half."""
+    experiment = Experiment.create(tmp_path / "a.skgpb", BOUNDS, noise=1.0)
+    experiment.tell(1.0, at={"temperature": 20.0, "solvent": "DMF"})
+    experiment.tell(2.0, at={"temperature": 40.0, "solvent": "THF"})
+    (query,) = experiment.ask()
+    here = query["params"]
+    (found,) = experiment.why()
+    distances = {
+        number: 0.5 * (abs(here["temperature"] - t) / 60.0 + (here["solvent"] != solvent))
+        for number, (t, solvent) in {1: (20.0, "DMF"), 2: (40.0, "THF")}.items()
+    }
+    nearest = min(distances, key=distances.__getitem__)
+    assert found["nearest"]["query"] == nearest
+    assert found["nearest"]["distance"] == pytest.approx(distances[nearest])
+    assert found["nearest"]["answer"] == float(nearest)
+    solvent = {1: "DMF", 2: "THF"}[nearest]
+    assert ("solvent" in found["nearest"]["differs"]) == (here["solvent"] != solvent)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_each_sentence_fits_its_numbers(tmp_path, direction):
+    """In twenty rounds: expected and best are compared in the direction that is sought."""
+    sign = -1.0 if direction == "minimize" else 1.0
+    experiment, query = told(tmp_path / "a.skgpb", [], direction=direction)
+    sentences = set()
+    for _ in range(20):
+        here = query["params"]
+        value = 50.0 - 0.02 * (here["temperature"] - 60.0) ** 2 + 5.0 * (here["solvent"] == "THF")
+        (found,) = experiment.why()
+        best = experiment.best()
+        if best is not None:
+            at = experiment.expect(here)
+            assert found["mean"] == pytest.approx(at["mean"])
+            assert found["std"] == pytest.approx(at["std"])
+        why = found["why"]
+        if "nearly" in why:
+            assert sign * (best["mean"] - found["mean"]) <= 0.25 * found["std"]
+            assert ("as much" in why) == (sign > 0.0)
+        if "but little is known" in why:
+            assert sign * (best["mean"] - found["mean"]) > 0.0
+            assert sign * (found["mean"] - best["mean"]) + 2.0 * found["std"] > 0.0
+            assert why.startswith("less" if sign > 0.0 else "more")
+        if "asked before" in why:
+            assert found["nearest"]["distance"] == 0.0
+        sentences.add(why.split("(")[0])
+        experiment.tell(sign * value, query["query"])
+        (query,) = experiment.ask()
+    assert len(sentences) >= 3
+
+
+def test_every_pending_query_has_a_reason(tmp_path):
+    experiment, _ = told(tmp_path / "a.skgpb", [1.0])
+    pending = [each["query"] for each in experiment.ask(3)]
+    assert [each["query"] for each in experiment.why()] == pending == [2, 3, 4]
+    for number in pending:
+        experiment.skip(number)
+    assert experiment.why() == []
+
+
+def test_reasons_change_no_file(tmp_path):
+    experiment, _ = told(tmp_path / "a.skgpb", [1.0, 3.0])
+    before = experiment.path.read_bytes()
+    experiment.why()
+    assert experiment.path.read_bytes() == before
+
+
+def test_regions_have_reasons(tmp_path):
+    experiment, _ = told(tmp_path / "a.skgpb", [1.0, 3.0], regions=True)
+    assert experiment.why()[0]["nearest"]["query"] in (1, 2)

@@ -1,0 +1,112 @@
+"""Settings as people type them: names of chemicals, lists with quotes, one level."""
+
+import re
+
+import pytest
+
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.sides import Side, list_of, values_in
+from skgpb.lab.experiments.texts import split_pair
+
+# Levels as they are called where the settings come from.
+CHEMICALS = [
+    ["O=C([O-])C.[K+]", "O=C([O-])C(C)(C)C.[K+]"],
+    ["1,4-dioxane", "DMF", "N,N-dimethylformamide"],
+    ["2,2'-bipyridine", "1,10-phenanthroline"],
+    ["[CH3:1]O", "CC(=O)O"],
+    ["+", "-"],
+    ["none", "NA", "n/a", "?"],
+    ["1:1", "1:2"],
+    ["007", "7"],
+    ["64-17-5", "67-56-1"],
+    ['5" pipe', '"quoted"', "a;b"],
+    [1, "1.5 %", 2.5],
+    ["=1+1", "@x", "'y"],
+    ["#1", "a, b"],
+    ["20-90", "nan"],
+]
+
+
+@pytest.mark.parametrize("levels", CHEMICALS, ids=str)
+def test_a_list_that_is_written_is_the_list_that_is_read(levels):
+    assert values_in("x", list_of(levels)) == levels
+    assert Side.parse(f"x={list_of(levels)}").bounds == levels
+    assert Side.of("x = y", list_of(levels)) == Side.choice("x = y", levels)
+    side = Side.choice("x", levels)
+    for level in levels:
+        assert (
+            side.value(level) == side.value(f" {level} ") == side.value(list_of([level])) == level
+        )
+
+
+def test_the_first_equals_sign_ends_a_name_unless_it_is_in_quotes():
+    assert split_pair("base = O=C([O-])C ") == ("base", "O=C([O-])C")
+    assert split_pair('"a=b" = 0:1') == ("a=b", "0:1")
+    assert split_pair('"a ""=""" = "x"') == ('a "="', '"x"')
+    side = Side.parse("base=O=C([O-])C.[K+],O=C([O-])C(C)(C)C.[K+]")
+    assert (side.name, side.bounds) == ("base", CHEMICALS[0])
+    assert Side.parse('"a=b"=0:1') == Side.between("a=b", 0, 1)
+    with pytest.raises(ValueError, match="a side must be NAME=LOW:HIGH"):
+        Side.parse('""=0:1')
+
+
+@pytest.mark.parametrize(
+    "text", ["1,4-dioxane,DMF", "DMF,1,4-dioxane", "A,N,N-dimethylformamide", "2,2'-bipyridine,A"]
+)
+def test_a_comma_that_may_belong_to_a_name_is_asked_about(text):
+    with pytest.raises(ValueError, match=r'"(1,4-|N,N-|2,2\'-)\w+" with quotes if it is one'):
+        Side.parse(f"solvent={text}")
+    apart = text.replace(",", ", ")
+    assert len(Side.parse(f"solvent={apart}").bounds) == text.count(",") + 1
+
+
+def test_numbers_and_letters_are_no_names_of_chemicals():
+    for text in ("1,4,-5", "A,B-type", "1,2,3", "N,O,P", "2,4-5"):
+        assert len(values_in("x", text)) == text.count(",") + 1
+
+
+@pytest.mark.parametrize("text", ['"A,B', 'A,"B"C', '"A" "B"', 'A,"'])
+def test_quotes_that_are_not_around_a_value_are_refused(text):
+    with pytest.raises(ValueError, match=f"around a whole value.*{re.escape(text)}"):
+        Side.parse(f"x={text}")
+
+
+def test_a_choice_with_one_level_is_questioned(tmp_path):
+    with pytest.warns(UserWarning, match="base has one value only, 'KOAc'") as warned:
+        run = Experiment.create(tmp_path / "run", ["base=KOAc", "x=0:1"])
+    assert warned[0].filename == __file__
+    with pytest.warns(UserWarning, match="base has one value only"):
+        run.change({"base": '"KOAc"'})
+    run.change({"base": ["KOAc"]})  # Python's lists say what they mean
+
+
+def test_values_that_are_written_alike_are_refused(tmp_path):
+    for levels in ([1, "1"], ["A", " A"], [True, "True"]):
+        with pytest.raises(ValueError, match=r"two values of x are written '(1|A|True)'"):
+            Experiment.create(tmp_path / "run", {"x": levels})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_at_an_end_but_for_rounding_is_at_the_end():
+    side = Side.between("x", 0, 0.3)
+    assert side.value(0.1 + 0.2) == 0.3 and side.value(-1e-16) == 0.0
+    with pytest.raises(ValueError, match=r"x must be 0 to 0\.3, got 0\.3000001"):
+        side.value(0.3000001)
+
+
+@pytest.mark.parametrize(
+    ("side", "values", "written"),
+    [
+        ((-5, 3.5), (-5, 0.1 + 0.2), "-5 to 0.30000000000000004"),
+        ("1e-4:0.1:log", (0.0001, 0.0031622776601683794), "0.0001 to 0.0031622776601683794"),
+        ("1:9:int", [2, 3, 4], "2 to 4"),
+        ([0.5, 1, 2], [1, 2], "1 to 2"),
+        (["A", "b, c", "7", 8, "x to y"], ["b, c", "7", 8], '"b, c", "7", 8'),
+        ([None, True, (1, 2)], [True, (1, 2)], 'True, "(1, 2)"'),
+        (["A", "B"], ["B"], "B"),
+    ],
+)
+def test_regions_along_a_side_are_read_as_they_are_written(side, values, written):
+    side = Side.of("x", side)
+    assert side.written(values) == written
+    assert side.region(written) == (values[0], values[-1])

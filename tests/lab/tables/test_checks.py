@@ -1,0 +1,125 @@
+"""Codes for missing values and rows that belong together are recognised, and little else."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from skgpb.exceptions import DataWarning
+from skgpb.lab.tables import BestSubgroup
+from skgpb.lab.tables.checks import identity_of, missing_code, repeats
+
+
+def values(n=400):
+    return np.random.default_rng(0).normal(10.0, 2.0, n)
+
+
+@pytest.mark.parametrize("code", [9999.0, -200.0, -1e6, 0.0 - 99.0])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.4])
+def test_a_code_for_missing_values_is_recognised(code, share):
+    y = values()
+    y[: int(share * len(y))] = code
+    assert missing_code(y) == code
+
+
+def test_a_negative_number_among_a_wide_range_is_a_code():
+    y = np.random.default_rng(1).gamma(1.5, 150.0, 800)
+    y[:80] = -200.0
+    assert missing_code(y) == -200.0
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        values(),
+        np.append(values(), 9999.0),
+        np.random.default_rng(2).lognormal(size=400) * (np.arange(400) % 3 > 0),
+        np.arange(400) % 2 * 1.0,
+        np.random.default_rng(3).poisson(2.0, 400) * 1.0,
+        np.arange(400) % 5 + 1.0,
+        np.minimum(values(), 11.0),
+        np.zeros(400),
+    ],
+    ids=["normal", "one outlier", "zeros", "yes or no", "counts", "grades", "capped", "constant"],
+)
+def test_other_values_are_not_codes(y):
+    assert missing_code(y) is None
+
+
+def people(n_people=30, each=10):
+    rng = np.random.default_rng(4)
+    who = np.repeat(np.arange(n_people), each)
+    return {
+        "who": who.astype(float),
+        "sex": rng.choice(["f", "m"], n_people)[who].astype(object),
+        "born": rng.integers(1940, 2000, n_people)[who].astype(float),
+        "dose": rng.random(len(who)),
+    }
+
+
+def test_an_identity_is_recognised_by_what_is_the_same_for_it():
+    columns = people()
+    assert identity_of(columns) == "who"
+    columns["who"] = np.array([f"P{each:g}" for each in columns["who"]], dtype=object)
+    assert identity_of(columns) == "who"
+
+
+@pytest.mark.parametrize("name", ["patient", "Patient ID", "customer_no", "userId", "id"])
+def test_an_identity_is_recognised_by_its_name(name):
+    columns = {name: np.arange(300.0) % 40, "x": np.random.default_rng(5).random(300)}
+    assert identity_of(columns) == name
+
+
+def test_what_only_looks_like_an_identity_is_none():
+    rng = np.random.default_rng(6)
+    columns = {
+        "age": rng.integers(18, 90, 400).astype(float),
+        "site": rng.choice(list("ABCDEF"), 400).astype(object),
+        "number of rooms": rng.integers(1, 9, 400).astype(float),
+        "dose": rng.random(400),
+        "id": np.arange(400.0),  # does not repeat
+    }
+    assert identity_of(columns) is None
+
+
+def test_rows_that_repeat_are_counted():
+    columns = people()
+    assert repeats({name: columns[name] for name in ("sex", "born", "dose")}) is None
+    rng = np.random.default_rng(7)
+    X = rng.random((30, 3))[np.repeat(np.arange(30), 10)]
+    assert repeats(dict(enumerate(X.T))) == 30
+    # Nor does it matter that more could differ than a float can count.
+    wide = rng.random((100, 200))[np.repeat(np.arange(100), 5)]
+    with np.errstate(all="raise"):
+        assert repeats(dict(enumerate(wide.T))) == 100
+    # Few values agree by themselves.
+    assert repeats({"a": rng.integers(0, 3, 500) * 1.0, "b": rng.integers(0, 4, 500) * 1.0}) is None
+
+
+def test_the_estimator_warns_of_codes_and_of_rows_that_repeat():
+    rng = np.random.default_rng(8)
+    X, y = rng.random((300, 2)), rng.normal(size=300)
+    y[:30] = 9999.0
+    with pytest.warns(DataWarning, match="9999 occurs in 30 rows of y, far from all other values"):
+        BestSubgroup().fit(X, y)
+    groups = np.repeat(np.arange(30), 10)
+    X, y = rng.random((30, 3))[groups], rng.normal(size=30)[groups]
+    with pytest.warns(DataWarning, match="only 30 of 300 rows differ in X"):
+        assert BestSubgroup().fit(X, y).verdict_ == "real"
+    assert BestSubgroup().fit(X, y, groups=groups).verdict_ == "chance"
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        (np.arange(30), "groups must have shape (300,), got (30,)"),
+        (np.arange(300) % 3, "groups must have at least 5 different values, got 3"),
+        ([None, *range(299)], "got a missing value"),
+    ],
+)
+def test_groups_that_mean_nothing_are_refused(groups, says):
+    rng = np.random.default_rng(9)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        BestSubgroup().fit(rng.random((300, 2)), rng.normal(size=300), groups=groups)

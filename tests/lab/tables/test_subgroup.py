@@ -1,0 +1,183 @@
+"""The estimator: scikit-learn's contract, tables of several types, what it refuses."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skgpb.lab.tables import BestSubgroup
+from skgpb.lab.tables.conditions import Categories
+
+
+@parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
+def test_it_is_an_estimator_to_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def shops(seed=0, n=2000):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    frame = pandas.DataFrame(
+        {
+            "shop": pandas.Categorical(rng.choice(["Ann's", "Bob", "Cy"], n)),
+            "opening hour": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 24, n)),
+            "open": rng.random(n) < 0.5,
+        }
+    )
+    good = (frame["shop"] == "Ann's") & (frame["opening hour"] > 12)
+    return frame, 2.0 * good + rng.normal(size=n), good
+
+
+def test_frames_have_categories_missing_values_and_names():
+    X, y, good = shops()
+    search = BestSubgroup(min_rows=200).fit(X, y)
+    assert search.subgroup_["shop"] == Categories(("Ann's",))
+    assert search.where_.startswith("shop = 'Ann''s' and opening hour >= 1")
+    assert search.verdict_ == "real"
+    inside = search.predict(X)
+    assert inside.dtype == bool
+    assert inside.sum() == search.n_rows_ >= 200
+    assert np.mean(inside == good) > 0.97
+    assert search.average_ == pytest.approx(y[inside].mean())
+    assert search.optimism_ == pytest.approx(search.average_ - search.new_rows_average_)
+    assert list(search.feature_names_in_) == list(X.columns)
+
+
+def test_a_boolean_target_is_a_share():
+    X, y, _ = shops()
+    for target in (y > 1.0, y.to_numpy() > 1.0):
+        search = BestSubgroup(min_rows=200).fit(X, target)
+        assert search.subgroup_["shop"] == Categories(("Ann's",))
+        assert search.n_rows_ * search.average_ == pytest.approx((y > 1.0)[search.predict(X)].sum())
+
+
+@pytest.mark.parametrize("words", [("No", "yes"), ("FALSE", "true")])
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_target_of_yes_and_no_is_a_share(words, framed):
+    rng = np.random.default_rng(3)
+    X = rng.random((500, 2))
+    yes = rng.random(500) < np.where(X[:, 0] > 0.7, 0.8, 0.2)
+    target = np.array(words)[yes * 1]
+    if framed:
+        pandas = pytest.importorskip("pandas")
+        X, target = pandas.DataFrame(X, columns=["x0", "x1"]), pandas.Series(target)
+    search = BestSubgroup().fit(X, target)
+    same = BestSubgroup().fit(X, yes)
+    assert search.subgroup_ == same.subgroup_
+    assert search.average_ == same.average_ == yes[search.predict(X)].mean()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (["yes", "maybe"], "y must be numbers, booleans, or texts that are yes or no, got 'maybe'"),
+        (["yes", None], "got None"),
+        (["true", "no"], "got 'true'"),
+        (np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]"), "y holds dates or durations"),
+    ],
+)
+def test_other_words_and_dates_as_target_are_refused(target, said):
+    with pytest.raises(ValueError, match=said):
+        BestSubgroup().fit(np.arange(8.0)[:, None], np.array([*target] * 4))
+
+
+def test_dates_among_the_features_are_refused_with_what_to_do():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(pandas.date_range("2024-01-01", periods=8))
+    for column in (days, days.dt.date, days.diff(), days.dt.date.where(days.index > 0)):
+        X = pandas.DataFrame({"day": column})
+        with pytest.raises(ValueError, match=r"as numbers, such as days: \(day - day.min\(\)\)"):
+            BestSubgroup().fit(X, np.arange(8.0))
+        assert BestSubgroup().fit((days - days.min()).dt.days.to_frame("d"), np.arange(8.0))
+
+
+def test_decimals_and_integers_of_pandas_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    age = np.arange(400) % 80
+    X = pandas.DataFrame(
+        {
+            "price": [Decimal(int(each)) / 4 for each in age],
+            "age": pandas.array(
+                [None if i % 40 == 7 else int(age[i]) for i in range(400)], "Int64"
+            ),
+        }
+    )
+    y = [Decimal(int(each >= 60)) for each in age]
+    for name, where in (("price", "price >= 15"), ("age", "age >= 60")):
+        search = BestSubgroup(min_rows=0.2).fit(X[[name]], y)
+        assert search.where_ == where
+        assert search.predict(X[[name]]).sum() == search.n_rows_
+    assert search.table_average_ == 0.25
+
+
+def test_a_column_that_tells_each_row_is_no_feature():
+    pandas = pytest.importorskip("pandas")
+    names = [f"order {i}" for i in range(200)]
+    y = np.arange(200.0)
+    with pytest.raises(ValueError, match="'id' has 200 categories in 200 rows: it tells rows and"):
+        BestSubgroup().fit(pandas.DataFrame({"id": names}), y)
+    half = pandas.DataFrame({"id": [names[i // 2] for i in range(200)]})
+    assert BestSubgroup().fit(half, y).verdict_ in ("real", "chance")
+    # Few rows may all differ.
+    assert BestSubgroup().fit(pandas.DataFrame({"id": names[:20]}), y[:20]).n_rows_ >= 1
+
+
+def test_categories_that_are_new_are_in_no_group_that_names_some():
+    X, y, _ = shops()
+    search = BestSubgroup(min_rows=200).fit(X, y)
+    new = X.iloc[:2].astype({"shop": object}).assign(shop=["Dee", None], **{"opening hour": 20.0})
+    assert search.predict(new).tolist() == [False, False]
+
+
+def test_a_share_of_rows_is_rounded_up():
+    rng = np.random.default_rng(1)
+    X, y = rng.random((101, 2)), rng.normal(size=101)
+    assert BestSubgroup(min_rows=0.1).fit(X, y).n_rows_ >= 11
+
+
+def test_the_group_does_not_depend_on_the_seed():
+    rng = np.random.default_rng(2)
+    X, y = rng.random((300, 2)), rng.normal(size=300)
+    searches = [BestSubgroup(random_state=seed).fit(X, y) for seed in (0, 1)]
+    assert searches[0].subgroup_ == searches[1].subgroup_
+
+
+def test_it_does_not_change_what_it_is_given():
+    X, y, _ = shops(n=300)
+    before, target = X.copy(), y.copy()
+    BestSubgroup().fit(X, y).predict(X)
+    assert X.equals(before)
+    assert y.equals(target)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"min_rows": 301}, "min_rows=301 is more than the 300 samples"),
+        ({"min_rows": 1.5}, "min_rows"),
+        ({"min_rows": 0}, "min_rows"),
+        ({"direction": "up"}, "direction"),
+        ({"n_permutations": 20}, "n_permutations"),
+        ({"n_bins": 1}, "n_bins"),
+    ],
+)
+def test_parameters_that_mean_nothing_are_refused(parameters, message):
+    rng = np.random.default_rng(3)
+    with pytest.raises(ValueError, match=message):
+        BestSubgroup(**parameters).fit(rng.random((300, 2)), rng.normal(size=300))
+
+
+def test_columns_that_are_no_features_are_refused():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.DataFrame({"day": pandas.date_range("2024-01-01", periods=9)})
+    with pytest.raises(ValueError, match="given as numbers, such as days"):
+        BestSubgroup().fit(days, np.arange(9.0))
+    twice = pandas.DataFrame(np.ones((9, 2)), columns=["a", "a"])
+    with pytest.raises(ValueError, match="unique column names"):
+        BestSubgroup().fit(twice, np.arange(9.0))
+    missing = pandas.DataFrame({"a": np.arange(9.0)})
+    with pytest.raises(ValueError, match="y must be an array of finite numbers"):
+        BestSubgroup().fit(missing, np.full(9, np.nan))

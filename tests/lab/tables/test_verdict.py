@@ -1,0 +1,367 @@
+"""Chance is called chance, groups are called real, and intervals hold for new rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest, t
+
+from skgpb.lab.tables import MemoryTable, verdict
+from skgpb.lab.tables.finding import find_and_judge
+from skgpb.lab.tables.search import search_rows, standardized
+from skgpb.lab.tables.verdict import (
+    LEVEL,
+    OutlierLimits,
+    chance_of,
+    expected,
+    share_interval,
+    shuffled,
+)
+
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "binary": lambda rng, n: (rng.random(n) < 0.1) * 1.0,
+    "t3": lambda rng, n: rng.standard_t(3, n),
+    "lognormal": lambda rng, n: rng.lognormal(size=n),
+    "cauchy": lambda rng, n: rng.standard_cauchy(n),
+}
+
+
+def verdicts_on_noise(n_tables, n, seed):
+    for i in range(n_tables):
+        for k, law in enumerate(LAWS.values()):
+            rng = np.random.default_rng([seed, i, k])
+            table = MemoryTable(rng.random((n, (2, 5, 10)[i % 3])), law(rng, n))
+            yield find_and_judge(table, n // (100, 20)[i % 2], rng=rng).verdict
+
+
+def at_most(n, p):
+    """Return the largest number of events of some probability, but for one case in ten thousand."""
+    return int(binom.ppf(1 - 1e-4, n, p))
+
+
+def test_noise_is_called_chance():
+    judged = list(verdicts_on_noise(4, 400, 11))
+    assert sum(each.verdict == "real" for each in judged) <= at_most(len(judged), LEVEL)
+
+
+@pytest.mark.slow
+def test_noise_of_five_laws_is_seldom_called_real():
+    judged = list(verdicts_on_noise(20, 1500, 12))
+    assert len(judged) == 100
+    assert sum(each.verdict == "real" for each in judged) <= 5
+
+
+def half_a_deviation(rng, n, d, share):
+    X = rng.random((n, d))
+    centre = rng.uniform(0.3, 0.7, 2)
+    inside = (np.abs(X[:, :2] - centre) < 0.5 * np.sqrt(share)).all(axis=1)
+    return X, 0.5 * inside + rng.normal(size=n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_groups_of_half_a_standard_deviation_are_called_real(share):
+    real = 0
+    for i in range(30):
+        rng = np.random.default_rng([13, i])
+        table = MemoryTable(*half_a_deviation(rng, 5000, (5, 10)[i % 2], share))
+        least = int(5000 * (0.01, 0.05)[i // 2 % 2])
+        real += find_and_judge(table, least, n_permutations=49).verdict.verdict == "real"
+    assert real >= 24
+
+
+def test_a_large_group_is_called_real_with_the_smallest_p_value():
+    rng = np.random.default_rng(0)
+    X = rng.random((1500, 3))
+    y = 1.5 * (X[:, :2] > 0.7).all(axis=1) + rng.normal(size=1500)
+    judged = find_and_judge(MemoryTable(X, y), 75, n_permutations=99).verdict
+    assert judged.verdict == "real"
+    assert judged.p_value == pytest.approx(0.01)
+    low, high = judged.interval
+    assert low < judged.average < high
+    assert judged.average == pytest.approx(1.5, abs=0.3)
+
+
+@pytest.mark.slow
+def test_intervals_hold_for_new_rows():
+    held = []
+    for i in range(100):
+        rng = np.random.default_rng([14, i])
+        n, d, high = (2000, 4000)[i % 2], (3, 8)[i // 2 % 2], (0.8, 2.0)[i // 4 % 2]
+        X = rng.random((n + 50_000, d))
+        inside = (np.abs(X[:, :2] - rng.uniform(0.3, 0.7, 2)) < 0.15).all(axis=1)
+        y = high * inside + rng.normal(size=len(X))
+        table = MemoryTable(X[:n], y[:n])
+        least = int(n * (0.02, 0.06)[i // 8 % 2])
+        found = search_rows(table, standardized(table.y), least)
+        finding = find_and_judge(table, least, n_permutations=1)
+        new = MemoryTable(X[n:], y[n:])
+        truth = new.y[new.rows(finding.subgroup)].mean()
+        low, up = finding.verdict.interval
+        held.append(low <= truth <= up)
+        assert found.n.min() >= least
+    assert np.mean(held) >= 0.9
+
+
+def test_averages_of_new_rows_are_below_what_the_choice_flatters():
+    found = []
+    for seed in range(8):
+        rng = np.random.default_rng([31, seed])
+        table = MemoryTable(rng.random((600, 8)), rng.normal(size=600))
+        finding = find_and_judge(table, 20, n_permutations=1)
+        low, high = finding.verdict.interval
+        found.append((finding.average, finding.optimism, low < 0.0 < high))
+    average, optimism, held = np.mean(found, axis=0)
+    assert average > 0.05
+    assert optimism > 0.5 * average
+    assert held >= 0.7
+
+
+def test_the_lowest_average_is_judged_as_the_highest_of_what_is_negated():
+    rng = np.random.default_rng(2)
+    X, y = half_a_deviation(rng, 1000, 3, 0.2)
+    low = find_and_judge(MemoryTable(X, y), 50, minimize=True)
+    high = find_and_judge(MemoryTable(X, -y), 50)
+    assert low.subgroup == high.subgroup
+    assert low.verdict.p_value == high.verdict.p_value
+    np.testing.assert_allclose(low.verdict.interval, -np.array(high.verdict.interval)[::-1])
+    assert low.optimism == pytest.approx(high.optimism)
+
+
+def test_p_values_count_this_table_among_those_without_a_group():
+    rng = np.random.default_rng(3)
+    X, y = half_a_deviation(rng, 600, 2, 0.3)
+    table, target = MemoryTable(X, y), standardized(y)
+    found = search_rows(table, target, 30)
+    alone = np.arange(600)
+    p_value, n, n_as_good = chance_of(table, y, 30, found, alone, np.random.default_rng(4), 60)
+    dealt = np.random.default_rng(4)
+    most = [search_rows(table, dealt.permutation(target), 30).most_evidence for _ in range(60)]
+    as_much = sum(each >= found.most_evidence for each in most)
+    assert as_much < 11  # all were searched
+    assert (p_value, n, n_as_good) == ((1 + as_much) / 61, 60, as_much)
+
+
+def test_a_wild_value_is_named_and_hides_nothing():
+    rng = np.random.default_rng(5)
+    X, y = rng.random((1000, 3)), rng.normal(size=1000)
+    y += 1.5 * (X[:, 0] > 0.8)
+    outliers = np.flatnonzero(X[:, 0] < 0.5)[:2]
+    y[outliers] = 1e7, -4e5
+    finding = find_and_judge(MemoryTable(X, y), 100)
+    assert finding.limits.outliers.tolist() == outliers.tolist()
+    assert finding.verdict.verdict == "real"
+    assert finding.subgroup["x0"].low == pytest.approx(0.8, abs=0.02)
+    assert finding.verdict.average == pytest.approx(1.5, abs=0.3)
+    assert finding.table_average == pytest.approx(y.mean())
+    assert finding.table_average > 9000
+    assert finding.counted_table_average == pytest.approx(0.3, abs=0.2)
+    assert finding.effects()["x0"] == pytest.approx(1.2, abs=0.3)
+    # The table was given to the search, and belongs to others.
+    assert y[outliers].tolist() == [1e7, -4e5]
+
+
+@pytest.mark.parametrize("law", ["normal", "binary", "t3"])
+def test_values_of_tame_laws_are_not_wild(law):
+    rng = np.random.default_rng(6)
+    y = LAWS[law](rng, 2000)
+    limits = OutlierLimits.of(y, 20)
+    assert not len(limits.outliers)
+    assert limits.clipped(y) is y
+
+
+def test_a_yes_that_is_rare_is_not_wild():
+    y = np.zeros(2000)
+    y[:4] = 1.0
+    assert len(OutlierLimits.of(y, 40).outliers) == 0
+
+
+@pytest.mark.parametrize("n", [4, 7])
+def test_tables_of_few_rows_are_judged(n):
+    rng = np.random.default_rng(7)
+    finding = find_and_judge(MemoryTable(rng.random((n, 1)), rng.random(n)), 1)
+    assert finding.verdict.verdict == "chance"
+
+
+def test_a_target_that_is_constant_is_chance():
+    finding = find_and_judge(MemoryTable(np.arange(40.0)[:, None], np.ones(40)), 4)
+    assert (finding.verdict.verdict, finding.verdict.p_value) == ("chance", 1.0)
+    assert finding.rows.all()
+
+
+def test_some_rows_of_a_large_table_are_enough_for_a_verdict(monkeypatch):
+    rng = np.random.default_rng(8)
+    X = rng.random((6000, 3))
+    y = (X[:, :2] < 0.4).all(axis=1) + rng.normal(size=6000)
+    sizes = []
+
+    def counted(table, target, min_rows):
+        sizes.append((table.n_rows, min_rows))
+        return search_rows(table, target, min_rows)
+
+    monkeypatch.setattr(verdict, "search_rows", counted)
+    monkeypatch.setattr(verdict, "MOST_NUMBERS", 6000)
+    monkeypatch.setattr(verdict, "FEWEST_DRAWN", 100)
+    for target, says in ((y, "real"), (rng.permutation(y), "chance")):
+        table = MemoryTable(X, target)
+        found = search_rows(table, standardized(target), 300)
+        sizes.clear()
+        p_value, _, _ = chance_of(table, target, 300, found, np.arange(6000), rng, 60)
+        assert (p_value <= LEVEL) == (says == "real")
+        assert set(sizes) == {(2000, 100)}
+
+
+def test_the_next_best_group_is_another_one():
+    rng = np.random.default_rng(1)
+    X = rng.random((4000, 2))
+    broad = np.exp(-((X - 0.3) ** 2).sum(axis=1) / 0.1)
+    narrow = 3.0 * (np.abs(X - 0.85) < 0.07).all(axis=1)
+    table = MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=4000))
+    finding = find_and_judge(table, 40, n_permutations=19)
+    others = table.rows(finding.runner_up)
+    assert (X[finding.rows].mean(axis=0) > 0.8).all()
+    assert (np.abs(X[others].mean(axis=0) - 0.3) < 0.1).all()
+
+
+# -- rows that belong together ---------------------------------------------------------------------
+
+
+def visits(seed, sizes):
+    """Patients who differ, and features of patients that do not matter."""
+    rng = np.random.default_rng([21, seed])
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.random((len(sizes), 3))[groups]
+    return X, rng.normal(size=len(sizes))[groups] + 0.5 * rng.normal(size=len(groups)), groups
+
+
+@pytest.mark.parametrize("sizes", [[10] * 30, [1, 19] * 15])
+def test_an_effect_of_patients_is_not_one_of_their_features(sizes):
+    real, alone, held = [], [], []
+    for seed in range(6):
+        X, y, groups = visits(seed, sizes)
+        table = MemoryTable(X, y)
+        together = find_and_judge(table, 15, groups=groups, n_permutations=49).verdict
+        real.append(together.verdict == "real")
+        alone.append(find_and_judge(table, 15, n_permutations=49).verdict.verdict == "real")
+        held.append(together.interval[0] <= 0.0 <= together.interval[1])
+    assert sum(real) <= at_most(6, LEVEL)
+    assert sum(alone) >= 4
+    assert sum(held) >= 5
+
+
+@pytest.mark.parametrize("sizes", [[10] * 30, [1, 2, 3, 40], np.arange(1, 30)])
+def test_shuffled_targets_of_a_group_come_from_one_group_of_about_its_size(sizes):
+    groups = np.random.default_rng(22).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    source = shuffled(groups, np.random.default_rng(23))
+    for group in range(len(sizes)):
+        givers = set(groups[source[groups == group]])
+        assert len(givers) == 1
+        n, m = sizes[group], sizes[givers.pop()]
+        assert n.bit_length() == m.bit_length() if isinstance(n, int) else abs(n - m) < max(n, m)
+        rows = source[groups == group]
+        assert len(set(rows.tolist())) == min(n, m)
+
+
+def test_independent_rows_are_shuffled_one_by_one():
+    source = shuffled(np.arange(50), np.random.default_rng(24))
+    assert sorted(source.tolist()) == list(range(50))
+
+
+# -- conditions that pay ---------------------------------------------------------------------------
+
+
+def trial(rng, n):
+    """Young patients with a high dose, beside sites and a measure that are noise."""
+    columns = {
+        "age": rng.integers(18, 90, n).astype(float),
+        "dose": rng.uniform(0, 10, n),
+        "site": rng.choice(list("ABCDEFGHIJ"), n).astype(object),
+        "measure": rng.normal(size=n),
+    }
+    return columns, (columns["age"] < 40) & (columns["dose"] >= 6.2)
+
+
+def test_conditions_that_are_noise_are_not_named():
+    noise, all_that_matters = [], []
+    for seed in range(6):
+        rng = np.random.default_rng([25, seed])
+        columns, inside = trial(rng, 6000)
+        table = MemoryTable(columns, 0.5 * inside + rng.normal(size=6000))
+        finding = find_and_judge(table, 300, n_permutations=1)
+        noise.append(bool({"site", "measure"} & set(finding.subgroup)))
+        all_that_matters.append({"age", "dose"} <= set(finding.subgroup))
+    assert sum(noise) <= at_most(6, 0.05)
+    assert all(all_that_matters)
+
+
+def test_of_two_columns_that_say_the_same_one_is_named():
+    rng = np.random.default_rng(26)
+    x = rng.random(3000)
+    X = np.column_stack([x, x + 0.001 * rng.normal(size=3000), rng.random(3000)])
+    finding = find_and_judge(MemoryTable(X, (x > 0.8) + rng.normal(size=3000)), 150)
+    assert len({"x0", "x1"} & set(finding.subgroup)) == 1
+
+
+# -- what new rows average -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.05])
+def test_intervals_of_shares_are_shares_and_hold(share):
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng([27, seed])
+        y = (rng.random(600) < share) * 1.0
+        low, high = find_and_judge(
+            MemoryTable(rng.random((600, 4)), y), 30, n_permutations=1
+        ).verdict.interval
+        assert 0.0 <= low < high <= 1.0
+        held.append(low <= share <= high)
+    assert sum(held) >= 12 - at_most(12, 0.05)
+
+
+def test_shares_of_two_other_values_are_between_them():
+    rng = np.random.default_rng(28)
+    y = np.where(rng.random(500) < 0.02, 7.0, 3.0)
+    low, high = expected(y[:60], np.arange(60), y)[1]
+    assert 3.0 <= low < high <= 7.0
+    yes = (y[:60] == 7.0).sum()
+    ends = share_interval(yes / 60, 60 / verdict.WIDER**2)
+    np.testing.assert_allclose([low, high], 3.0 + 4.0 * np.array(ends))
+
+
+def test_share_intervals_are_those_of_clopper_and_pearson():
+    interval = binomtest(3, 40).proportion_ci(0.95, "exact")
+    np.testing.assert_allclose(share_interval(3 / 40, 40), interval)
+    assert share_interval(0.0, 40)[0] == 0.0 and share_interval(1.0, 40)[1] == 1.0
+
+
+def test_intervals_of_skewed_targets_hold_where_those_of_student_do_not():
+    held, student = [], []
+    for seed in range(400):
+        values = np.random.default_rng([29, seed]).lognormal(sigma=1.2, size=40)
+        average, (low, high) = expected(values, np.arange(40), values)
+        truth = np.exp(0.72)
+        held.append(low <= truth <= high)
+        half = verdict.WIDER * values.std(ddof=1) / np.sqrt(40) * t.isf(0.025, 39)
+        student.append(abs(truth - average) <= half)
+    assert np.mean(held) >= 0.93
+    assert np.mean(student) < np.mean(held)
+
+
+def test_values_that_are_all_the_same_are_not_known_for_sure():
+    y = np.concatenate([np.zeros(40), np.arange(60.0)])
+    low, high = expected(y[:40], np.arange(40), y)[1]
+    assert low < 0.0 < high
+
+
+def test_new_rows_are_not_expected_to_average_more_than_the_group():
+    for seed in range(12):
+        rng = np.random.default_rng([30, seed])
+        X = rng.random((400, 2))
+        y = 3.0 * (X[:, 0] > 0.5) + rng.normal(size=400)
+        for minimize in (False, True):
+            finding = find_and_judge(MemoryTable(X, y), 100, minimize=minimize, n_permutations=1)
+            low, high = finding.verdict.interval
+            assert finding.optimism >= 0.0
+            assert low <= finding.verdict.average <= high
