@@ -125,7 +125,7 @@ def browser(session: nox.Session) -> None:
     if shutil.which("chromedriver") is None:
         session.error("there is no chromedriver: apt-get install chromium chromium-driver")
     install(session, "test", "selenium>=4.20", "axe-core-python>=0.1")
-    session.run(*PYTEST, "-m", "browser", "tests/app", *session.posargs)
+    session.run(*PYTEST, "-m", "browser", "tests/lab/app", *session.posargs)
 
 
 @nox.session
@@ -257,7 +257,7 @@ def bare(session: nox.Session) -> None:
     environment = home / "venvs" / "skgpb"
     python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
     session.chdir(away)
-    rooms = ["tests/app", "tests/cli", "tests/core", "tests/experiments"]
+    rooms = ["tests/lab/app", "tests/lab/cli", "tests/core", "tests/lab/experiments"]
     command = [str(python), "-P", "-m", "pytest", *rooms, *session.posargs]
     session.run(*command, external=True, env=alone)
 

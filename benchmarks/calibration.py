@@ -44,9 +44,9 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.kernels import WindowMean
 from skgpb.lab.experiments.judgement import finest_measured
 from skgpb.lab.experiments.stopping import TRIES
-from skgpb.kernels import WindowMean
 
 #: Half the length of an interval of 95 %, in standard deviations.
 BAND = float(norm.ppf(0.975))

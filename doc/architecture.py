@@ -16,16 +16,12 @@ PACKAGE = Path(__file__).resolve().parents[1] / "skgpb"
 # Floors from top to bottom: the rooms on each, what is in them, and left and right ends. The eight
 # ideas of the page are in capitals.
 FLOORS: list[dict[str, tuple[str, int, int]]] = [
+    {"lab": ("commands, app, experiments in files, tables, SQL", 0, 520)},
     {
-        "cli": ("the command line", 0, 250),
-        "integrations": ("Optuna, pandas", 305, 520),
-    },
-    {"app": ("an experiment in a browser", 0, 250)},
-    {
-        "plotting": ("displays", 0, 95),
-        "experiments": ("kept in files", 110, 235),
-        "model_selection": ("hyperparameters", 250, 405),
-        "problems": ("known optima", 420, 520),
+        "integrations": ("Optuna, pandas", 0, 120),
+        "plotting": ("displays", 135, 230),
+        "model_selection": ("hyperparameters", 245, 400),
+        "problems": ("known optima", 415, 520),
     },
     {"optimizers": ("LOOP and STRATEGY; the ROUND, and a RULE in each file", 0, 520)},
     {
@@ -38,28 +34,8 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
 ]
 # What any floor may use: single modules, and data that nothing depends on.
 CELLAR = [
-    *("utils", "exceptions", "locks", "file_lock", "progress", "roots", "persistence", "guarantee"),
-    *(
-        "defaults",
-        "feedback",
-        "objectives",
-        "metrics",
-        "inspection",
-        "datasets",
-        "tables",
-        "testing",
-    ),
-    *(
-        "__main__",
-        "_distributions",
-        "_documentation",
-        "_for_mypy",
-        "_install",
-        "_names",
-        "_typing",
-        "_version",
-        "_warnings",
-    ),
+    *("utils", "exceptions", "defaults", "feedback", "guarantee", "testing"),
+    *("__main__", "_version"),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12
 # Height of a line of what is in a room, and width of a letter of it.

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skgpb.domains.objectives import of_x
     from skgpb.guarantee import Guarantee
-    from skgpb.objectives import of_x
     from skgpb.optimizers import (
         CMESOptimizer,
         CMETSOptimizer,
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> Any:
             "CombinatorialBandit": "skgpb.optimizers.combinatorial",
             "Guarantee": "skgpb.guarantee",
             "OnlineGaussianProcessRegressor": "skgpb.surrogate",
-            "of_x": "skgpb.objectives",
+            "of_x": "skgpb.domains.objectives",
         }.get(name, "skgpb.optimizers")
         value = globals()[name] = getattr(import_module(home), name)
         return value

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skgpb.utils import check_reward, check_unmasked
+from skgpb.utils.validation import check_reward, check_unmasked
 
 __all__ = ["RowAverage", "from_counts", "from_rate", "to_proportion", "to_rate"]
 

@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 
 from sklearn.base import BaseEstimator
 
-from skgpb._documentation import DocumentedMixin
-from skgpb.utils import Interval, Real
+from skgpb.utils.documentation import DocumentedMixin
+from skgpb.utils.validation import Interval, Real
 
 __all__ = ["Guarantee"]
 

@@ -31,7 +31,7 @@ from typing import IO, Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ["optimizers", "surrogate", "tables", "domains", "experiments", "kernels"]
+FOLDERS = ["optimizers", "surrogate", "lab/tables", "domains", "lab/experiments", "kernels"]
 LEFT_OUT = [".git", ".nox", ".venv", "build", "dist", "_build", "gallery", "*.egg-info", ".*_cache"]
 # A test may take this many times as long as without an error, so many seconds more, and bytes.
 TIMES, SECONDS, BYTES = 10, 30, 2**34

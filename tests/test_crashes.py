@@ -13,7 +13,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from runs import of_another_version, optimizer, parallel_history, peak
 
-import skgpb.persistence
+import skgpb.utils.persistence
 from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
@@ -153,7 +153,7 @@ def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
     def broken(descriptor):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(skgpb.persistence.os, "fsync", broken)
+    monkeypatch.setattr(skgpb.utils.persistence.os, "fsync", broken)
     run.run(peak, 3)
     with pytest.raises(OSError, match="full"):
         run.save(path)

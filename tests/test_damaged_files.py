@@ -28,7 +28,7 @@ from runs import (
 )
 from sklearn.gaussian_process.kernels import RBF
 
-import skgpb.persistence
+import skgpb.utils.persistence
 from skgpb import (
     EIOptimizer,
     GPOOOptimizer,
@@ -169,8 +169,8 @@ def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
     document = document_of(saved)
     events = lines_of(document.pop("events"))
     large = bytes(3 * 2**20)
-    monkeypatch.setattr(skgpb.persistence, "LARGEST_ARRAYS", 2**20)
-    monkeypatch.setattr(skgpb.persistence, "LARGEST_DOCUMENT", 2**20)
+    monkeypatch.setattr(skgpb.utils.persistence, "LARGEST_ARRAYS", 2**20)
+    monkeypatch.setattr(skgpb.utils.persistence, "LARGEST_DOCUMENT", 2**20)
     bombs = []
     for name, data in [
         ("large.npy", large),
@@ -194,7 +194,7 @@ def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
     tracemalloc.stop()
     assert peak_bytes < 2**20
     # So are many small values: each takes more memory than its text.
-    monkeypatch.setattr(skgpb.persistence, "LARGEST_NUMBER_OF_VALUES", 1000)
+    monkeypatch.setattr(skgpb.utils.persistence, "LARGEST_NUMBER_OF_VALUES", 1000)
     many = {"run.json": b"{}", "events.jsonl": b""}
     for name in many:
         path = saved.with_name(f"many {name}")
@@ -226,8 +226,10 @@ except LoadError:
 def test_a_small_file_of_many_values_takes_little_memory(where, value, tmp_path):
     """As many values as a file may hold, which takes kilobytes."""
     path = tmp_path / "many"
-    values = skgpb.persistence.LARGEST_NUMBER_OF_VALUES // (value.count("[") + value.count(","))
-    many = value * min(values - 100, (skgpb.persistence.LARGEST_DOCUMENT - 200) // len(value))
+    values = skgpb.utils.persistence.LARGEST_NUMBER_OF_VALUES // (
+        value.count("[") + value.count(",")
+    )
+    many = value * min(values - 100, (skgpb.utils.persistence.LARGEST_DOCUMENT - 200) // len(value))
     if value.endswith(","):
         many = f"[{many}0]"
     bounds, events = (f'"bounds":{many}', "") if where == "parameters" else ("", many)
@@ -245,10 +247,10 @@ def test_a_small_file_of_many_values_takes_little_memory(where, value, tmp_path)
 def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
     run = optimizer(bounds=None, pool=np.random.default_rng(0).random((40, 2)))
     run.run(peak, 5)
-    monkeypatch.setattr(skgpb.persistence, "LARGEST_ARRAYS", 600)
+    monkeypatch.setattr(skgpb.utils.persistence, "LARGEST_ARRAYS", 600)
     with pytest.raises(ValueError, match="omit"):
         run.save(tmp_path / "run")
-    monkeypatch.setattr(skgpb.persistence, "LARGEST_NUMBER_OF_VALUES", 100)
+    monkeypatch.setattr(skgpb.utils.persistence, "LARGEST_NUMBER_OF_VALUES", 100)
     with pytest.raises(ValueError, match="pickle it"):
         run.save(tmp_path / "run")
     assert os.listdir(tmp_path) == []
@@ -257,7 +259,7 @@ def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize("limit", ["LARGEST_EVENT", "MOST_EVENTS", "LARGEST_REST"])
 def test_a_part_that_is_too_large_is_refused_and_not_written(saved, limit, tmp_path, monkeypatch):
     run = GPOOOptimizer.load(saved)
-    monkeypatch.setattr(skgpb.persistence, limit, 9)
+    monkeypatch.setattr(skgpb.utils.persistence, limit, 9)
     with pytest.raises(LoadError, match="pass arrays for long lists of numbers"):
         GPOOOptimizer.load(saved)
     with pytest.raises(ValueError, match="pass arrays for long lists of numbers"):

@@ -15,8 +15,7 @@ from skgpb import defaults
 ROOT = Path(skgpb.__file__).parent
 NAMES = [name for name in vars(defaults) if name.isupper()]
 #: Rooms that are products around the library: what they say and draw is theirs.
-PRODUCTS = ["app", "cli", "datasets", "experiments", "integrations/ibis", "plotting", "problems"]
-PRODUCTS += ["tables", "testing.py"]
+PRODUCTS = ["lab", "plotting", "problems", "testing.py"]
 #: What else a number at module level may be: whatever it is, the same is asked and said.
 KINDS = re.compile(r"#:? (Accuracy|Format|Limit|Mathematics|Memory|Rounding|Speed): ")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import skgpb
-from skgpb.utils import validate_params
+from skgpb.utils.validation import validate_params
 
 ROOT = Path(__file__).resolve().parents[1]
 NUMBER = r"D-[A-Z]\d+"

@@ -27,9 +27,7 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
 )
-from skgpb._install import install_command
 from skgpb.domains import Fidelities
-from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.optimizers.combinatorial import CombinatorialBandit
@@ -41,6 +39,8 @@ from skgpb.plotting import (
     SliceDisplay,
     TreeDisplay,
 )
+from skgpb.problems.metrics import cumulative_regret, instant_regret
+from skgpb.utils.install import install_command
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

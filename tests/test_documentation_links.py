@@ -9,9 +9,9 @@ import pytest
 from sklearn.utils import estimator_html_repr
 
 import skgpb
-from skgpb import _documentation
 from skgpb.model_selection import BanditSearchCV
 from skgpb.surrogate import ConditionalMeanProcess
+from skgpb.utils import documentation as _documentation
 
 INDEX = Path(__file__).parents[1] / "doc" / "api" / "index.rst"
 ESTIMATORS = [

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skgpb import persistence
+from skgpb.utils import persistence
 
 PAGES = Path(__file__).resolve().parents[1] / "doc" / "development"
 if not PAGES.is_dir():

@@ -27,8 +27,8 @@ MODULES = ["skgpb"] + [
 PUBLIC = [
     "skgpb",
     "skgpb.kernels",
-    "skgpb.inspection",
-    "skgpb.metrics",
+    "skgpb.plotting.inspection",
+    "skgpb.problems.metrics",
     "skgpb.model_selection",
     "skgpb.optimizers",
     "skgpb.domains",

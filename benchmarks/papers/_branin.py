@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from skgpb.utils import MOST_CHILDREN, check_size
+from skgpb.utils.validation import MOST_CHILDREN, check_size
 
 _LOWER, _UPPER = np.array([-5.0, 0.0]), np.array([10.0, 15.0])
 _CURVE, _TILT, _LEVEL = 5.1 / (4 * np.pi**2), 5 / np.pi, 6.0

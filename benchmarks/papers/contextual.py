@@ -55,7 +55,6 @@ from benchmarks._common import (
 from skgpb.domains.partition import sample_cells
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import Guarantee
-from skgpb.metrics import contextual_regret
 from skgpb.optimizers import (
     ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
@@ -71,6 +70,7 @@ from skgpb.optimizers import (
     URGPUCBOptimizer,
 )
 from skgpb.optimizers._trees import cell_deviations
+from skgpb.problems.metrics import contextual_regret
 
 REPORTED = (50, 100, 150, 200, 250, 300)
 #: The exponent is fitted from here on.

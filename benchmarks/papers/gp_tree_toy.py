@@ -54,8 +54,8 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb.exceptions import RefinementWarning
-from skgpb.metrics import cumulative_regret
 from skgpb.optimizers import GPTreeOptimizer
+from skgpb.problems.metrics import cumulative_regret
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 N = 100

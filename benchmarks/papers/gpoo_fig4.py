@@ -49,7 +49,6 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb.guarantee import Guarantee
-from skgpb.metrics import aggregated_regret
 from skgpb.optimizers import (
     GPOOOptimizer,
     GPTreeOptimizer,
@@ -57,6 +56,7 @@ from skgpb.optimizers import (
     StoOOOptimizer,
 )
 from skgpb.problems import gpoo_function
+from skgpb.problems.metrics import aggregated_regret
 
 BUDGET = 80
 REPORTED = range(10, BUDGET + 1, 10)

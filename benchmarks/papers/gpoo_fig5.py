@@ -32,8 +32,8 @@ from benchmarks._common import (
 )
 from benchmarks.papers.gpoo_fig4 import small_beta
 from skgpb import GPOOOptimizer
-from skgpb.metrics import aggregated_regret
 from skgpb.problems import gpoo_function
+from skgpb.problems.metrics import aggregated_regret
 
 BUDGET = 80
 REPORTED = tuple(range(10, BUDGET + 1, 10))

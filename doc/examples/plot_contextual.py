@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import ContextualGPTreeOptimizer
 from skgpb.kernels import Columns
-from skgpb.metrics import contextual_regret
+from skgpb.problems.metrics import contextual_regret
 
 rng = np.random.default_rng(0)
 

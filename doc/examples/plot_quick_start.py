@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer
-from skgpb.metrics import aggregated_regret
 from skgpb.problems import gpoo_function
+from skgpb.problems.metrics import aggregated_regret
 
 problem = gpoo_function(1)
 rng = np.random.default_rng(0)

@@ -20,8 +20,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer
 from skgpb.exceptions import ModelWarning
-from skgpb.metrics import aggregated_regret
 from skgpb.problems import gpoo_function
+from skgpb.problems.metrics import aggregated_regret
 
 RUNS = 10
 ROUNDS = np.arange(10, 81, 10)

@@ -16,7 +16,7 @@ from skgpb import defaults
 from skgpb._core._arms import maximum_cdf
 from skgpb._core._entropy import information
 from skgpb._core._ties import first_of_rows
-from skgpb.utils import bisection
+from skgpb.utils.validation import bisection
 
 # Rounding: standard deviations of an answer up to this one carry no information (decision D-C3).
 STD_TOL = 1e-9

@@ -18,7 +18,7 @@ from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery, Query, readable, with_fields
 from skgpb.domains.space import ParameterSpace, SeparateAxis
-from skgpb.utils import check_inside
+from skgpb.utils.validation import check_inside
 
 __all__ = ["Arm"]
 

@@ -29,7 +29,7 @@ from scipy.spatial.distance import cdist
 from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
-from skgpb.utils import is_number
+from skgpb.utils.validation import is_number
 
 # Rounding: in units of the terms of a constraint.
 TOLERANCE = 1e-9

@@ -8,7 +8,7 @@ import numpy as np
 
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.layout import Layout
-from skgpb.utils import as_labels, check_numbers
+from skgpb.utils.validation import as_labels, check_numbers
 
 __all__ = ["Districts"]
 

@@ -12,7 +12,7 @@ from skgpb.domains.first_design import first_points
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace, SeparateAxis
-from skgpb.utils import check_inside
+from skgpb.utils.validation import check_inside
 
 
 class FreeCells(ArmSet):

@@ -21,7 +21,13 @@ from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import representatives
-from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_real
+from skgpb.utils.validation import (
+    box_around,
+    check_callable_value,
+    check_inside,
+    check_numbers,
+    check_real,
+)
 
 __all__ = ["IndirectQuery"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from skgpb._distributions import LOG_RANDINT
-from skgpb.utils import Integral
+from skgpb.utils.distributions import LOG_RANDINT
+from skgpb.utils.validation import Integral
 
 __all__ = ["log_randint"]
 

@@ -26,7 +26,7 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import SAME, ParameterSpace
 from skgpb.domains.value_ranges import capped, points_per_side
 from skgpb.kernels._boxes import boxes_from_points
-from skgpb.utils import MOST_POINTS, Integral
+from skgpb.utils.validation import MOST_POINTS, Integral
 
 __all__ = ["Cell"]
 

@@ -30,8 +30,8 @@ from skgpb import defaults
 from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
-from skgpb.utils import SAME as SAME
-from skgpb.utils import Real, check_bounds, check_unmasked, in_row, is_number, shortened
+from skgpb.utils.validation import SAME as SAME
+from skgpb.utils.validation import Real, check_bounds, check_unmasked, in_row, is_number, shortened
 
 # Format: coordinate of a parameter that is not in use.
 NEUTRAL = 0.5

@@ -9,7 +9,7 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, nearest, within_rounding
-from skgpb.utils import check_bounds
+from skgpb.utils.validation import check_bounds
 
 __all__ = ["Steps"]
 

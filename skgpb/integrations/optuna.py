@@ -19,7 +19,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
-from skgpb._install import needs
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import NEUTRAL, Axis, Choice, ParameterSpace
 from skgpb.kernels._settings import OnSettings
@@ -28,7 +27,8 @@ from skgpb.optimizers.search import Search
 from skgpb.surrogate.likelihood import last_learning
 from skgpb.surrogate.settings import default_model
 from skgpb.surrogate.warp import Warp
-from skgpb.utils import Integral
+from skgpb.utils.install import needs
+from skgpb.utils.validation import Integral
 
 __all__ = ["GPBanditSampler"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._install import needs
 from skgpb.domains.space import equal
-from skgpb.utils import Real
+from skgpb.utils.install import needs
+from skgpb.utils.validation import Real
 
 __all__ = ["history_frame"]
 

@@ -40,8 +40,8 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from skgpb import defaults
 from skgpb.kernels._products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels.evaluator import near, origin_of, relative
-from skgpb.roots import pivoted_cholesky
-from skgpb.utils import box_around
+from skgpb.utils.roots import pivoted_cholesky
+from skgpb.utils.validation import box_around
 
 #: Accuracy: share of the trace at which a pivoted Cholesky factor stops.
 NEGLIGIBLE_TRACE = 1e-12

@@ -16,8 +16,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels._support import BLOCK_SIZE, GRADIENT_SIZE
 from skgpb.kernels._white import contains_white_noise, noise_of_points
 from skgpb.kernels.evaluator import origin_of
-from skgpb.roots import nonnegative
-from skgpb.utils import box_around
+from skgpb.utils.roots import nonnegative
+from skgpb.utils.validation import box_around
 
 #: Format: last column of the row of a point.
 POINT = -1.0

@@ -20,8 +20,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._white import contains_white_noise, noise_of_points
 from skgpb.kernels.evaluator import origin_of, relative
-from skgpb.roots import nonnegative
-from skgpb.utils import box_around
+from skgpb.utils.roots import nonnegative
+from skgpb.utils.validation import box_around
 
 #: Memory: numbers in one block of base evaluations (64 MB).
 BLOCK_SIZE = 2**23

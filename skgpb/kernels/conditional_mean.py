@@ -31,7 +31,7 @@ from skgpb.kernels._operator import (
 from skgpb.kernels._support import Support, SupportEvaluator, SupportRows
 from skgpb.kernels._wrapper import same
 from skgpb.kernels.evaluator import relative
-from skgpb.utils import MOST_QUERIES, check_size
+from skgpb.utils.validation import MOST_QUERIES, check_size
 
 __all__ = ["ConditionalMean"]
 

@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._random_effect import of_f
 from skgpb.kernels._white import contains_white_noise, noise_of_points
-from skgpb.utils import box_around
+from skgpb.utils.validation import box_around
 
 #: Rounding: domains this many sides away from zero are far: coordinates lose digits when divided by
 #: length scales before they are subtracted from each other.

@@ -23,13 +23,13 @@ from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._warnings import warn
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import FeatureEvaluator, origin_of, relative
-from skgpb.roots import nonnegative, pivoted_cholesky
-from skgpb.utils import Integral, Real, box_around, check_numbers
+from skgpb.utils.roots import nonnegative, pivoted_cholesky
+from skgpb.utils.validation import Integral, Real, box_around, check_numbers
+from skgpb.utils.warnings import warn
 
 __all__ = ["LowRank"]
 

@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 from skgpb import defaults
 from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, block_means, evaluator_of
-from skgpb.utils import check_size
+from skgpb.utils.validation import check_size
 
 __all__ = ["Tasks"]
 

@@ -15,7 +15,7 @@ from skgpb.kernels._sets_in_contexts import POINT, SetsInContexts, set_numbers
 from skgpb.kernels._support import BLOCK_SIZE, Support, SupportEvaluator, SupportRows
 from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator
-from skgpb.utils import as_labels, check_size
+from skgpb.utils.validation import as_labels, check_size
 
 __all__ = ["WeightedSum"]
 

@@ -37,7 +37,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb._core._cells import GaussianCells
-from skgpb._warnings import warn
 from skgpb.kernels._harmonics import harmonic_pairs, split_harmonics
 from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._products import GaussianProducts, compile_gaussian_products
@@ -51,7 +50,8 @@ from skgpb.kernels._quadrature import (
 )
 from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator, origin_of, relative
-from skgpb.utils import box_around
+from skgpb.utils.validation import box_around
+from skgpb.utils.warnings import warn
 
 __all__ = ["WindowMean"]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from skgpb._version import __version__
-from skgpb._warnings import warn
 from skgpb.exceptions import LoadError
-from skgpb.persistence import Reader, Writer, replace_file
+from skgpb.utils.persistence import Reader, Writer, replace_file
+from skgpb.utils.warnings import warn
 
 # Format: its name and version.
 FORMAT, VERSION = "skgpb-search-cv", 1

@@ -12,7 +12,14 @@ from sklearn.pipeline import Pipeline
 from skgpb.domains.cells import Cells
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.search import Search
-from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size, in_contexts
+from skgpb.utils.validation import (
+    MOST_ROUNDS,
+    Integral,
+    Real,
+    check_numbers,
+    check_size,
+    in_contexts,
+)
 
 __all__ = ["bandit_scorer"]
 

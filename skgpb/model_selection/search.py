@@ -25,9 +25,6 @@ from sklearn.utils import check_random_state, get_tags
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
-from skgpb._documentation import DocumentedMixin
-from skgpb._typing import Seed
-from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace, in_coordinates
 from skgpb.exceptions import AllPendingError
@@ -39,12 +36,14 @@ from skgpb.optimizers._stopping import Stop
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.ucb import GPUCBOptimizer
-from skgpb.progress import logger, tqdm_class
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.surrogate.warp import Warp
-from skgpb.utils import (
+from skgpb.utils.documentation import DocumentedMixin
+from skgpb.utils.progress import logger, tqdm_class
+from skgpb.utils.typing import Seed
+from skgpb.utils.validation import (
     LARGEST_REWARD,
     MOST_POINTS,
     MOST_QUERIES,
@@ -58,6 +57,7 @@ from skgpb.utils import (
     insert_error_scores,
     warn_or_raise_about_fit_failures,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["BanditSearchCV"]
 

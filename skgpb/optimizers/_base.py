@@ -22,11 +22,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
-from skgpb._documentation import DocumentedMixin
-from skgpb._typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
-from skgpb._warnings import warn
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.locks import Guarded, locked, reading_log
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._evaluations import EvaluationLoop, check_run, workers_of
 from skgpb.optimizers._files import read_run, restore, snapshot_of, take_up, write_run
@@ -44,7 +40,10 @@ from skgpb.optimizers._run import (
 )
 from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_share
 from skgpb.surrogate.model import Model
-from skgpb.utils import (
+from skgpb.utils.documentation import DocumentedMixin
+from skgpb.utils.locks import Guarded, locked, reading_log
+from skgpb.utils.typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
+from skgpb.utils.validation import (
     LARGEST_REWARD,
     StrOptions,
     check_count,
@@ -53,6 +52,7 @@ from skgpb.utils import (
     unchanged_by_errors,
     validate_data,
 )
+from skgpb.utils.warnings import warn
 
 # == Notice that candidates of a grid search tie, because their scores do not depend on a search =
 
@@ -105,7 +105,7 @@ class BaseBanditOptimizer(
     and what they observe. What is the same for all searches is the work of
     :mod:`skgpb.optimizers._loop`, which knows a search by these methods, by those that do
     something by default, and by data. Public methods hold the lock of the optimizer
-    (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
+    (:mod:`skgpb.utils.locks`), except for ``run``, which evaluates in between.
     """
 
     _query_type: ClassVar[type[Query]]
@@ -540,13 +540,13 @@ class BaseBanditOptimizer(
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
-            Further entries, as JSON has them, for :func:`skgpb.persistence.read_notes`.
+            Further entries, as JSON has them, for :func:`skgpb.utils.persistence.read_notes`.
 
         Raises
         ------
         TypeError, ValueError
             For parameters that are no data, such as functions, and for too large ones, see
-            :mod:`skgpb.persistence`.
+            :mod:`skgpb.utils.persistence`.
         """
         loop.begin(self)
         loop.notice(self)

@@ -25,14 +25,14 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb import defaults
-from skgpb._warnings import warn
 from skgpb.exceptions import AllPendingError, EvaluationWarning
-from skgpb.locks import StateLock, locked
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._run import ANSWERED, CompletedEvaluation, Evaluations, Run, RunResult
 from skgpb.optimizers._stopping import Stop
-from skgpb.progress import Progress
-from skgpb.utils import MOST_JOBS, Integral, Real, check_size
+from skgpb.utils.locks import StateLock, locked
+from skgpb.utils.progress import Progress
+from skgpb.utils.validation import MOST_JOBS, Integral, Real, check_size
+from skgpb.utils.warnings import warn
 
 # == Evaluation of the queries of a run: joblib in batches, or the workers of an executor ==
 

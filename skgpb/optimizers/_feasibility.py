@@ -24,7 +24,7 @@ from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
-from skgpb.utils import Real, check_reward
+from skgpb.utils.validation import Real, check_reward
 
 # == Limits on other measured outcomes: their models, and how probable it is that all limits hold
 

@@ -35,7 +35,7 @@ from skgpb.surrogate.likelihood import Prior, default_kernel, default_prior
 from skgpb.surrogate.settings import kernel_of_cells, kernel_on_settings
 from skgpb.surrogate.tasks import around, over_tasks, prior_over_tasks, slow_kernel, takes_tasks
 from skgpb.surrogate.trend_and_rough import prior_of_trend_and_rough, trend_and_rough
-from skgpb.utils import Real, box_around, check_inside, check_numbers
+from skgpb.utils.validation import Real, box_around, check_inside, check_numbers
 
 
 def takes_boxes(kernel: Any, behind: bool = False) -> bool:

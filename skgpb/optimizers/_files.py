@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from skgpb._version import __version__
-from skgpb._warnings import warn
 from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
 from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.locks import StateLock
 from skgpb.optimizers._loop import Replay, rebuilt, take_over
 from skgpb.optimizers._run import ANSWERED, Event
 from skgpb.optimizers.strategy import Strategy
-from skgpb.persistence import (
+from skgpb.surrogate.likelihood import Prior
+from skgpb.utils.locks import StateLock
+from skgpb.utils.persistence import (
     FORMAT,
     SMALL,
     VERSION,
@@ -38,7 +38,7 @@ from skgpb.persistence import (
     opened,
     write,
 )
-from skgpb.surrogate.likelihood import Prior
+from skgpb.utils.warnings import warn
 
 # == What files keep of the objects of a run: fields that each class declares once ==
 

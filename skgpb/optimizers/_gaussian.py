@@ -20,15 +20,12 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
-from skgpb._typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
-from skgpb._warnings import warn
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
-from skgpb.locks import locked
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._loop import seed_of_run
@@ -39,7 +36,6 @@ from skgpb.optimizers._places import (
     checked_sides,
 )
 from skgpb.optimizers._run import block_told
-from skgpb.roots import joint_draws
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -49,7 +45,10 @@ from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
-from skgpb.utils import (
+from skgpb.utils.locks import locked
+from skgpb.utils.roots import joint_draws
+from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
+from skgpb.utils.validation import (
     MOST_RESTARTS,
     Integral,
     Interval,
@@ -60,6 +59,7 @@ from skgpb.utils import (
     check_reached,
     unchanged_by_errors,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["ModelParameters"]
 

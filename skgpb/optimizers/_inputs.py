@@ -26,7 +26,7 @@ import numpy as np
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates, named_box
-from skgpb.utils import (
+from skgpb.utils.validation import (
     check_bounds,
     check_inside,
     check_numbers,

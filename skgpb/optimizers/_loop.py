@@ -21,17 +21,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from skgpb import defaults
-from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
-from skgpb.locks import StateLock
 from skgpb.optimizers._feasibility import Measured, checked_outcomes
 from skgpb.optimizers._inputs import points_of
 from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
 from skgpb.optimizers._stopping import Stop, check_failures, is_by_intervals, stream_of_gap
-from skgpb.utils import (
+from skgpb.utils.locks import StateLock
+from skgpb.utils.validation import (
     box_around,
     check_inside,
     check_resolution,
@@ -40,6 +39,7 @@ from skgpb.utils import (
     unchanged_by_errors,
     validate_data,
 )
+from skgpb.utils.warnings import Message, holds_warnings, warn
 
 # == Runs that are rebuilt from their log: from a file, with other events, after an interruption =
 

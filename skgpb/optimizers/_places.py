@@ -21,7 +21,7 @@ from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives
-from skgpb.utils import check_numbers
+from skgpb.utils.validation import check_numbers
 
 # == Predictions without a model: what was answered nearest to a point ==
 

@@ -21,13 +21,13 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._typing import RecommendMethod
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._feasibility import Chances
 from skgpb.optimizers._inputs import Sign, checked_space, joint_space
-from skgpb.utils import validate_params
+from skgpb.utils.typing import RecommendMethod
+from skgpb.utils.validation import validate_params
 
 # == Parameters as a run has them: copies, which change only when the run takes notice ==
 

@@ -26,7 +26,6 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, largest_first, size_of, tied
-from skgpb._typing import RecommendMethod
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import Incumbents
@@ -45,11 +44,12 @@ from skgpb.optimizers._feedback import Feedback
 from skgpb.optimizers._gaussian import CONSISTENT
 from skgpb.optimizers._run import Run
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
-from skgpb.roots import PivotedRoot
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
-from skgpb.utils import check_callable_value, check_numbers
+from skgpb.utils.roots import PivotedRoot
+from skgpb.utils.typing import RecommendMethod
+from skgpb.utils.validation import check_callable_value, check_numbers
 
 # == Costs and noise variances of answers: numbers for each query or size, or functions of a query
 

@@ -39,7 +39,7 @@ from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
-from skgpb.utils import Real, check_size
+from skgpb.utils.validation import Real, check_size
 
 __all__ = ["Stop"]
 

@@ -43,15 +43,6 @@ from skgpb import defaults
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, exceeds, levelled
 from skgpb._core._tree import Tree
-from skgpb._typing import (
-    Beta,
-    FeedbackOfRegion,
-    Points,
-    RecommendMethod,
-    Representatives,
-    Variation,
-)
-from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import deepest_cut, partition_of_box, rows_of_points
@@ -68,7 +59,6 @@ from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
-from skgpb.locks import locked
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._feasibility import Chances
@@ -76,11 +66,20 @@ from skgpb.optimizers._gaussian import BETA_CONSTRAINTS, GaussianProcessOptimize
 from skgpb.optimizers._places import SideLengths
 from skgpb.optimizers._run import checked_method
 from skgpb.optimizers._stopping import BEAM, Refined
-from skgpb.roots import nonnegative
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
-from skgpb.utils import (
+from skgpb.utils.locks import locked
+from skgpb.utils.roots import nonnegative
+from skgpb.utils.typing import (
+    Beta,
+    FeedbackOfRegion,
+    Points,
+    RecommendMethod,
+    Representatives,
+    Variation,
+)
+from skgpb.utils.validation import (
     MOST_CHILDREN,
     MOST_LEAVES,
     Integral,
@@ -91,6 +90,7 @@ from skgpb.utils import (
     check_callable_value,
     check_numbers,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["PartitionSearch"]
 

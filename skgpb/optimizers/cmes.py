@@ -52,10 +52,10 @@ from skgpb.acquisition.entropy import STD_TOL, gumbel_max_values, linear_informa
 from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import CellSet, IndirectQuery, PointSet
 from skgpb.kernels import PolicyMean
-from skgpb.locks import locked
 from skgpb.optimizers.indirect_search import Asked, BaseIndirectSearch, IndirectSearch
 from skgpb.optimizers.round import Round
-from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import MOST_POINTS, Integral, Interval, StrOptions
 
 __all__ = ["CMESOptimizer"]
 

@@ -24,17 +24,17 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import argmax_first
-from skgpb._typing import Bounds
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
-from skgpb.locks import locked
 from skgpb.optimizers.cmes import MaxValueSearch
 from skgpb.optimizers.indirect_search import IndirectParameters
 from skgpb.optimizers.round import Round
-from skgpb.utils import (
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import Bounds
+from skgpb.utils.validation import (
     MOST_CHILDREN,
     Integral,
     Interval,

@@ -34,13 +34,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core import _knapsack
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
-from skgpb._typing import Seed
-from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.feedback import successes_in
-from skgpb.locks import locked, reading_log
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._feasibility import Chances, with_failures
@@ -51,7 +48,9 @@ from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.ucb import BaseUCBOptimizer
-from skgpb.utils import (
+from skgpb.utils.locks import locked, reading_log
+from skgpb.utils.typing import Seed
+from skgpb.utils.validation import (
     Interval,
     Real,
     StrOptions,
@@ -61,6 +60,7 @@ from skgpb.utils import (
     check_reward,
     validate_data,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["CombinatorialBandit", "knapsack"]
 

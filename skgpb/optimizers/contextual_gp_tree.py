@@ -26,21 +26,12 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import tied
-from skgpb._typing import (
-    Beta,
-    Bounds,
-    FeedbackOfRegion,
-    RecommendMethod,
-    Representatives,
-    Variation,
-)
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
-from skgpb.locks import locked
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._places import SideLengths
@@ -58,7 +49,16 @@ from skgpb.optimizers._trees import (
     given_variation,
     kernel_of_regions,
 )
-from skgpb.utils import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import (
+    Beta,
+    Bounds,
+    FeedbackOfRegion,
+    RecommendMethod,
+    Representatives,
+    Variation,
+)
+from skgpb.utils.validation import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
 
 __all__ = ["ContextualGPTreeOptimizer"]
 

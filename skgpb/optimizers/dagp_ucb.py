@@ -18,10 +18,10 @@ import numpy as np
 
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.ucb import shares_of_first
-from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.ucb import BaseUCBOptimizer
-from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import MOST_POINTS, Integral, Interval, StrOptions
 
 __all__ = ["DAGPUCBOptimizer"]
 

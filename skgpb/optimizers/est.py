@@ -14,10 +14,10 @@ import numpy as np
 
 from skgpb._core._arms import expected_maximum
 from skgpb.acquisition.improvement import standard_scores
-from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import Real
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import Real
 
 __all__ = ["ESTOptimizer"]
 

@@ -24,7 +24,6 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
-from skgpb._typing import Beta, FeedbackOfRegion, Variation
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, sample_cells
 from skgpb.domains.query import PointsQuery
@@ -44,6 +43,7 @@ from skgpb.optimizers._trees import (
     without_unlikely,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
+from skgpb.utils.typing import Beta, FeedbackOfRegion, Variation
 
 __all__ = ["GPTreeOptimizer"]
 

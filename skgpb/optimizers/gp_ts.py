@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from skgpb._typing import Beta, PerRound
-from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.ucb import GainUCBOptimizer
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import Beta, PerRound
 
 __all__ = ["GPTSOptimizer"]
 

@@ -30,15 +30,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, tied
-from skgpb._typing import Beta, FeedbackOfRegion, Representatives, Variation
-from skgpb._warnings import warn
 from skgpb.domains import Ball
 from skgpb.domains.balls import Balls
 from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.locks import locked
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._run import AT_START
 from skgpb.optimizers._trees import (
@@ -52,7 +49,17 @@ from skgpb.optimizers._trees import (
     never_increasing,
     smoothness_exponent,
 )
-from skgpb.utils import MOST_LEAVES, Integral, Interval, Real, StrOptions, check_callable_value
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import Beta, FeedbackOfRegion, Representatives, Variation
+from skgpb.utils.validation import (
+    MOST_LEAVES,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_callable_value,
+)
+from skgpb.utils.warnings import warn
 
 __all__ = ["GPZoomingOptimizer"]
 

@@ -24,16 +24,16 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
-from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.feedback import RowAverage
-from skgpb.locks import locked
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._trees import PartitionSearch
-from skgpb.utils import StrOptions, check_one_each, is_sequence
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import StrOptions, check_one_each, is_sequence
+from skgpb.utils.warnings import warn
 
 __all__ = ["GPOOOptimizer"]
 

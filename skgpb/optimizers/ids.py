@@ -54,13 +54,13 @@ from typing import Literal
 import numpy as np
 
 from skgpb._core._ties import argmax_first
-from skgpb._typing import PerRound
 from skgpb.acquisition.information import log_information_ratio
-from skgpb.locks import locked
 from skgpb.optimizers._sets import best_known
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import Interval, Real, StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import PerRound
+from skgpb.utils.validation import Interval, Real, StrOptions
 
 __all__ = ["IDSOptimizer"]
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
-from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import Interval, Real
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import Interval, Real
 
 __all__ = ["EIOptimizer", "PIOptimizer"]
 

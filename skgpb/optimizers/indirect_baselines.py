@@ -25,12 +25,10 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
-from skgpb._typing import PerRound
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
-from skgpb.locks import locked
 from skgpb.optimizers.indirect_search import IndirectSearch
 from skgpb.optimizers.round import ArmPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -38,7 +36,9 @@ from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
 from skgpb.surrogate.pairs import PairCovariances
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.units import units_of
-from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions, box_around
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import PerRound
+from skgpb.utils.validation import MOST_POINTS, Integral, Interval, Real, StrOptions, box_around
 
 __all__ = [
     "IndirectEIOptimizer",

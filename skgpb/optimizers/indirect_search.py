@@ -28,7 +28,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
 from skgpb._core._ties import exceeds, size_of, tied
-from skgpb._typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
@@ -36,7 +35,6 @@ from skgpb.domains.query import Query, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
-from skgpb.locks import locked, reading_log
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._feasibility import Chances, Feasibility, FeasibilityOfQueries
 from skgpb.optimizers._gaussian import ModelParameters
@@ -53,7 +51,9 @@ from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
-from skgpb.utils import (
+from skgpb.utils.locks import locked, reading_log
+from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
+from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
     Interval,

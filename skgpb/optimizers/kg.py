@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
+from skgpb.utils.locks import locked
 
 __all__ = ["KGOptimizer"]
 

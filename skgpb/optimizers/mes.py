@@ -19,10 +19,10 @@ from typing import Literal
 import numpy as np
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy, maximisers
-from skgpb.locks import locked
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 __all__ = ["MESOptimizer"]
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.indirect_search import IndirectSearch
@@ -21,7 +20,8 @@ from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import largest_target_information
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
-from skgpb.utils import StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.validation import StrOptions
 
 __all__ = ["IndirectTargetsOptimizer", "TargetsOptimizer"]
 

@@ -16,11 +16,11 @@ from skgpb.acquisition.entropy import linear_information
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 from skgpb.acquisition.ucb import own_reduction
 from skgpb.kernels.evaluator import Functionals
-from skgpb.roots import PivotedRoot, joint_draws
 from skgpb.surrogate.draws import posterior_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances
-from skgpb.utils import check_draws
+from skgpb.utils.roots import PivotedRoot, joint_draws
+from skgpb.utils.validation import check_draws
 
 __all__ = ["Round"]
 

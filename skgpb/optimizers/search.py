@@ -39,14 +39,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
-from skgpb._typing import Bounds, Costs, Limits, Points, RecommendMethod
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels._random_effect import of_f
-from skgpb.locks import locked, reading_log
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
@@ -74,7 +72,9 @@ from skgpb.optimizers._sets import (
 )
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
-from skgpb.utils import (
+from skgpb.utils.locks import locked, reading_log
+from skgpb.utils.typing import Bounds, Costs, Limits, Points, RecommendMethod
+from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
     Interval,

@@ -23,20 +23,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import argmax_first
-from skgpb._typing import (
-    Bounds,
-    Direction,
-    FeedbackOfRegion,
-    Points,
-    RecommendMethod,
-    Representatives,
-    Seed,
-)
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import in_coordinates
-from skgpb.locks import locked
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._places import (
     SideLengths,
@@ -47,7 +37,17 @@ from skgpb.optimizers._places import (
 )
 from skgpb.optimizers._run import checked_method
 from skgpb.optimizers._trees import CUTTING, CellSearch, given_variation
-from skgpb.utils import Integral, Interval, Real, StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import (
+    Bounds,
+    Direction,
+    FeedbackOfRegion,
+    Points,
+    RecommendMethod,
+    Representatives,
+    Seed,
+)
+from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 
 __all__ = ["StoOOOptimizer"]
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skgpb._documentation import DocumentedMixin
-from skgpb._typing import BaseEstimator
 from skgpb.domains.query import PointsQuery
+from skgpb.utils.documentation import DocumentedMixin
+from skgpb.utils.typing import BaseEstimator
 
 __all__ = ["Strategy"]
 

@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._typing import Bounds, Direction, Seed
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import in_coordinates
 from skgpb.exceptions import AllPendingError
-from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._places import nearest_means
 from skgpb.optimizers._run import AT_START
 from skgpb.optimizers.strategy import Strategy
-from skgpb.utils import check_inside, check_numbers
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import Bounds, Direction, Seed
+from skgpb.utils.validation import check_inside, check_numbers
 
 __all__ = ["StrategyOptimizer"]
 

@@ -17,12 +17,12 @@ from skgpb._core._ties import tied
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery
-from skgpb.locks import locked
 from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers._trees import PartitionSearch
-from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import check_draws
+from skgpb.utils.locks import locked
+from skgpb.utils.roots import joint_draws
+from skgpb.utils.validation import check_draws
 
 __all__ = ["Leaves", "TreeSearch"]
 

@@ -33,16 +33,16 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from skgpb import defaults
-from skgpb._typing import Beta, PerRound
 from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.domains.arms import ArmSet
-from skgpb.locks import locked
 from skgpb.optimizers._gaussian import BETA_CONSTRAINTS
 from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.information_gain import GainOfRound
 from skgpb.surrogate.model import Model
-from skgpb.utils import Integral, Interval, Real, StrOptions
+from skgpb.utils.locks import locked
+from skgpb.utils.typing import Beta, PerRound
+from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 
 __all__ = ["BaseUCBOptimizer", "GPUCBOptimizer", "IGPUCBOptimizer", "URGPUCBOptimizer"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from skgpb._install import needs
 from skgpb.domains import Steps
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, in_coordinates
-from skgpb.inspection import check_is_single, feature_names_of
-from skgpb.utils import Integral, check_numbers, in_contexts
+from skgpb.plotting.inspection import check_is_single, feature_names_of
+from skgpb.utils.install import needs
+from skgpb.utils.validation import Integral, check_numbers, in_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from skgpb.domains import Cell
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
-from skgpb.utils import in_contexts
+from skgpb.utils.validation import in_contexts
 
 if TYPE_CHECKING:
     from matplotlib.collections import Collection

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import Display, names_of, numbered
 from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting.inspection import feature_effects
 
 if TYPE_CHECKING:
     from matplotlib.container import BarContainer
@@ -26,10 +26,10 @@ NAME_WIDTH = 26
 class ImportanceDisplay(Display):
     """Importance of features: the variation of f with each feature alone.
 
-    Use :meth:`from_optimizer`. The bars are those of :func:`~skgpb.inspection.feature_effects`,
-    in units of the reward: full as far as the posterior mean knows of it, pale as far as f may
-    vary beyond that. A feature whose bar is short and full does not matter; one whose bar is long
-    and pale has not been looked at enough to tell.
+    Use :meth:`from_optimizer`. The bars are those of
+    :func:`~skgpb.plotting.inspection.feature_effects`, in units of the reward: full as far as the
+    posterior mean knows of it, pale as far as f may vary beyond that. A feature whose bar is short
+    and full does not matter; one whose bar is long and pale has not been looked at enough to tell.
 
     Parameters
     ----------

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.inspection import check_is_single
-from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers import _loop as loop
 from skgpb.plotting._axes import Display, ink_of, of_truth
 from skgpb.plotting._letters import add_legend, fit_labels
-from skgpb.utils import check_numbers, check_real, in_contexts
+from skgpb.plotting.inspection import check_is_single
+from skgpb.problems.metrics import cumulative_regret, instant_regret
+from skgpb.utils.validation import check_numbers, check_real, in_contexts
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D

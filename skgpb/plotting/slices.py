@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis
-from skgpb.inspection import feature_effects
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
+from skgpb.plotting.inspection import feature_effects
 
 __all__ = ["SliceDisplay"]
 
@@ -119,7 +119,7 @@ class SliceDisplay(_axes.Display):
             figure.
         features : int, str or sequence of them, default=None
             Sides to draw, by number or name; None for all, or of more than twelve for
-            those that matter most by :func:`~skgpb.inspection.feature_effects`.
+            those that matter most by :func:`~skgpb.plotting.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
             Point through which the slices go, a dict, or numbers in the units of the sides, where
             these have names; None for the centre of what is recommended, or of the domain where

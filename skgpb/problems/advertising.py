@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 from skgpb.optimizers.combinatorial import knapsack
-from skgpb.utils import MOST_QUERIES, check_size
+from skgpb.utils.validation import MOST_QUERIES, check_size
 
 __all__ = ["AdvertisingBudget"]
 

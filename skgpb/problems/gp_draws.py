@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern
 from sklearn.utils import check_random_state
 
-from skgpb.roots import symmetric_root
+from skgpb.utils.roots import symmetric_root
 
 __all__ = ["gp_draw"]
 

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skgpb.metrics import cumulative_regret
-from skgpb.utils import MOST_ROUNDS, check_size
+from skgpb.problems.metrics import cumulative_regret
+from skgpb.utils.validation import MOST_ROUNDS, check_size
 
 __all__ = ["simulate"]
 

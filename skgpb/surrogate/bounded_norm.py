@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from skgpb._warnings import warn
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import LowRank
@@ -20,6 +19,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.information_gain import norm_bound_beta
 from skgpb.surrogate.length_scales import consistent, shorter
 from skgpb.surrogate.widths import norm_beta, norm_ends
+from skgpb.utils.warnings import warn
 
 
 @dataclass(frozen=True)

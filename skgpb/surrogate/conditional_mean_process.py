@@ -25,15 +25,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
-from skgpb._documentation import DocumentedMixin
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, one_or_more
 from skgpb.kernels.evaluator import Functionals
-from skgpb.locks import Guarded, locked
-from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import Prior, center_and_scale
 from skgpb.surrogate.model import Model, ModelOptions
-from skgpb.utils import (
+from skgpb.utils.documentation import DocumentedMixin
+from skgpb.utils.locks import Guarded, locked
+from skgpb.utils.roots import joint_draws
+from skgpb.utils.validation import (
     LARGEST_REWARD,
     MOST_RESTARTS,
     Integral,

@@ -22,8 +22,8 @@ import numpy as np
 
 from skgpb._core._arms import correct_draws, subtract_explained
 from skgpb.kernels.evaluator import Functionals, key_of
-from skgpb.roots import pivoted_cholesky, symmetric_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.utils.roots import pivoted_cholesky, symmetric_root
 
 # Memory: largest number of functionals whose whole prior covariance is decomposed.
 DENSE = 1000

@@ -26,15 +26,15 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
-from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._random_effect import variance_of_effect
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
-from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import PAIRS_AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
-from skgpb.utils import unchanged_by_errors
+from skgpb.utils.roots import nonnegative, warn_of_clipping
+from skgpb.utils.validation import unchanged_by_errors
+from skgpb.utils.warnings import warn
 
 __all__ = ["GaussianProcess"]
 

@@ -39,7 +39,12 @@ from skgpb._core._tree import first_maximum
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import Integral, check_callable_value, check_noise_variance, check_numbers
+from skgpb.utils.validation import (
+    Integral,
+    check_callable_value,
+    check_noise_variance,
+    check_numbers,
+)
 
 # Mathematics: the information gain is submodular: the greedy choice has at least this share of
 # gamma_t.

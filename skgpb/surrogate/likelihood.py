@@ -38,12 +38,12 @@ from sklearn.utils import check_random_state
 
 from skgpb import defaults
 from skgpb._core._likelihood import condition, derivative
-from skgpb._warnings import warn as warn_user
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.samples import Merged, ScaledSamples
+from skgpb.utils.warnings import warn as warn_user
 
 # Rounding: known noise variances are taken to be at least so large, in units of the variance of the
 # answers.

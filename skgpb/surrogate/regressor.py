@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
-from skgpb._documentation import DocumentedMixin
-from skgpb._typing import Noise, Seed
 from skgpb.kernels.evaluator import Functionals, numbered, origin_of
-from skgpb.locks import Guarded, locked
-from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
 from skgpb.surrogate.model import Model
 from skgpb.surrogate.samples import ScaledSamples
-from skgpb.utils import (
+from skgpb.utils.documentation import DocumentedMixin
+from skgpb.utils.locks import Guarded, locked
+from skgpb.utils.roots import joint_draws
+from skgpb.utils.typing import Noise, Seed
+from skgpb.utils.validation import (
     MOST_QUERIES,
     MOST_RESTARTS,
     Integral,

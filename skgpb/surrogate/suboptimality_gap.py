@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from skgpb.kernels.evaluator import Functionals
-from skgpb.roots import pivoted_cholesky
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import bisection
+from skgpb.utils.roots import pivoted_cholesky
+from skgpb.utils.validation import bisection
 
 # Speed: beyond this number a sum of probabilities replaces the joint probability.
 MOST_RIVALS = 10_000

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
+from skgpb.utils.warnings import warn
 
 # Rounding: units outside these limits are not used: their squares underflow or overflow.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-153, 1e153

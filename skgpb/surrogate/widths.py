@@ -59,10 +59,10 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from scipy.optimize import brentq
 
-from skgpb._warnings import warn
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import check_real
+from skgpb.utils.validation import check_real
+from skgpb.utils.warnings import warn
 
 # Accuracy: weights of the norm against the answers that the dual bound tries; beta_t uses 1.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)

@@ -14,11 +14,6 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
-from skgpb.lab.datasets.account import PrivateAnswer
-from skgpb.lab.datasets.columns import Column
-from skgpb.lab.datasets.format import TableFormat
-from skgpb.lab.datasets.table import TableFile
 from skgpb.domains import (
     Allocation,
     Arm,
@@ -61,8 +56,6 @@ from skgpb.exceptions import (
     ReplayWarning,
     ScansSpentError,
 )
-from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.sides import Side
 from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
     AdditiveMatern,
@@ -77,6 +70,13 @@ from skgpb.kernels import (
     WrapperKernel,
 )
 from skgpb.kernels._boxes import boxes_from_points
+from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
+from skgpb.lab.datasets.account import PrivateAnswer
+from skgpb.lab.datasets.columns import Column
+from skgpb.lab.datasets.format import TableFormat
+from skgpb.lab.datasets.table import TableFile
+from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.sides import Side
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers import (
     CMESOptimizer,

@@ -53,13 +53,13 @@ from skgpb.domains.contexts import ContextCell
 from skgpb.domains.indirect import IndirectCell
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
-from skgpb.metrics import cumulative_regret, simple_regret
-from skgpb.optimizers import BaseUCBOptimizer
-from skgpb.problems import gpoo_function
-from skgpb.surrogate import GaussianProcess
 from skgpb.lab.tables import BestSubgroup, Levels, MemoryTable, Moments, Table, find_subgroup
 from skgpb.lab.tables.conditions import Categories, Range, Subgroup
 from skgpb.lab.tables.search import SubgroupResult
+from skgpb.optimizers import BaseUCBOptimizer
+from skgpb.problems import gpoo_function
+from skgpb.problems.metrics import cumulative_regret, simple_regret
+from skgpb.surrogate import GaussianProcess
 
 BOX = [(0.0, 1.0)]
 SETTINGS = Box({"x": (0.0, 1.0), "y": (0.0, 1.0)}, constraints=["x + y <= 1"])

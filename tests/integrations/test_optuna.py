@@ -16,8 +16,8 @@ optuna = pytest.importorskip("optuna")
 
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, MESOptimizer  # noqa: E402
-from skgpb._install import install_command  # noqa: E402
 from skgpb.integrations.optuna import GPBanditSampler  # noqa: E402
+from skgpb.utils.install import install_command  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

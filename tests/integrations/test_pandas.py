@@ -13,7 +13,7 @@ from scipy.stats import loguniform, randint
 from sklearn.exceptions import NotFittedError
 
 from skgpb import CMESOptimizer, GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer
-from skgpb._install import install_command
+from skgpb.utils.install import install_command
 
 pd = pytest.importorskip("pandas")
 

@@ -19,8 +19,8 @@ import pyarrow.csv  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 from postgresql import server  # noqa: E402
 
-from skgpb.lab.cli import main  # noqa: E402
 from skgpb.exceptions import DatabaseError  # noqa: E402
+from skgpb.lab.cli import main  # noqa: E402
 from skgpb.lab.sql import IbisTable, connection, find_in_database, search  # noqa: E402
 from skgpb.lab.sql.connection import (  # noqa: E402
     Queries,

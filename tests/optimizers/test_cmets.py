@@ -264,7 +264,7 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
             self.closed = True
 
     bars, spent = [], []
-    monkeypatch.setattr("skgpb.progress.tqdm_class", lambda: Bar)
+    monkeypatch.setattr("skgpb.utils.progress.tqdm_class", lambda: Bar)
     optimizer = CMETSOptimizer(bounds=[(0, 1)], cost=lambda depth: 0.7 + depth, random_state=0)
     result = optimizer.run(
         lambda query: float(np.sin(3 * query.center[0])),
@@ -322,8 +322,5 @@ def test_a_list_that_is_too_long_is_not_asked_in_part():
         each.start()
     with pytest.raises(ValueError, match="are pending"):
         optimizer.ask(500)
-    assert (
-        optimizer._run.pending == twin._run.pending
-        and optimizer._run.events == twin._run.events
-    )
+    assert optimizer._run.pending == twin._run.pending and optimizer._run.events == twin._run.events
     assert optimizer.ask(2) == twin.ask(2)

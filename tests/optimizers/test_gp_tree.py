@@ -12,9 +12,9 @@ from reference.gpoo import posterior_for
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb.exceptions import BudgetWarning, RefinementWarning
-from skgpb.metrics import aggregated_regret
 from skgpb.optimizers import GPTreeOptimizer
 from skgpb.problems import gpoo_function
+from skgpb.problems.metrics import aggregated_regret
 
 N_ROUNDS, ALPHA = 20, 0.01
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)]}

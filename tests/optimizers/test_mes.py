@@ -15,8 +15,8 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
 from skgpb.kernels.evaluator import Functionals
-from skgpb.roots import joint_draws
 from skgpb.surrogate import draws
+from skgpb.utils.roots import joint_draws
 
 POINTS = np.linspace(0, 1, 13)[:, None]
 ROWS = {"kernel": RBF(0.2), "queries": POINTS, "alpha": 0.01, "random_state": 0}

@@ -79,7 +79,9 @@ def test_gpoo_does_what_a_naive_reference_does():
     for cell in asked:
         query = optimizer.ask()
         assert params_of(query) == cell
-        optimizer.tell(query, np.mean([f(row) for row in optimizer._run.space.columns(query.points)]))
+        optimizer.tell(
+            query, np.mean([f(row) for row in optimizer._run.space.columns(query.points)])
+        )
     cells = [optimizer.domain_.cell(leaf) for leaf in optimizer.domain_.tree.leaves.tolist()]
     assert len(cells) == len(leaves) > 12
     mean, std = optimizer.predict_query(cells, return_std=True)

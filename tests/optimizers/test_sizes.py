@@ -13,8 +13,8 @@ from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.model_selection import BanditSearchCV, bandit_scorer
 from skgpb.problems import AdvertisingBudget, gp_draw
 from skgpb.problems.simulation import simulate
-from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.utils.roots import joint_draws
 
 SIZES = (
     "n_children",

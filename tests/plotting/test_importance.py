@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skgpb import GPUCBOptimizer
-from skgpb.inspection import feature_effects
 from skgpb.plotting import ImportanceDisplay, PosteriorDisplay
+from skgpb.plotting.inspection import feature_effects
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

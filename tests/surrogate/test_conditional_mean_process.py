@@ -26,11 +26,11 @@ from sklearn.gaussian_process.kernels import (
 from skgpb import defaults
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.evaluator import Functionals, numbered
-from skgpb.roots import PivotedRoot
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, noise_prior
 from skgpb.surrogate.samples import ScaledSamples
+from skgpb.utils.roots import PivotedRoot
 
 RNG = np.random.default_rng(0)
 D1_A = RNG.uniform(size=(80, 2))

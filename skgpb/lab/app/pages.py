@@ -18,14 +18,13 @@ from flask import Flask, Response, abort, redirect, render_template, request, se
 from markupsafe import Markup
 
 from skgpb._version import __version__
-from skgpb._warnings import Message, holds_warnings, warn
+from skgpb.exceptions import LoadError
 from skgpb.lab.app import forms, views
 from skgpb.lab.app.forms import Form, Mistyped, sentence
 from skgpb.lab.app.guard import REFUSALS, Guard, reason_of
 from skgpb.lab.app.pictures import Paint, draw_replicates
 from skgpb.lab.app.uploads import mark_table, table_of
 from skgpb.lab.app.views import RunView
-from skgpb.exceptions import LoadError
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.answers import read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
@@ -36,6 +35,7 @@ from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
 from skgpb.plotting._trade_offs import draw_trade_offs
+from skgpb.utils.warnings import Message, holds_warnings, warn
 
 # Message on the next page, and the number of the query, or those of the first and the last.
 Said = tuple[str, int | str]

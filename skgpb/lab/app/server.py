@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from skgpb._install import install_command
+from skgpb.utils.install import install_command
 
 __all__ = ["serve"]
 

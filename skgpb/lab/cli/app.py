@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from skgpb._install import install_command
 from skgpb.lab.app import serve
 from skgpb.lab.app.server import HOST, PORT
 from skgpb.lab.cli.arguments import UsageError, whole
 from skgpb.lab.cli.files import check_outputs
 from skgpb.lab.experiments import Experiment
+from skgpb.utils.install import install_command
 
 
 def add_parser(commands: Any) -> None:

@@ -12,9 +12,9 @@ from skgpb.lab.cli import pictures
 from skgpb.lab.cli.asked import QUANTILE_95
 from skgpb.lab.cli.exact_pictures import AVERAGES, panel_of_effects
 from skgpb.lab.cli.pictures import Panel
-from skgpb.plotting._axes import ink_of
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.conditions import Categories, Condition, Subgroup
+from skgpb.plotting._axes import ink_of
 
 
 def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:

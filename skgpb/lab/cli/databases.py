@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import skgpb
-from skgpb._install import install_command
+from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.lab.cli.arguments import UsageError, rows_or_share, whole
 from skgpb.lab.cli.counted import Words, code_said, outliers_said, report_of
 from skgpb.lab.cli.database_pictures import panels_of, said
@@ -17,7 +17,7 @@ from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.tables import check_table, fewest_rows, rows_of, share_of
 from skgpb.lab.cli.words import count, number
 from skgpb.lab.datasets.credentials import repeated, secrets_of, shown
-from skgpb.exceptions import DatabaseError, ScansSpentError
+from skgpb.utils.install import install_command
 
 # Options that go with --sql; all others are about rows in memory, or about questions.
 GOES = {

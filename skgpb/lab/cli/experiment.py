@@ -1,6 +1,6 @@
 """``python -m skgpb new``, ``ask``, ``tell``, ``undo``, ``show``, ``best`` and ``plot``.
 
-They are the methods of :class:`skgpb.lab.experiments.Experiment`, in words; with ``--json`` each prints
+They are the methods of :class:`skgpb.lab.experiments.Experiment`, in words; with ``--json`` each
 one JSON object in a line, for programs.
 """
 

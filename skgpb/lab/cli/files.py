@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from skgpb._install import install_command
 from skgpb.lab.cli.arguments import UsageError
+from skgpb.utils.install import install_command
 
 Writer = Callable[[str], Any]
 #: How the file of a ledger begins.

@@ -25,7 +25,13 @@ from skgpb.lab.cli.databases import add_database, check_database, search_databas
 from skgpb.lab.cli.exact import check_exact, search_exactly, words_of
 from skgpb.lab.cli.exact import result_of as exact_result_of
 from skgpb.lab.cli.exact_pictures import panels_of as exact_panels_of
-from skgpb.lab.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
+from skgpb.lab.cli.files import (
+    check_drawing,
+    check_outputs,
+    check_picture,
+    write_json,
+    write_report,
+)
 from skgpb.lab.cli.html_report import Report
 from skgpb.lab.cli.pictures import Panel, draw_panels, panels_of
 from skgpb.lab.cli.report import report_of

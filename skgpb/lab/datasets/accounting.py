@@ -25,7 +25,7 @@ from typing import Protocol
 
 from scipy.optimize import brentq, minimize_scalar
 
-from skgpb.utils import is_number
+from skgpb.utils.validation import is_number
 
 __all__ = ["epsilon_of", "rho_of"]
 

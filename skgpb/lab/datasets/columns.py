@@ -17,7 +17,7 @@ from skgpb.lab.datasets.numbers import (
     is_percent,
     number_of,
 )
-from skgpb.utils import TRUE_OR_FALSE, YES_OR_NO
+from skgpb.utils.validation import TRUE_OR_FALSE, YES_OR_NO
 
 # Sums and squares of larger numbers overflow.
 LARGEST = 1e150

@@ -29,11 +29,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from skgpb.lab.datasets.account import PrivateAnswer, Question
 from skgpb.exceptions import LoadError
+from skgpb.lab.datasets.account import PrivateAnswer, Question
 from skgpb.lab.file_lock import FileLock
-from skgpb.persistence import replace_file
-from skgpb.utils import is_number
+from skgpb.utils.persistence import replace_file
+from skgpb.utils.validation import is_number
 
 __all__ = ["PrivacyLedger"]
 

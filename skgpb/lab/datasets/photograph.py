@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgpb._install import needs
+from skgpb.utils.install import needs
 
 
 def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skgpb.exceptions import PrivacyBudgetError
 from skgpb.lab.datasets.account import Account, PrivateAnswer, Question
 from skgpb.lab.datasets.accounting import (
     SLACK,
@@ -34,8 +35,7 @@ from skgpb.lab.datasets.accounting import (
     rho_of,
 )
 from skgpb.lab.datasets.ledger import PrivacyLedger
-from skgpb.exceptions import PrivacyBudgetError
-from skgpb.utils import Integral, check_numbers, is_number
+from skgpb.utils.validation import Integral, check_numbers, is_number
 
 __all__ = ["PrivateAverages"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from skgpb._install import install_command
 from skgpb.lab.datasets.columns import CellError, Column, column_of
 from skgpb.lab.datasets.format import Header, TableError, TableFormat
 from skgpb.lab.datasets.frame_table import ExcelTable, ParquetTable
 from skgpb.lab.datasets.numbers import Decimal, UnclearError, decimal_of
 from skgpb.lab.datasets.sources import Source
 from skgpb.lab.datasets.text_table import TextTable
+from skgpb.utils.install import install_command
 
 KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "text": (TextTable, ("pandas",)),

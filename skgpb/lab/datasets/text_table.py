@@ -11,7 +11,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from skgpb.lab.datasets.format import MOST_TITLES, Header, Line, TableFormat, separator_of, without_unit
+from skgpb.lab.datasets.format import (
+    MOST_TITLES,
+    Header,
+    Line,
+    TableFormat,
+    separator_of,
+    without_unit,
+)
 from skgpb.lab.datasets.numbers import MISSING
 from skgpb.lab.datasets.sources import Source
 

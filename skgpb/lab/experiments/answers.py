@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skgpb.feedback import counts_in, from_counts
 from skgpb.lab.experiments.sides import exact, number
 from skgpb.lab.experiments.texts import with_point
-from skgpb.feedback import counts_in, from_counts
 
 #: Low and high end of what averages of answers can be; None for an open end.
 AnswerRange = tuple[float | None, float | None]

@@ -11,15 +11,15 @@ import numpy as np
 
 from skgpb.domains.allocations import Allocation
 from skgpb.exceptions import LoadError
+from skgpb.feedback import counts_in
 from skgpb.lab.experiments.judgement import BAND
 from skgpb.lab.experiments.sides import Side, number
 from skgpb.lab.experiments.texts import check_name
-from skgpb.feedback import counts_in
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPUCBOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
-from skgpb.persistence import read_notes
+from skgpb.utils.persistence import read_notes
 
 # Limit: amounts of a campaign; more are taken for a forgotten step.
 MOST_AMOUNTS = 201

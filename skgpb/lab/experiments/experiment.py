@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.experiments import judgement
@@ -40,9 +39,10 @@ from skgpb.lab.experiments.table import PastAnswer, PastAnswers, read_answers
 from skgpb.lab.experiments.texts import check_name, in_one_line, quoted
 from skgpb.lab.experiments.trade_offs import trade_offs
 from skgpb.lab.file_lock import FileLock
-from skgpb.locks import StateLock
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.search import Search
+from skgpb.utils.locks import StateLock
+from skgpb.utils.typing import Limits
 
 __all__ = ["Experiment"]
 

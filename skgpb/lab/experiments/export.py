@@ -7,13 +7,13 @@ import io
 from pathlib import Path
 from typing import Any
 
-from skgpb._install import needs
 from skgpb.lab.experiments import table
 from skgpb.lab.experiments.answers import written_measurements
 from skgpb.lab.experiments.entries import jsonable
 from skgpb.lab.experiments.experiment import Experiment
 from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.texts import protected
+from skgpb.utils.install import needs
 
 
 def rows_of(experiment: Experiment) -> list[list[Any]]:

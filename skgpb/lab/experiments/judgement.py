@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from skgpb import defaults
-from skgpb._typing import Limits
 from skgpb.domains import Cell
 from skgpb.domains.query import Query
 from skgpb.lab.experiments.answers import AnswerRange
@@ -25,6 +24,7 @@ from skgpb.lab.experiments.limits import written
 from skgpb.lab.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._feasibility import checked_limits, probability_between
 from skgpb.surrogate.criticism import learned_without
+from skgpb.utils.typing import Limits
 
 # Standard deviations on either side of the mean.
 BAND = 1.96

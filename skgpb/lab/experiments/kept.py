@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from skgpb._typing import Limits
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.lab.experiments.answers import AnswerRange, read_range
@@ -27,12 +26,13 @@ from skgpb.lab.experiments.scores import Score
 from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.texts import in_one_line
 from skgpb.lab.file_lock import FileLock
-from skgpb.locks import StateLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
-from skgpb.persistence import read_notes
+from skgpb.utils.locks import StateLock
+from skgpb.utils.persistence import read_notes
+from skgpb.utils.typing import Limits
 
 # Classes of optimizers that ask for settings, or for averages over regions of them.
 KINDS = (Search, GPOOOptimizer)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from skgpb._typing import Limits
 from skgpb.lab.experiments.records import LabRecord
 from skgpb.lab.experiments.sides import exact, number
 from skgpb.lab.experiments.texts import check_name, quoted_name, unquoted
+from skgpb.utils.typing import Limits
 
 _NAME = r'("(?:[^"]|"")*"|[^<>="]+?)'
 # Perhaps a number from which on, a name, and a number.

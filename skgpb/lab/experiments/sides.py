@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from skgpb._warnings import warn
 from skgpb.domains import Steps
 from skgpb.domains.space import refuse_set
 from skgpb.lab.experiments.texts import (
@@ -20,7 +19,8 @@ from skgpb.lab.experiments.texts import (
     unquoted,
     with_point,
 )
-from skgpb.utils import is_number
+from skgpb.utils.validation import is_number
+from skgpb.utils.warnings import warn
 
 # Accepted forms of a side, for messages.
 FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"

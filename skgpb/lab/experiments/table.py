@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skgpb._warnings import warn
+from skgpb.domains.space import ParameterSpace
 from skgpb.lab.datasets.columns import CellError, Column
 from skgpb.lab.datasets.format import places_of, without_unit
 from skgpb.lab.datasets.numbers import is_missing
 from skgpb.lab.datasets.table import TableFile
-from skgpb.domains.space import ParameterSpace
 from skgpb.lab.experiments.answers import EnteredAnswer, read_cell, variance_of
 from skgpb.lab.experiments.blocks import write_block
 from skgpb.lab.experiments.records import LONGEST, LabRecord, written_date
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.texts import unprotected, with_point
+from skgpb.utils.warnings import warn
 
 # Columns of a notebook that was exported, and those with what was written for each query.
 NUMBER, ERROR, STATUS, MEASUREMENTS = "number", "standard error", "status", "measurements"

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
-from skgpb._install import needs
+from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.lab.datasets.credentials import check_address, repeated, secrets_of, shown
 from skgpb.lab.datasets.sources import PARQUET
-from skgpb.exceptions import DatabaseError, ScansSpentError
+from skgpb.utils.install import needs
 
 with needs("skgpb.lab.sql", "ibis", "sql"):
     import ibis

@@ -1,7 +1,7 @@
 """The search of a table in a database: on a sample, then on all rows.
 
-The engine of :mod:`skgpb.lab.tables` asks for marginals some thirty times. It asks a sample, which is a
-temporary table of the database, and each average comes with its variance between the sampled
+The engine of :mod:`skgpb.lab.tables` asks for marginals some thirty times. It asks a sample, which
+is a temporary table of the database, and each average comes with its variance between the sampled
 blocks or rows. Each half of the sample is searched, and what was found is averaged over the other
 half, with and without each of its conditions. Those that do not pay there are dropped by the rule
 of :mod:`skgpb.lab.tables.crossfit`, and the whole sample is searched in the features that are left.

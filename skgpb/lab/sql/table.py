@@ -1,9 +1,9 @@
 """A table in a database, through ibis (https://ibis-project.org): the database does the counting.
 
-:class:`IbisTable` answers what a search of a table asks, see :mod:`skgpb.lab.tables`: all boxes of a
-step by one query with GROUPING SETS, which reads the table once. What comes back is counts and
-averages; no row leaves the database. Queries are written in DuckDB's SQL and translated into
-the SQL of the database.
+:class:`IbisTable` answers what a search of a table asks, see :mod:`skgpb.lab.tables`: all boxes of
+a step by one query with GROUPING SETS, which reads the table once. What comes back is counts and
+averages; no row leaves the database. Queries are written in DuckDB's SQL and translated into the
+SQL of the database.
 """
 
 from __future__ import annotations

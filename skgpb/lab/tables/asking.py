@@ -4,9 +4,10 @@ The target is not read. The search asks for averages over groups of rows, each w
 
 1. The search splits the table at random into groups, each by features of its own, and asks for
    every group. The groups are about as small as the smallest group allowed.
-2. A Gaussian process (:class:`~skgpb.lab.tables.model.GroupModel`) predicts the target of each row, and
-   the search of visible rows finds the boxes with the best predictions, whatever the first groups
-   were. The best boxes are asked for, the model learns from the answers, and this is repeated.
+2. A Gaussian process (:class:`~skgpb.lab.tables.model.GroupModel`) predicts the target of each row,
+   and the search of visible rows finds the boxes with the best predictions, whatever the first
+   groups were. The best boxes are asked for, the model learns from the answers, and this is
+   repeated.
 3. The remaining questions go to a few groups, the best that were asked and the best that the model
    predicts: all of them are asked, the worse half is left out, and so on (sequential halving,
    [Karnin2013]_).

@@ -12,15 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skgpb._typing import Direction, Seed
-from skgpb._warnings import warn
 from skgpb.exceptions import DataWarning
 from skgpb.lab.tables.checks import MOST_CHECKED, identity_of, missing_code, repeats
 from skgpb.lab.tables.conditions import Subgroup
 from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.memory import N_BINS, MemoryTable, column_of
 from skgpb.lab.tables.verdict import FEWEST
-from skgpb.utils import (
+from skgpb.utils.typing import Direction, Seed
+from skgpb.utils.validation import (
     TRUE_OR_FALSE,
     YES_OR_NO,
     Integral,
@@ -31,6 +30,7 @@ from skgpb.utils import (
     fit_context,
     validate_data,
 )
+from skgpb.utils.warnings import warn
 
 FEWEST_ROWS, FEWEST_GROUPS = 4, 5
 
@@ -39,9 +39,9 @@ FEWEST_ROWS, FEWEST_GROUPS = 4, 5
 class BestSubgroup(BaseEstimator):
     """Find the group of rows with the highest average of a target, and test it on new rows.
 
-    A group is a box: an interval of each number, some categories of each text, missing values in
-    or out. See :mod:`skgpb.lab.tables.search` for how it is found, and :mod:`skgpb.lab.tables.verdict` for
-    the statements about rows that were not in the table.
+    A group is a box: an interval of each number, some categories of each text, missing values in or
+    out. See :mod:`skgpb.lab.tables.search` for how it is found, and :mod:`skgpb.lab.tables.verdict`
+    for the statements about rows that were not in the table.
 
     Parameters
     ----------

@@ -17,13 +17,13 @@ import pytest
 from scipy import stats
 
 from skgpb import GPUCBOptimizer
-from skgpb._install import install_command
 from skgpb.domains import Steps
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.sides import rounded, shown
 from skgpb.lab.experiments.table import read_answers
 from skgpb.lab.file_lock import FileLock
 from skgpb.plotting._progress import draw_progress
+from skgpb.utils.install import install_command
 
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
@@ -193,7 +193,9 @@ def test_two_windows_lose_nothing(run, path):
 def test_a_window_and_the_command_line_lose_nothing(run, path):
     window = Window(path)
     window.open()
-    script = "from skgpb.lab.experiments import Experiment as E; import sys; E(sys.argv[1]).tell(7, 4)"
+    script = (
+        "from skgpb.lab.experiments import Experiment as E; import sys; E(sys.argv[1]).tell(7, 4)"
+    )
     subprocess.run([sys.executable, "-c", script, str(path)], check=True, timeout=120)
     assert 'value="8.25"' in window.send("/tell/4", "value", value="8.25")
     assert entries(run)[3] == (4, "answered", 7.0)

@@ -16,8 +16,8 @@ duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-from skgpb._install import install_command  # noqa: E402
 from skgpb.lab.cli import main  # noqa: E402
+from skgpb.utils.install import install_command  # noqa: E402
 
 COLUMNS = ["--features", "hour", "town", "--target", "price"]
 
@@ -402,7 +402,7 @@ def test_without_ibis_it_says_what_to_install(database, capsys, monkeypatch):
     assert f"needs ibis, which is not installed: {install_command('sql')}" in err
 
 
-PAGE = Path(__file__).resolve().parents[2] / "doc" / "user_guide" / "command_line.rst"
+PAGE = Path(__file__).resolve().parents[3] / "doc" / "user_guide" / "command_line.rst"
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is not available")

@@ -176,7 +176,7 @@ def test_keys_of_every_object(path, call, tmp_path):
 
 
 def test_the_guide_names_every_key(path, call, tmp_path):
-    page = (Path(__file__).parents[2] / "doc/user_guide/experiment.rst").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "doc/user_guide/experiment.rst").read_text(encoding="utf-8")
     table, entry = page.split("The keys stay as they are")[1].split("A query, in ``queries``")
     rows = re.findall(r"^``(\w+)`` +(.*(?:\n {12}.*)*)", table, re.MULTILINE)
     said = {command: set(re.findall(r"``(\w+)``", text)) for command, text in rows}
@@ -506,7 +506,7 @@ def test_the_picture_has_a_panel_for_every_side_and_the_progress(tmp_path, n_sid
     assert experiment.path.read_bytes() == before
 
 
-PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "experiment.rst"
+PAGE = Path(__file__).parents[3] / "doc" / "user_guide" / "experiment.rst"
 
 
 def numbers_apart(lines):

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from skgpb.lab.cli import main
-from skgpb.lab.datasets.credentials import check_address, repeated, secrets_of, shown, without_addresses
-from skgpb.lab.datasets.table import TableFile
 from skgpb.exceptions import DatabaseError
+from skgpb.lab.cli import main
+from skgpb.lab.datasets.credentials import (
+    check_address,
+    repeated,
+    secrets_of,
+    shown,
+    without_addresses,
+)
+from skgpb.lab.datasets.table import TableFile
 
 PASSWORD = "S3cr3t"
 WELL_FORMED = [

@@ -15,8 +15,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skgpb import GPOOOptimizer
-from skgpb.lab.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
 from skgpb.exceptions import LoadError, PrivacyBudgetError
+from skgpb.lab.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
 
 N = 60
 TABLE = {"place": np.arange(N) * 0.5, "name": [f"row {i}" for i in range(N)]}

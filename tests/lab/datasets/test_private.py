@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from skgpb import GPOOOptimizer
-from skgpb.lab.datasets import PrivateAverages, epsilon_of, rho_of
 from skgpb.exceptions import PrivacyBudgetError
+from skgpb.lab.datasets import PrivateAverages, epsilon_of, rho_of
 
 N = 64
 VALUES = np.linspace(0.0, 10.0, N)

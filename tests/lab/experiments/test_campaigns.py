@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skgpb.lab.cli import main
 from skgpb.exceptions import AllocationWarning, LoadError
+from skgpb.feedback import from_counts, successes_in
+from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.campaigns import Campaigns
-from skgpb.feedback import from_counts, successes_in
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 CAMPAIGNS = ["search=0:20:1", "social media=0:20:1", "video=0,5,10,20"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skgpb import EIOptimizer, GPUCBOptimizer
-from skgpb.lab.cli import main
 from skgpb.domains import Cells
 from skgpb.domains.costs import SettingCosts
+from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 
 SIDES = ["time=10:60:10", "catalyst=Pd,Ni,Cu"]

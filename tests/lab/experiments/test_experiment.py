@@ -14,12 +14,12 @@ from numpy.testing import assert_allclose
 from runs import with_document
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb.lab import file_lock
 from skgpb.exceptions import LoadError
+from skgpb.lab import file_lock
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, as_excel, write_table
 from skgpb.lab.experiments.sides import Side, shown
-from skgpb.persistence import read_notes
+from skgpb.utils.persistence import read_notes
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B", "n=1:10:int"]
 

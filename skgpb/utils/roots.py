@@ -16,9 +16,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
-from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
-from skgpb.utils import MOST_DRAWN, check_draws
+from skgpb.utils.validation import MOST_DRAWN, check_draws
+from skgpb.utils.warnings import warn
 
 # Rounding: variances within this share of the largest count as equal.
 _EQUAL = 1e-3

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from itertools import accumulate
 from typing import Any, Self
 
-from skgpb._names import check_parameter_names
+from skgpb.utils.names import check_parameter_names
 
 
 @lru_cache
@@ -28,7 +28,7 @@ def public_name(cls: type) -> str:
     Examples
     --------
     >>> from skgpb import GPOOOptimizer
-    >>> from skgpb._documentation import public_name
+    >>> from skgpb.utils.documentation import public_name
     >>> public_name(GPOOOptimizer)
     'skgpb.GPOOOptimizer'
     """

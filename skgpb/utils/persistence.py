@@ -76,7 +76,7 @@ def register_kernel(cls: type[Kernel]) -> type[Kernel]:
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from skgpb.persistence import register_kernel
+    >>> from skgpb.utils.persistence import register_kernel
     >>> @register_kernel
     ... class Periodic(RBF):
     ...     pass
@@ -171,9 +171,9 @@ class Writer:
         if _KERNELS.get(name) is not type(kernel):
             raise TypeError(
                 f"{where} has a kernel of the class {type(kernel).__qualname__}, which files do "
-                "not know: register it with skgpb.persistence.register_kernel, before saving and "
-                f"before loading; or pass omit=[{where.split('.')[0]!r}] to save, and the kernel "
-                "itself to load"
+                "not know: register it with skgpb.utils.persistence.register_kernel, before saving "
+                f"and before loading; or pass omit=[{where.split('.')[0]!r}] to save, and the "
+                "kernel itself to load"
             )
         parameters = kernel.get_params(deep=False)
         encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
@@ -267,7 +267,7 @@ class Reader:
         if name not in _KERNELS:
             raise ValueError(
                 f"the run has a kernel of the class {name}, which is not known here: register it "
-                "with skgpb.persistence.register_kernel before loading"
+                "with skgpb.utils.persistence.register_kernel before loading"
             )
         return _KERNELS[name](**{k: self.decode(v) for k, v in value["parameters"].items()})
 
@@ -289,7 +289,7 @@ def _distribution(name: Any) -> Any:
     """Return the distribution of ``scipy.stats``, or ours, with a name; or None."""
     from scipy import stats  # here, because importing it takes long and few runs need it
 
-    from skgpb._distributions import LOG_RANDINT
+    from skgpb.utils.distributions import LOG_RANDINT
 
     if name == LOG_RANDINT.name:
         return LOG_RANDINT

@@ -16,8 +16,8 @@ import numpy as np
 # misspelt, neither a parameter nor a method. Other type checkers read scikit-learn's source.
 MYPY = False
 if MYPY:
-    from skgpb._for_mypy import BaseEstimator as BaseEstimator
-    from skgpb._for_mypy import RegressorMixin as RegressorMixin
+    from skgpb.utils._for_mypy import BaseEstimator as BaseEstimator
+    from skgpb.utils._for_mypy import RegressorMixin as RegressorMixin
 else:
     from sklearn.base import BaseEstimator as BaseEstimator
     from sklearn.base import RegressorMixin as RegressorMixin

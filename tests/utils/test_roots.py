@@ -12,7 +12,8 @@ from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.evaluator import Functionals
 from skgpb.problems import gp_draw
-from skgpb.roots import (
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.utils.roots import (
     PivotedRoot,
     joint_draws,
     next_pivot,
@@ -20,7 +21,6 @@ from skgpb.roots import (
     pivoted_cholesky,
     symmetric_root,
 )
-from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 RNG = np.random.default_rng(0)
 X = RNG.random((30, 2))

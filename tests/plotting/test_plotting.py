@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer
-from skgpb._install import install_command
 from skgpb.plotting import CellMapDisplay
+from skgpb.utils.install import install_command
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.validation import check_array
 
-from skgpb.utils import check_bounds, check_inside, check_numbers
+from skgpb.utils.validation import check_bounds, check_inside, check_numbers
 
 PLAIN = [[1, 2]], [(0.5, 1.5)], ((1, 2),), np.eye(2), np.array([[1, 2]], dtype=np.int8)
 

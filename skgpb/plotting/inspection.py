@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import in_coordinates
-from skgpb.utils import check_size
+from skgpb.utils.validation import check_size
 
 __all__ = ["feature_effects"]
 
@@ -57,7 +57,7 @@ def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
     Examples
     --------
     >>> from skgpb import GPUCBOptimizer
-    >>> from skgpb.inspection import feature_effects
+    >>> from skgpb.plotting.inspection import feature_effects
     >>> opt = GPUCBOptimizer(bounds={"heat": (0, 1), "colour": (0, 1)}, random_state=0)
     >>> _ = opt.run(lambda query: query.params["heat"], budget=20)
     >>> effects = feature_effects(opt)

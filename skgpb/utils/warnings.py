@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 import joblib
 import sklearn
 
+import skgpb
+
 #: Folders of the code between a warning and the line that led to it.
 INNER = tuple(
     os.path.dirname(os.path.abspath(module.__file__)) + os.sep
-    for module in (sys.modules[__package__], sklearn, joblib)
+    for module in (skgpb, sklearn, joblib)
     if module.__file__
 )
 

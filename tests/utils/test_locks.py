@@ -19,7 +19,6 @@ from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.optimizers
 from skgpb.kernels import WindowMean
-from skgpb.locks import Guarded, StateLock
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
@@ -35,6 +34,7 @@ from skgpb.optimizers import (
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.utils.locks import Guarded, StateLock
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 #: Calls of ``run`` may take long, parameters are plain attributes.

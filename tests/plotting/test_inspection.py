@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, StoOOOptimizer
-from skgpb.inspection import feature_effects
+from skgpb.plotting.inspection import feature_effects
 
 
 def test_effects_of_a_known_linear_function():

@@ -17,9 +17,9 @@ from skgpb import (
     StoOOOptimizer,
     TargetsOptimizer,
 )
-from skgpb._names import SYNONYMS
 from skgpb.model_selection import BanditSearchCV
 from skgpb.optimizers import Search, Strategy, TreeSearch
+from skgpb.utils.names import SYNONYMS
 
 CLASSES = [EIOptimizer, GPOOOptimizer, StoOOOptimizer, TargetsOptimizer, BanditSearchCV]
 CLASSES += [CombinatorialBandit, Guarantee, OnlineGaussianProcessRegressor]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skgpb import metrics
-from skgpb.metrics import (
+from skgpb.problems import gpoo_function, metrics
+from skgpb.problems.metrics import (
     aggregated_regret,
     contextual_regret,
     cumulative_regret,
     instant_regret,
     simple_regret,
 )
-from skgpb.problems import gpoo_function
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ from skgpb.exceptions import (
 )
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import LowRank
-from skgpb.surrogate import GaussianProcess
 from skgpb.lab.tables import BestSubgroup
+from skgpb.surrogate import GaussianProcess
 from skgpb.testing import InOrder
 
 ARMS = np.linspace(0.0, 1.0, 20)[:, None]

@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import skgpb
 from skgpb import GPOOOptimizer
-from skgpb._install import install_command
 from skgpb.lab.cli import asked, demo, files, main, words
 from skgpb.lab.cli.asked import above_zero
 from skgpb.lab.cli.where import Condition
@@ -23,6 +22,7 @@ from skgpb.lab.datasets import PrivacyLedger
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.tables import MemoryTable
 from skgpb.lab.tables.asking import NoisyAverages, search_by_asking
+from skgpb.utils.install import install_command
 
 
 def peaked(n=600, seed=3):
@@ -96,7 +96,7 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
 
 
 def test_the_guide_names_every_key_of_a_result(table, tmp_path):
-    page = (Path(__file__).parents[1] / "doc/user_guide/command_line.rst").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "doc/user_guide/command_line.rst").read_text("utf-8")
     exact, asked = page.split("A missing value of a feature")[0], page.split("at least these")[1]
     said = [set(re.findall(r"``(\w+)``", text)) for text in (exact + asked, asked)]
     for budget, known in zip(([], ["--budget", "9"]), said, strict=True):

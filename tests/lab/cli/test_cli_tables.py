@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skgpb._install import install_command
 from skgpb.lab.cli import main
 from skgpb.lab.cli.pictures import draw_categories
 from skgpb.lab.cli.where import Condition
 from skgpb.lab.datasets.table import TableFile
+from skgpb.utils.install import install_command
 
 N = 64
 # Some of the numbers are written down below, so that other seeds leave them as they are.

@@ -24,7 +24,7 @@ from skgpb import (
 from skgpb.exceptions import LoadError
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.persistence import Reader, Writer, register_kernel
+from skgpb.utils.persistence import Reader, Writer, register_kernel
 
 
 def test_sides_are_kept_with_their_kinds(tmp_path):

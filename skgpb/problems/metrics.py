@@ -60,7 +60,7 @@ def simple_regret(optimum: ArrayLike, value: ArrayLike) -> float | NDArray[np.fl
 
     Examples
     --------
-    >>> from skgpb.metrics import simple_regret
+    >>> from skgpb.problems.metrics import simple_regret
     >>> simple_regret(1.0, 0.75)
     0.25
     >>> simple_regret(1.0, [0.25, 0.75, 1.125])
@@ -93,7 +93,7 @@ def aggregated_regret(optimum: ArrayLike, average: ArrayLike) -> float | NDArray
     Examples
     --------
     >>> import numpy as np
-    >>> from skgpb.metrics import aggregated_regret
+    >>> from skgpb.problems.metrics import aggregated_regret
     >>> representatives = np.array([0.5, 0.75, 1.0])
     >>> aggregated_regret(1.0, representatives.mean())
     0.25
@@ -121,7 +121,7 @@ def cumulative_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float
 
     Examples
     --------
-    >>> from skgpb.metrics import cumulative_regret
+    >>> from skgpb.problems.metrics import cumulative_regret
     >>> cumulative_regret(1.0, [0.5, 0.75, 1.0])
     array([0.5 , 0.75, 0.75])
     """
@@ -150,7 +150,7 @@ def instant_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float64]
 
     Examples
     --------
-    >>> from skgpb.metrics import instant_regret
+    >>> from skgpb.problems.metrics import instant_regret
     >>> instant_regret(1.0, [0.5, 0.25, 0.75])
     array([0.5 , 0.5 , 0.25])
     """
@@ -178,7 +178,7 @@ def contextual_regret(optima: ArrayLike, values: ArrayLike) -> NDArray[np.float6
 
     Examples
     --------
-    >>> from skgpb.metrics import contextual_regret
+    >>> from skgpb.problems.metrics import contextual_regret
     >>> contextual_regret([1.0, 0.5, 2.0], [0.75, 0.5, 1.0])
     array([0.25, 0.25, 1.25])
     """

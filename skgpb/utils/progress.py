@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skgpb._install import needs
+from skgpb.utils.install import needs
 
 logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skgpb import _install
-from skgpb._install import install_command
+from skgpb.utils import install as _install
+from skgpb.utils.install import install_command
 
 REQUIRED = [
     "numpy>=2.0",
