@@ -635,7 +635,7 @@ class _ByRow:
 
 def key_of(block: np.ndarray, stratum: int = 0) -> bytes:
     """Identity of a functional: equal descriptors and level, equal key (-0.0 counts as 0.0)."""
-    return (block + 0.0).tobytes() + (b"%d" % stratum if stratum else b"")
+    return (block + 0.0).tobytes().decode("latin-1") + (str(stratum) if stratum else "")
 
 
 def numbered(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:
