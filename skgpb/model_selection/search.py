@@ -864,8 +864,8 @@ def earlier_fits(
     names = [key.removeprefix("split0_test_") for key in results if key.startswith("split0_test_")]
     if not names or not {"params", "mean_fit_time", "mean_score_time"} <= set(results):
         raise ValueError(
-            "earlier_results must be the cv_results_ of a search, with 'params', the scores of each "
-            f"fold and the mean times; got {sorted(map(str, results))}"
+            "earlier_results must be the cv_results_ of a search, with 'params', the scores of all "
+            f"folds and the mean times; got {sorted(map(str, results))}"
         )
     expected = list(scoring) if isinstance(scoring, (list, tuple, set, dict)) else ["score"]
     if not callable(scoring) and set(names) != set(expected):

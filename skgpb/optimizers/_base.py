@@ -42,7 +42,14 @@ from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_s
 from skgpb.surrogate.model import Model
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked, reading_log
-from skgpb.utils.typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
+from skgpb.utils.typing import (
+    BaseEstimator,
+    Direction,
+    File,
+    RecommendMethod,
+    RegressorMixin,
+    Seed,
+)
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     StrOptions,
@@ -526,7 +533,7 @@ class BaseBanditOptimizer(
     @locked
     def save(
         self,
-        path: str | os.PathLike[str],
+        path: File,
         *,
         omit: Collection[str] = (),
         notes: Mapping[str, Any] | None = None,
@@ -535,8 +542,9 @@ class BaseBanditOptimizer(
 
         Parameters
         ----------
-        path : path
-            Path of the file, which is whole after a crash as well.
+        path : path or binary file
+            Path of the file, which is whole after a crash as well; or a file that is open for
+            writing bytes, such as :class:`io.BytesIO`.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
@@ -553,12 +561,12 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
+    def load(cls, path: File, **parameters: Any) -> Self:
         """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
 
         Parameters
         ----------
-        path : path
+        path : path or binary file
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
         **parameters
             Parameters that were omitted from the file.

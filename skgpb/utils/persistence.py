@@ -29,7 +29,7 @@ import secrets
 import stat
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -39,6 +39,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import LoadError
 from skgpb.guarantee import Guarantee
+from skgpb.utils.typing import File
 
 __all__ = ["read_notes", "register_kernel"]
 
@@ -307,13 +308,13 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 
 
 def write(
-    path: str | os.PathLike[str],
+    path: File,
     document: dict[str, Any],
     events: Iterable[list[Any]],
     arrays: dict[str, np.ndarray],
     snapshot: Any,
 ) -> None:
-    """Write a file atomically: a complete file exists at every moment.
+    """Write a file atomically: a complete file exists at every moment. An open one is written to.
 
     It is written to a temporary file in the same folder, synced, and renamed. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
@@ -337,7 +338,12 @@ def write(
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
-    replace_file(path, buffer.getvalue())
+    if not hasattr(path, "write"):
+        replace_file(path, buffer.getvalue())
+    elif isinstance(path, io.TextIOBase):
+        raise TypeError(f"path must be a path or a file that is open in binary mode, got {path!r}")
+    else:
+        path.write(buffer.getvalue())
 
 
 def _name_of(text: bytes, log: bytes) -> str:
@@ -467,15 +473,17 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
+def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
     """Open a file: its document, its events, which are parsed as one goes, and its arrays.
 
     Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
     can be wrong.
     """
-    with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
+    is_open = hasattr(path, "read")
+    # fspath: a number would be a file that is open already.
+    with nullcontext(path) if is_open else open(os.fspath(path), "rb") as file:
         try:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            if not (is_open or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
                 raise ValueError("it is not a regular file")
             with zipfile.ZipFile(file) as archive:
                 text = _member(archive, "run.json", LARGEST_DOCUMENT)
@@ -489,17 +497,22 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Itera
             # Libraries describe damage in terms of their own, which say nothing of the file.
             told = isinstance(error, (ValueError, TypeError)) and not isinstance(error, BYTES_TOLD)
             raise LoadError(
-                f"{os.fspath(path)!r} cannot be loaded as a saved run: "
+                f"{shown(path)} cannot be loaded as a saved run: "
                 f"{error if told else 'it is damaged, incomplete or another kind of file'}"
             ) from error
 
 
-def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+def shown(path: File) -> str:
+    """Return how messages name a file."""
+    return repr(path if hasattr(path, "read") else os.fspath(path))
+
+
+def read_notes(path: File) -> dict[str, Any]:
     """Return the notes that were saved with a run, empty if there are none.
 
     Parameters
     ----------
-    path : path
+    path : path or binary file
         A file that ``save`` of an optimizer has written.
 
     Returns
