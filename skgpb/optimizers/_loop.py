@@ -1,8 +1,7 @@
-"""The loop that every search is played in, and how a run is rebuilt from its log.
+"""The loop of all searches: begin, ask, tell and commit; and replay of a run from its events.
 
-Runs that are rebuilt from their log: from a file, with other events, after an interruption.
-
-The loop that every search is played in: start, ask, tell, stop, and begin again from the log.
+Each function takes the search as its first argument and requires that the caller holds the lock of
+the search. A change of the run is completed, or it is undone by a replay of the events.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from skgpb.utils.validation import (
 )
 from skgpb.utils.warnings import Message, holds_warnings, warn
 
-# == Runs that are rebuilt from their log: from a file, with other events, after an interruption =
+# -- Replay of events: after ``load``, ``fit`` and an interrupted change ---------------------------
 
 
 class Replay:
@@ -312,7 +311,7 @@ def _none_for_nan(alpha: Any) -> Any:
     return None if alpha is None or np.isnan(alpha).all() else alpha
 
 
-# == The loop that every search is played in: start, ask, tell, stop, and begin again from the log
+# -- The functions of the loop ---------------------------------------------------------------------
 
 
 # What a search is to these functions: its five methods, what further ones and data say, and

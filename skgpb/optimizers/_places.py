@@ -1,9 +1,4 @@
-"""Geometry of answers and of cells: the nearest ones, and where a cell is best.
-
-Predictions without a model: what was answered nearest to a point.
-
-The best cell of a size that the user names, wherever it lies.
-"""
+"""Means of the nearest answers where there is no model, and the best cell of a given size."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives
 from skgpb.utils.validation import check_numbers
 
-# == Predictions without a model: what was answered nearest to a point ==
+# -- Means of the nearest answers ------------------------------------------------------------------
 
 
 def nearest_means(
@@ -71,7 +66,7 @@ def nearest_means(
     return means[nearest]
 
 
-# == The best cell of a size that the user names, wherever it lies ==
+# -- The best cell of a given size, at any place ---------------------------------------------------
 
 #: Sides of a cell: one for all, one for each, or by name.
 SideLengths = float | Sequence[float] | np.ndarray | Mapping[str, float]

@@ -1,10 +1,7 @@
-"""A run: what happened, the parameters in use, and what comes out of it.
+"""State of one run of a search: events, pending queries, parameters in use, and its result.
 
-Parameters as a run has them: copies, which change only when the run takes notice.
-
-The record of a run: what happened, what is pending, and what is being evaluated.
-
-The result of ``run``, with a readable text.
+:class:`Run` has no reference to its search, so that a copy, a pickle or a restored run needs no
+rebinding. History, failures and pending queries are derived from its list of events.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
 
-# == Parameters as a run has them: copies, which change only when the run takes notice ==
+# -- Parameters of a run: copies, which ``set_params`` changes between two rounds ------------------
 
 #: Parameters that matter at the start of a run only, whichever class has them.
 AT_START: frozenset[str] = frozenset(
@@ -121,7 +118,7 @@ def are_equal(one: Any, other: Any) -> bool:
         return False
 
 
-# == The record of a run: what happened, what is pending, and what is being evaluated ==
+# -- The run ---------------------------------------------------------------------------------------
 
 #: What failures have taught.
 Taught = TypeVar("Taught")
@@ -509,7 +506,7 @@ class Run:
         self.blocks = {name: number for number, name in enumerate(names, 1)}
 
 
-# == The result of ``run``, with a readable text ==
+# -- The result of ``run`` -------------------------------------------------------------------------
 
 # What is recommended.
 X = TypeVar("X")

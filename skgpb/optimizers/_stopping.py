@@ -1,16 +1,11 @@
-r"""When to stop, and how far a recommendation is from the best.
+"""Stop rules, the expected gain of further answers, and the suboptimality gap.
 
-When a run may stop, because enough is known.
+Expected gain: if n queries are chosen at once, the posterior means after their answers are jointly
+normal. The gain is the expected amount by which the largest of them exceeds the largest mean of
+today, the knowledge gradient of n queries [Wu2016]_. Queries that are chosen one by one gain more.
 
-How much better the best expected value will be after some further answers.
-After answers to queries that are chosen at once the posterior means are normal variables, whose
-covariance is what these answers explain of f. The gain is by how much the largest of them is
-expected to exceed the largest mean of today: the knowledge gradient of several queries [Wu2016]_.
-Queries that are chosen one by one, each by all answers before it, gain more.
-
-The suboptimality gap of a recommendation against given rivals.
-The recommendation is one of several functionals of f; its rivals are the others. If there are too
-many rivals to list, a finite sample represents them.
+Gap: the recommendation is compared with its rivals, the other functionals of f that could have been
+recommended [Wilson2024]_. If there are too many to list, a finite sample represents them.
 
 References
 ----------
@@ -43,7 +38,7 @@ from skgpb.utils.validation import Real, check_size
 
 __all__ = ["Stop"]
 
-# == When a run may stop, because enough is known ==
+# -- Stop rules ------------------------------------------------------------------------------------
 
 
 def check_share(value: Any, name: str) -> float:
@@ -160,7 +155,7 @@ class Stop:
         return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, bound={self.bound!r})"
 
 
-# == How much better the best expected value will be after some further answers ==
+# -- Expected gain of further answers --------------------------------------------------------------
 
 # Accuracy: draws of further answers.
 N_DRAWS = 256
@@ -252,7 +247,7 @@ def expected_gain(
     return max(0.0, float(later.max(axis=1).mean() - further.mean.max()))
 
 
-# == The suboptimality gap of a recommendation against given rivals ==
+# -- Suboptimality gap -----------------------------------------------------------------------------
 
 # Format: distinguishes the random stream of a gap from all others of a run.
 GAP_STREAM = 0x676170

@@ -1,21 +1,8 @@
-r"""Searches of cells: how cells are cut, what they are worth, and the searches that share it.
+"""Searches by cells of a partition: cutting, variation of f within a cell, and their base classes.
 
-Variation of a Gaussian process within the cells of a partition, and its smoothness.
-For a cell with centre c write g = max over x in the cell of
+The variation of a cell with centre c is g = max over x in the cell of
 
     d(x, c) = sd(f(x) - f(c)) = sqrt(k(x, x) + k(c, c) - 2 k(x, c)).
-
-A horizon: the number of evaluations that the constants of an algorithm are meant for.
-
-Parameters for cutting a box or a pool into cells, and the variation of f in cells.
-
-Searches of the cells of a partition, with a model or without one.
-
-Base of searches by cells or balls: answers of regions, and the recommended region.
-
-Base of tree searches with a model: leaves, learning, the recommended region.
-
-Constants of adaptive trees, which depend on the number of evaluations, and a guard of memory.
 
 References
 ----------
@@ -94,7 +81,7 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["PartitionSearch"]
 
-# == Variation of a Gaussian process within the cells of a partition, and its smoothness ==
+# -- Variation of f within cells, and the smoothness of kernels ------------------------------------
 
 # Accuracy: along an axis of [-1, 1], its ends and its middle, points spread evenly, and points as
 # dense as they are near the ends, to find the right place in the last of many periods.
@@ -283,7 +270,7 @@ def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:
     return np.concatenate([np.diag(np.asarray(kernel(part, part.copy()))) for part in parts])
 
 
-# == A horizon: the number of evaluations that the constants of an algorithm are meant for ==
+# -- Horizon: the number of evaluations for which an algorithm computes its constants --------------
 
 #: Constraints of ``horizon`` and ``anytime``.
 HORIZON: dict[str, Any] = {
@@ -325,7 +312,7 @@ class Horizon:
         return replace(self, past_horizon=True)
 
 
-# == Parameters for cutting a box or a pool into cells, and the variation of f in cells ==
+# -- Cutting of a box or a pool into cells ---------------------------------------------------------
 
 #: Constraints of the parameters that say how a domain is cut.
 CUTTING: dict[str, Any] = {
@@ -503,7 +490,7 @@ def without_unlikely(
     return marked
 
 
-# == Searches of the cells of a partition, with a model or without one ==
+# -- Searches by cells, with or without a model ----------------------------------------------------
 
 
 class Partitioned(BaseBanditOptimizer[Q]):
@@ -590,7 +577,7 @@ class CellSearch(Partitioned[Cell]):
         return self.domain_.cell(int(nodes[self._best_of(nodes)]))
 
 
-# == Base of searches by cells or balls: answers of regions, and the recommended region ==
+# -- Searches by regions: cells or balls -----------------------------------------------------------
 
 # Rounding: largest rounding error of tracked values, in units of the process.
 ROUNDING_OF_REGIONS = 1e-5
@@ -817,7 +804,7 @@ def best_by_posterior(
     return regions.query(best)
 
 
-# == Base of tree searches with a model: leaves, learning, the recommended region ==
+# -- Tree searches with a model --------------------------------------------------------------------
 
 # Speed: averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
@@ -1065,7 +1052,7 @@ def warn_of_grid(
         )
 
 
-# == Constants of adaptive trees, which depend on the number of evaluations, and a guard of memory
+# -- Constants of adaptive trees, and a limit on the number of cells -------------------------------
 
 # Rounding: a depth that is an integer up to rounding is that integer.
 ROUNDING_OF_CELLS = 1e-9

@@ -1,16 +1,7 @@
-r"""The rules that add a multiple of the deviation to the mean: GP-UCB, IGP-UCB and URGP-UCB.
+"""Upper confidence bounds: GP-UCB, IGP-UCB and URGP-UCB.
 
-Base of the UCB family: beta_t, the exploration term of Algorithm 1.
-
-How GP-UCB explores where beta is not given: our own schedules (decision D-D9).
-
-GP-UCB: the arm of the largest upper confidence bound.
-The algorithm of the paper is ``beta="theory"``. The schedules without a given beta, and what is
-done for a small simple regret, are our own; decision D-D9 says how they were chosen.
-
-IGP-UCB: GP-UCB with a confidence width for any f of bounded norm.
-
-URGP-UCB: GP-UCB with the fall of the uncertainty for a bonus.
+Each rule adds a bonus to the posterior mean. GP-UCB of the paper is ``beta="theory"``; without a
+given beta, its schedules are our own (decision D-D9).
 
 References
 ----------
@@ -46,7 +37,7 @@ from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 
 __all__ = ["BaseUCBOptimizer", "GPUCBOptimizer", "IGPUCBOptimizer", "URGPUCBOptimizer"]
 
-# == Base of the UCB family: beta_t, the exploration term of Algorithm 1 ==
+# -- Base classes: beta_t, the exploration term of Algorithm 1 -------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -135,7 +126,7 @@ class GainUCBOptimizer(BaseUCBOptimizer):
         self._gain = GainOfRound(self)
 
 
-# == How GP-UCB explores where beta is not given: our own schedules (decision D-D9) ==
+# -- Exploration of GP-UCB without a given beta ----------------------------------------------------
 
 # Limit: values of beta, each twice the one before, until one asks for something unknown.
 MOST_DOUBLINGS = 40
@@ -240,7 +231,7 @@ class Exploration:
         return distances if distances.max() > SAME_SETTING else None
 
 
-# == GP-UCB: the arm of the largest upper confidence bound ==
+# -- GP-UCB ----------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -342,7 +333,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     _theory_beta = BaseUCBOptimizer._union_bound
 
 
-# == IGP-UCB: GP-UCB with a confidence width for any f of bounded norm ==
+# -- IGP-UCB: confidence widths for any f of bounded norm ------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -394,7 +385,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
         return self._widths().beta_of_gain(self._gain(t), 1.0)
 
 
-# == URGP-UCB: GP-UCB with the fall of the uncertainty for a bonus ==
+# -- URGP-UCB: the decrease of the uncertainty as bonus --------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
