@@ -372,7 +372,7 @@ class Run:
         return found if found is not None and found.known else None
 
     def first_free(self, places: list[int]) -> Any:
-        """Return the query of the first of the answers in ``places`` that is not pending, or None."""
+        """Return the query of the first answer in ``places`` that is not pending, or None."""
         told = self.told_queries()
         return next((told[place] for place in places if told[place] not in self.pending), None)
 
@@ -471,7 +471,7 @@ class Run:
     ) -> Self:
         """Return a copy of this run, with parameters that were set after the last event.
 
-        ``changed`` has copies of those that differ; ``waiting`` ones count from the next ``fit`` on.
+        ``changed`` has copies of those that differ; ``waiting`` ones apply after the next ``fit``.
         """
         out = copy(self)
         out.seen = self.seen | seen
@@ -531,9 +531,9 @@ class RunResult(OptimizeResult, Generic[X]):
     message : str
         Reason for the end of the run.
     model : dict of str
-        Description of the model of f at the end: ``"noise"`` of the answers, and where they apply
-        ``"outliers"``, ``"lack of fit"``, and ``"beware"``, how the answers contradicted the model at
-        the latest comparison. Empty for methods without a Gaussian process.
+        Description of the model of f at the end: ``"noise"`` of the answers, and if they apply
+        ``"outliers"``, ``"lack of fit"``, and ``"beware"``, how the answers contradicted the model in
+        the latest check. Empty for methods without a Gaussian process.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
