@@ -531,9 +531,9 @@ class RunResult(OptimizeResult, Generic[X]):
     message : str
         Reason for the end of the run.
     model : dict of str
-        Description of the model of f at the end: ``"noise"`` of the answers, and if they apply
-        ``"outliers"``, ``"lack of fit"``, and ``"beware"``, how the answers contradicted the model in
-        the latest check. Empty for methods without a Gaussian process.
+        Description of the model of f at the end: ``"noise"`` of the answers and, if they apply,
+        ``"outliers"``, ``"lack of fit"`` and ``"beware"``, how the answers contradicted the model
+        in the latest check. Empty for methods without a Gaussian process.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It

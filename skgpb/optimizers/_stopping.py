@@ -59,9 +59,9 @@ class Stop:
     """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
 
     The rule of [Wilson2024]_. It draws the values of all possible recommendations jointly from the
-    posterior, until it can decide whether the best of a draw exceeds the recommendation by more than
-    epsilon with a probability of at most delta. delta includes the error of the draws in all checks.
-    A check is made whenever the number of answers has grown by a tenth.
+    posterior, until it can decide whether the best of a draw exceeds the recommendation by more
+    than epsilon with a probability of at most delta. delta includes the error of the draws in all
+    checks. A check is made whenever the number of answers has grown by a tenth.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ class Rivals(Comparison):
 
 
 class Refined(Comparison):
-    """Comparison with the regions of a domain, refined where the best may be."""
+    """Comparison with the regions of a domain and with finer ones inside them."""
 
     def __init__(self, domain: Any, finest_depth: int, *parts: Any) -> None:
         super().__init__(*parts)
@@ -369,7 +369,7 @@ class Refined(Comparison):
         return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
     def blocks(self) -> list[np.ndarray]:
-        """Refine all regions until there are MANY_REGIONS, then the BEAM best; return all of them."""
+        """Refine all regions until there are MANY_REGIONS, then the BEAM best; return all."""
         regions, finest_depth = self._domain.copy(), self._finest_depth
         front, blocks = regions.front(finest_depth), []
         while front:
