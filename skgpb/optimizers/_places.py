@@ -96,8 +96,8 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
     elif values.any() and np.ndim(side) == 0:
         if values.all():
             raise ValueError(
-                "side must be a dict with the number of values of each side, such as {'n': 3}, because "
-                f"no side is continuous; got {side!r}"
+                "side must be a dict with the number of values of each side, such as {'n': 3}, "
+                f"because no side is continuous; got {side!r}"
             )
         side = np.where(values > 0, 1, side)
     sides = check_numbers(side, "side", ensure_2d=False) if np.ndim(side) else np.array([side])
