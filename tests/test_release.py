@@ -55,9 +55,11 @@ def test_every_session_is_a_job_and_every_job_a_session():
 def test_continuous_integration_here_runs_sessions():
     script = read(".ci/run")
     named = {
-        name for line in re.findall(r"^ *check (\w[\w ]*)", script, re.M) for name in line.split()
+        name
+        for line in re.findall(r"^ *(?:check|nox) (\w[\w ]*)", script, re.M)
+        for name in line.split()
     }
-    assert {"lint", "types"} <= named <= sessions()
+    assert {"lint", "types", "contents"} <= named <= sessions()
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -75,6 +77,14 @@ def test_every_file_names_the_same_version():
     pattern = r"(?m)^ *version(?: = |: )\"?([\w.]+)\"?$"
     versions = [re.search(pattern, read(path))[1] for path in FILES_WITH_VERSION]
     assert versions == versions[:1] * 3
+
+
+def test_the_changelog_has_a_date_for_a_version_that_is_released():
+    version = tomllib.loads(read("pyproject.toml"))["project"]["version"]
+    first = re.search(r"(?m)^## (\S+) \((.+)\)$", read("CHANGELOG.md"))
+    date = "unreleased" if ".dev" in version else r"\d{4}-\d\d-\d\d"
+    assert first[1] == version.partition(".dev")[0]
+    assert re.fullmatch(date, first[2])
 
 
 def test_addresses_lead_to_pages_of_the_documentation():

@@ -14,7 +14,7 @@ sio = pytest.importorskip("skops.io")
 
 #: One of each kind of domain: cells of a box and of rows, balls, points, arms, indirect queries.
 FEW = {"GPOO-average", "GPOO-pool", "zooming", "GP-UCB-box", "GP-UCB", "CMES"}
-assert FEW <= {*CASES, *INDIRECT}
+assert {*CASES, *INDIRECT} >= FEW
 
 
 def stored(estimator):
