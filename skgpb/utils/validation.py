@@ -27,8 +27,8 @@ LEAST_RESOLUTION = 10**6
 # Limit: sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # Format: what texts of truth values stand for in tables, in lower case.
-TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
-YES_OR_NO = {"yes": 1.0, "no": 0.0}
+TRUE_OR_FALSE = {"true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
+YES_OR_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
 # Format: numbers of an array, and characters of anything else, that messages repeat.
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 # Rounding: coordinates that differ by less than this share of a side are one.
