@@ -10,7 +10,7 @@ from typing import Any
 from skgpb.lab.experiments.answers import read_answer, read_range
 from skgpb.lab.experiments.judgement import expectation
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.lab.experiments.sides import Side, exact, list_of, number, values_in
+from skgpb.lab.experiments.sides import Side, exact, list_of, measured_number, number, values_in
 from skgpb.lab.experiments.texts import cleaned, quoted_name, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
@@ -151,7 +151,8 @@ def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any
     measured: dict[str, Any] = {}
     for i, name in enumerate(limited):
         if form.text(f"limited{i}"):
-            measured[name] = form.take(f"limited{i}", number, name)
+            form.take(f"limited{i}", measured_number, name)
+            measured[name] = form.text(f"limited{i}")
     for line in read_lines(form, "measured"):
         try:
             name, value = split_pair(line)

@@ -246,7 +246,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
     n_unreadable = _check_readable(file, columns, selected, arguments)
     try:
-        target.check_numbers(TWO_ANSWERS.format(_first_choice(target)))
+        target.check_numbers(TWO_ANSWERS.format(_choices(target)))
         if arguments.epsilon is not None:
             _check_target(target, selected)
         needed = [target, *(features if arguments.drop_missing else [])]
@@ -282,7 +282,9 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
         "{:,} not selected by --where": n_read - int(selected.sum()),
         "{:,} cells that cannot be read count as missing": n_unreadable,
-        "{:,} cells such as <0.5 or >100 count as the limit that they name": _n_limits(columns, rows),
+        "{:,} cells such as <0.5 or >100 count as the limit that they name": _n_limits(
+            columns, rows
+        ),
         **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
     }
     return SearchTable(
@@ -315,9 +317,9 @@ def _target_of(file: TableFile, arguments: argparse.Namespace) -> tuple[str, str
     return name, unquoted(text)
 
 
-def _first_choice(target: Column) -> str:
-    """Return --target for the last text of a column, between quotes for a shell."""
-    return quoted(f"{target.name} = {target.labels[-1]}") if target.labels else ""
+def _choices(target: Column) -> str:
+    """Return --target for the first two texts of a column, between quotes for a shell."""
+    return " or ".join(quoted(f"{target.name} = {label}") for label in target.labels[:2])
 
 
 def _n_limits(columns: Mapping[str, Column], rows: np.ndarray) -> int:

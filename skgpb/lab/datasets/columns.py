@@ -12,9 +12,9 @@ import numpy as np
 from skgpb.lab.datasets.dates import SECONDS_PER_DAY, days_of, is_like_date
 from skgpb.lab.datasets.format import TableError, in_one_line
 from skgpb.lab.datasets.numbers import (
-    Decimal,
     SECONDS,
     SIGNS,
+    Decimal,
     Reading,
     UnclearError,
     is_missing,
@@ -130,9 +130,15 @@ class Column:
         """Raise a CellError where a column holds something else; it may say more of texts."""
         if self.kind != "numbers":
             row = int(np.flatnonzero(~self.missing)[0])
-            what = repr(self.labels[int(self.values[row])]) if self.labels else "a date"
-            more = of_texts if self.labels else ""
-            raise CellError(row, self.name, f"{what} is not a number{more}")
+            if not self.labels:
+                raise CellError(row, self.name, "a date is not a number")
+            text = self.labels[int(self.values[row])]
+            reason = f"{text!r} is not a number"
+            try:
+                reading_of(text)
+            except ValueError as error:
+                reason = str(error)
+            raise CellError(row, self.name, reason + of_texts)
 
 
 def _first(labels: Sequence[str]) -> str:
@@ -283,12 +289,12 @@ class _Cells:
         unit = self._unit_of(readings, reasons)
         like = [i not in reasons or i in unclear for i in range(len(readings))]
         # Without a number that is none there are classes, such as <=50K and >50K.
-        are_numbers = any(a and not each.is_limit for a, each in zip(like, readings, strict=True))
+        are_numbers = any(a and not each.limit for a, each in zip(like, readings, strict=True))
         if like and not (are_numbers and (self.most(like) or whatever)):
             return None
         for i in unclear[: 0 if mixed else 1]:
             raise self.error(i, reasons[i])
-        is_limit = np.array([*(each.is_limit for each in readings), False])[self.codes]
+        is_limit = np.array([*(bool(each.limit) for each in readings), False])[self.codes]
         return self.column(
             "numbers",
             [np.nan if i in reasons else each.value for i, each in enumerate(readings)],

@@ -34,10 +34,12 @@ _CELL = re.compile(
     r"(?P<number>[+-]?[\d.,](?:[\d.,'’ \u00a0\u202f]*[\d.,])?(?:[eE][+-]?\d+)?)"
     rf"\s*(?P<unit>[$€£¥₹%]|°?{_WORD}(?:/{_WORD})*)?"
 )
+_PLAIN = str.maketrans("≤≥", "<>")
 _DURATION = re.compile(r"(?:(\d+) days?,? )?(\d+):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
 SECONDS = "seconds"
-# Signs that a number has or not: of a share, and of currencies.
-SIGNS = {"", *"%$€£¥₹"}
+# A number may have such a sign or not beside others of its column.
+CURRENCIES = set("$€£¥₹")
+SIGNS = {"", "%"} | CURRENCIES
 _NOT_DETECTED = re.compile(r"n\.? ?d\.?|n/d|b\.?d\.?l\.?|<? ?lo[dq]", re.IGNORECASE)
 _THREE_DIGITS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHICH_DECIMAL = "say --decimal comma or point"
@@ -48,20 +50,21 @@ class UnclearError(ValueError):
 
 
 class Reading(NamedTuple):
-    """The number in a cell: a missing value is NaN, and ``is_limit`` is True for <0.5 and >100."""
+    """The number in a cell, NaN for a missing value; ``limit`` is < for <0.5 and > for >100."""
 
     value: float
     unit: str = ""
-    is_limit: bool = False
+    limit: str = ""
 
 
-def _parts_of(cell: str) -> tuple[str, str, bool]:
-    """Return the number in a cell, its unit, and whether it is a limit: 58.7% is 58.7 and %."""
+def _parts_of(cell: str) -> tuple[str, str, str]:
+    """Return the number in a cell, its unit, and < or > of a limit: 58.7% is 58.7 and %."""
     text = cell.strip().replace("\u2212", "-")
     found = _CELL.fullmatch(text)
     if found is None:
-        return text, "", False
-    return found["sign"] + found["number"], found["unit"] or "", found["relation"] is not None
+        return text, "", ""
+    limit = (found["relation"] or "")[:1].translate(_PLAIN)
+    return found["sign"] + found["number"], found["unit"] or "", limit
 
 
 def is_missing(text: str) -> bool:
@@ -120,15 +123,16 @@ def reading_of(cell: str, decimal: Decimal | None = None, mixed: bool = False) -
     text = cell.strip()
     if _NOT_DETECTED.fullmatch(text):
         raise ValueError(
-            f"{text!r} may be not determined or not detected: leave the cell empty for the first, "
-            "and write < and the limit, such as <0.5, for the second"
+            f"{text!r} may be not determined or not detected: leave it empty for the first, and "
+            "write < and the limit, such as <0.5, for the second"
         )
     if found := _DURATION.fullmatch(text):
-        days, hours, minutes, seconds = (float((x or "0").replace(",", ".")) for x in found.groups())
+        days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
+        seconds = float(found[4].replace(",", "."))
         return Reading(((days * 24 + hours) * 60 + minutes) * 60 + seconds, SECONDS)
-    number, unit, is_limit = _parts_of(cell)
+    number, unit, limit = _parts_of(cell)
     try:
-        return Reading(_number_of(number, decimal, mixed), unit, is_limit)
+        return Reading(_number_of(number, decimal, mixed), unit, limit)
     except UnclearError:
         raise
     except ValueError as error:
