@@ -274,7 +274,10 @@ def check_draws(n_samples: Any, n_points: int = 1) -> int:
 
 def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
-    value = function(argument)
+    try:
+        value = function(argument)
+    except LookupError as error:  # whose message is a name alone
+        raise ValueError(f"{name}({argument}) raised {error!r}") from error
     try:
         number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):

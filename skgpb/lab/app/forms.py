@@ -16,6 +16,8 @@ from skgpb.lab.experiments.texts import cleaned, quoted_name, split_pair
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
 LARGEST_SEED = 2**32 - 1
+# Python converts no text of 4,300 digits to a whole number, and no number of a page has so many.
+MOST_DIGITS = 9
 # Kinds of sides in the words of the form.
 KINDS = [
     ("range", "number"),
@@ -315,7 +317,12 @@ def _read_sides(form: Form) -> list[Side]:
 def count_sides(form: Form) -> int:
     """Return how many sides a form has room for."""
     text = form.text("n_sides")
-    return min(int(text), MOST_SIDES) if text.isdecimal() else FEW_SIDES
+    return min(read_place(text, FEW_SIDES), MOST_SIDES)
+
+
+def read_place(text: str, default: int) -> int:
+    """Return the whole number in a text, of which the first digits matter; else a default."""
+    return int(text[:MOST_DIGITS]) if text.isdecimal() else default
 
 
 def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any]) -> Side | None:

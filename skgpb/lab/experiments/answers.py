@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +118,12 @@ def read_range(given: str | Sequence[float | None]) -> AnswerRange:
     if low is not None and high is not None and not low < high:
         raise ValueError(f"no answer is within the range {given!r}: its low end is above its high")
     return low, high
+
+
+def range_within(text: str) -> tuple[float, float]:
+    """Return the ends of the range that :func:`read_range` reads, infinite where they are open."""
+    low, high = read_range(text)
+    return -inf if low is None else low, inf if high is None else high
 
 
 def written_range(ends: AnswerRange) -> str:

@@ -535,7 +535,7 @@ def shown(value: Any, digits: int = 6) -> str:
             return ", ".join(shown(each, digits) for each in value)
         ends = [shown(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return f"{value:z.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def rounded(value: float, std: float) -> str:
@@ -551,7 +551,7 @@ def rounded(value: float, std: float) -> str:
     """
     if not 0.0 < std < math.inf:
         return shown(value)
-    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
+    return f"{round(value, 1 - math.floor(math.log10(std))):z.12g}"
 
 
 def in_percent(probability: float) -> str:
@@ -581,4 +581,5 @@ def _value(text: str) -> Any:
         return unquoted(text)
     if not _reads(text) or "_" in text or not math.isfinite(float(text)):
         return text
-    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+    # Python converts no text of 4,300 digits to a whole number.
+    return int(text) if re.fullmatch(r"[-+]?\d{1,400}", text) else float(text)
