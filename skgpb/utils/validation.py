@@ -272,12 +272,17 @@ def check_draws(n_samples: Any, n_points: int = 1) -> int:
     return check_size(n_samples, "n_samples", 0, MOST_DRAWN // max(1, n_points))
 
 
+def call(function: Any, argument: Any, name: str) -> Any:
+    """Return ``function(argument)``; the error of a missing key names the parameter."""
+    try:
+        return function(argument)
+    except LookupError as error:  # its message is the key alone
+        raise ValueError(f"{name}({argument}) raised {error!r}") from error
+
+
 def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
-    try:
-        value = function(argument)
-    except LookupError as error:  # whose message is a name alone
-        raise ValueError(f"{name}({argument}) raised {error!r}") from error
+    value = call(function, argument, name)
     try:
         number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):

@@ -282,9 +282,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
         "{:,} not selected by --where": n_read - int(selected.sum()),
         "{:,} cells that cannot be read count as missing": n_unreadable,
-        "{:,} cells such as <0.5 or >100 count as the limit that they name": _n_limits(
-            columns, rows
-        ),
+        "{:,} cells such as <0.5 or >100 count as their limit": _n_limits(columns, rows),
         **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
     }
     return SearchTable(

@@ -312,8 +312,8 @@ class _Cells:
         alike = SIGNS if usual in SIGNS else {usual}
         for i, each in enumerate(readings):
             if i not in reasons and each.unit not in alike:
-                said = f"is not in {usual}" if usual else "has a unit"
-                reasons[i] = f"{self.texts[i]!r} {said}, as most others of the column"
+                said = f"is not in {usual}, as" if usual else "has a unit, unlike"
+                reasons[i] = f"{self.texts[i]!r} {said} most others of the column"
         units = {each.unit for i, each in enumerate(readings) if i not in reasons}
         return units.pop() if len(units) == 1 else ""
 

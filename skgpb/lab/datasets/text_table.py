@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from statistics import mode
 from typing import IO, TYPE_CHECKING, Any
 
@@ -114,10 +114,9 @@ class TextTable:
     def _sampled(self, sample: str, separator: str) -> list[Line]:
         """Return the first lines of a table; the last one of a sample may be cut in a quote."""
         file = io.StringIO(sample, newline="")
-        try:
-            lines = list(self._numbered(_reader(file, separator)))
-        except csv.Error:
-            return []
+        lines: list[Line] = []
+        with suppress(csv.Error):
+            lines.extend(self._numbered(_reader(file, separator)))
         return lines if len(sample) < SAMPLE else lines[: max(1, len(lines) - 1)]
 
     def _numbered(self, reader: _Reader) -> Iterator[Line]:
