@@ -109,7 +109,9 @@ def read_count(form: Form, most: int) -> int:
     return int(count)
 
 
-def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | None, float | None]:
+def read_outcome(
+    form: Form, what: str, unit: str, is_scored: bool = False
+) -> tuple[str | None, float | None]:
     """Return the text of the answer and its standard error; None for a failure or no answer.
 
     An answer that is computed from what was measured is an empty text.
@@ -127,7 +129,7 @@ def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | 
         form.check()
         return "", None
     if value:
-        form.take("value", read_answer, None, what)
+        form.take("value", read_answer, None, what, unit)
     else:
         form.errors["value"] = f"Please give {what}."
     noise = read_noise(form, "its standard error")

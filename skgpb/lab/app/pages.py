@@ -679,7 +679,8 @@ class Pages:
 def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
-    return forms.read_outcome(form, views.outcome_of(status), bool(status["score"]))
+    what, is_scored = views.outcome_of(status), bool(status["score"])
+    return forms.read_outcome(form, what, status["unit"], is_scored)
 
 
 def surprises_in(

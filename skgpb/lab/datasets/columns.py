@@ -19,6 +19,7 @@ from skgpb.lab.datasets.numbers import (
     UnclearError,
     is_missing,
     reading_of,
+    reason_against,
 )
 from skgpb.utils.validation import TRUE_OR_FALSE, YES_OR_NO
 
@@ -128,17 +129,16 @@ class Column:
 
     def check_numbers(self, of_texts: str = "") -> None:
         """Raise a CellError where a column holds something else; it may say more of texts."""
-        if self.kind != "numbers":
-            row = int(np.flatnonzero(~self.missing)[0])
-            if not self.labels:
-                raise CellError(row, self.name, "a date is not a number")
-            text = self.labels[int(self.values[row])]
-            reason = f"{text!r} is not a number"
-            try:
-                reading_of(text)
-            except ValueError as error:
-                reason = str(error)
-            raise CellError(row, self.name, reason + of_texts)
+        if self.kind == "numbers":
+            return
+        rows = np.flatnonzero(~self.missing)
+        if not self.labels:
+            raise CellError(rows[0], self.name, "a date is not a number")
+        reasons = {i: why for i, text in enumerate(self.labels) if (why := reason_against(text))}
+        row = next((row for row in rows if self.values[row] in reasons), rows[0])
+        label = int(self.values[row])
+        reason = reasons.get(label, f"{self.labels[label]!r} is not a number")
+        raise CellError(row, self.name, reason + of_texts)
 
 
 def _first(labels: Sequence[str]) -> str:

@@ -139,6 +139,15 @@ def reading_of(cell: str, decimal: Decimal | None = None, mixed: bool = False) -
         raise ValueError(str(error) or f"{text!r} is not a number") from None
 
 
+def reason_against(cell: str) -> str:
+    """Return why a cell is not a number; empty if it is one."""
+    try:
+        reading_of(cell)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _number_of(text: str, decimal: Decimal | None, mixed: bool) -> float:
     """Convert the text of a number without a unit."""
     mark = decimal or "point"

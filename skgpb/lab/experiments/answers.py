@@ -162,7 +162,7 @@ def _in_unit(given: Any, what: str, unit: str) -> Any:
     if reading is None or not reading.unit:
         return given
     if not is_same_unit(reading.unit, unit):
-        number(given, f"{what} in {unit}" if unit else what)  # raises an error with a way out
+        number(given, what)  # raises an error with a way out
     return reading.limit + exact(reading.value)
 
 

@@ -513,7 +513,8 @@ def _without_unit(text: str) -> str:
         return f": {error}" if "not determined" in str(error) else ""
     if reading.limit or not reading.unit:
         return ""
-    return f": write {exact(reading.value)}" + (" for seconds" if reading.unit == SECONDS else "")
+    how = "for seconds" if reading.unit == SECONDS else "without the unit"
+    return f": write {exact(reading.value)} {how}"
 
 
 def shown(value: Any, digits: int = 6) -> str:
