@@ -587,7 +587,10 @@ class Pages:
         experiment = self._existing()
         run, optimizer = RunView(experiment), experiment.optimizer
         what, direction = run.outcome, run.status["direction"]
-        of_all = {"value_name": what, "value_range": range_within(run.status["answer_range"])}
+        of_all: dict[str, Any] = {
+            "value_name": what,
+            "value_range": range_within(run.status["answer_range"]),
+        }
         of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, **of_all}
         paint: dict[str, Paint] = {
             "progress": lambda axes: draw_progress(axes[0], experiment.history(), direction, what),

@@ -135,7 +135,7 @@ class Column:
         if not self.labels:
             raise CellError(rows[0], self.name, "a date is not a number")
         reasons = {i: why for i, text in enumerate(self.labels) if (why := reason_against(text))}
-        row = next((row for row in rows if self.values[row] in reasons), rows[0])
+        row = int(next((row for row in rows if self.values[row] in reasons), rows[0]))
         label = int(self.values[row])
         reason = reasons.get(label, f"{self.labels[label]!r} is not a number")
         raise CellError(row, self.name, reason + of_texts)

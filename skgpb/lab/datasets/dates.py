@@ -104,8 +104,8 @@ def _moment_of(text: str) -> datetime:
 def _year_first(text: str, day_first: dict[str, bool]) -> str:
     """Write a date that has the year last with the year first, and a month as its first day."""
     for form in _OF_MONTH:
-        if month := form.fullmatch(text):
-            return f"{month['year']}-{month['month']:0>2}-01"
+        if found := form.fullmatch(text):
+            return f"{found['year']}-{found['month']:0>2}-01"
     match = _YEAR_LAST.fullmatch(text)
     if match is None:
         return text

@@ -219,8 +219,8 @@ def _read(
             if column.kind != "texts":
                 column.check_numbers()
             if column.unit == SECONDS:
-                said = "it is a duration: write a number, in the unit of the setting"
-                raise CellError(int(np.flatnonzero(~column.missing)[0]), column.name, said)
+                reason = "it is a duration: write a number, in the unit of the setting"
+                raise CellError(int(np.flatnonzero(~column.missing)[0]), column.name, reason)
     except CellError as error:
         raise ValueError(table.said(error)) from None
     past: dict[int, PastAnswer] = {}
