@@ -37,6 +37,7 @@ _CELL = re.compile(
 _PLAIN = str.maketrans("≤≥", "<>")
 _DURATION = re.compile(r"(?:(\d+) days?,? )?(\d+):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
 SECONDS = "seconds"
+NO_UNITS = MISSING | {"inf", "infinity"}
 # A number may have such a sign or not beside others of its column.
 CURRENCIES = set("$€£¥₹")
 SIGNS = {"", "%"} | CURRENCIES
@@ -61,7 +62,7 @@ def _parts_of(cell: str) -> tuple[str, str, str]:
     """Return the number in a cell, its unit, and < or > of a limit: 58.7% is 58.7 and %."""
     text = cell.strip().replace("\u2212", "-")
     found = _CELL.fullmatch(text)
-    if found is None:
+    if found is None or (found["unit"] or "number").lower() in NO_UNITS:
         return text, "", ""
     limit = (found["relation"] or "")[:1].translate(_PLAIN)
     return found["sign"] + found["number"], found["unit"] or "", limit

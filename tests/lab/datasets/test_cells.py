@@ -72,6 +72,7 @@ def test_texts_with_numbers_are_texts(column):
         ("0x1F", "0x2E", "0x3D"),
         ("2020Q1", "2020Q2", "2020Q4"),
         ("1-5", "6-10", "11-15"),
+        ("14.7 nan", "15.3 nan", "16.1 nan"),
     ):
         assert column(*cells).kind == "texts"
 
