@@ -454,7 +454,8 @@ class BaseBanditOptimizer(
         verbose : int, default=0
             1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
         stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True to end the run.
+            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True, or a text that
+            says why, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
