@@ -180,7 +180,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._asks_once:
             return None
         again = super()._to_repeat()
-        unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
+        unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._run.pending else best
@@ -472,12 +472,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _recommendation(self) -> Recommendation:
         """Return what is recommended as things are."""
         queries, targets, model = self.domain_, self.targets_, self._model
-        return Recommendation(queries, targets, model, self._feasibility(), self._is_observable)
+        return Recommendation(queries, targets, model, self._feasibility(), self._can_ask_targets)
 
     @property
     def _is_observable(self) -> bool:
-        """Whether the query of the best answer may be what is to be found."""
+        """Whether queries are what is to be found, and asked for its sake."""
         return self._targets_are_queries and not self._n_context
+
+    @property
+    def _can_ask_targets(self) -> bool:
+        """Whether the query of the best answer may be what is to be found."""
+        return self._is_observable
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
@@ -530,8 +535,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         loop.check_informed(self)
         there = self._contexts.checked(context)
         if method in ANSWERED:
-            possible = self._targets_are_queries and there is None and side is None
-            if not possible:
+            if not self._can_ask_targets or side is not None:
                 raise ValueError(
                     f"method={method!r} is for queries that are what is to be found, without side "
                     "or contexts"
@@ -823,6 +827,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             and run.params.queries is None
             and run.params.targets is None
         )
+
+    @property
+    def _can_ask_targets(self) -> bool:
+        if self._is_observable:
+            return True
+        # Between numbers the largest posterior mean is better than the best answer of rules that
+        # ask for what they learn from it.
+        own, space = self._run.params, self._run.space
+        whole = own.queries is None and own.targets is None and not self._n_context
+        return whole and space is not None and bool(np.isfinite(space.n_settings))
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         run = self._run
