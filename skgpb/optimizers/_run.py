@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.optimizers._feasibility import Chances
+from skgpb.optimizers._feasibility import Chances, limit_in_words
 from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
@@ -299,6 +299,11 @@ class Run:
         """Number of the block of the answer that is being taken, 0 for none."""
         return self.number_of(self.block)
 
+    def n_measured(self, name: str) -> int:
+        """Return how many answers came with an outcome."""
+        told = (event[2] for event in self.events if event[0] == "outcomes")
+        return sum(outcomes.get(name) is not None for outcomes in told)
+
     def number_of(self, block: str | None) -> int:
         """Return the number of a block, which may be a new one; 0 for None."""
         return 0 if block is None else self.blocks.get(block, len(self.blocks) + 1)
@@ -534,9 +539,14 @@ class RunResult(OptimizeResult, Generic[X]):
         Why the run ended.
     model : dict of str
         What is known of the model of f at the end, in words: under ``"noise"`` that of the answers,
-        and if there is something to say, ``"outliers"``, ``"lack of fit"``, and under ``"beware"``
+        and if there is something to say, ``"outliers"``, ``"lack of fit"``, under ``"predict"``
+        an answered query of which ``predict`` expects more than of ``x``, and under ``"beware"``
         how the answers contradicted the model when they were last compared. Empty for methods
         without a Gaussian process.
+    limits : list of dict
+        What is known of each of the ``limits`` at ``x``: its ``name``, ``low`` and ``high`` ends,
+        None where open; ``mean`` and ``std`` of the outcome there, and the ``probability`` that
+        the limit holds, None where no answer had the outcome; and ``n_answers`` that had it.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
@@ -551,6 +561,7 @@ class RunResult(OptimizeResult, Generic[X]):
     success: bool
     message: str
     model: dict[str, str]
+    limits: list[dict[str, Any]]
     gap: float
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
@@ -586,6 +597,8 @@ class RunResult(OptimizeResult, Generic[X]):
         if np.isfinite(rewards).any():
             low, high = np.nanmin(rewards), np.nanmax(rewards)
             lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
+        n = len(rewards)
+        lines += [("limit", limit_in_words(each, n)) for each in self.get("limits", [])]
         lines += [("ended because", self.message), *self.model.items()]
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

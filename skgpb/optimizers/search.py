@@ -38,12 +38,12 @@ from scipy.special import log_ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
-from skgpb._core._ties import argmax_first
+from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.exceptions import AllPendingError
+from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
@@ -53,6 +53,7 @@ from skgpb.optimizers._feasibility import (
     Measured,
     check_spelling,
     checked_limits,
+    probability_between,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
@@ -83,6 +84,7 @@ from skgpb.utils.validation import (
     check_one_each,
     is_sequence,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["Search"]
 
@@ -628,6 +630,31 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- how far it is from the best ----------------------------------------------------------
 
+    def _dissent(self, best: Any) -> dict[str, str]:
+        found = None if best is None else self._preferred(best, self._run.told_queries())
+        if found is None:
+            return {}
+        query, (there, here) = found
+        said = f"expects {there:.6g} of {query!r}, which was asked, and {here:.6g} of what is"
+        return {"predict": f"{said} recommended: it averages over models"}
+
+    @locked
+    def _preferred(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
+        """Return which of some answered queries ``predict`` expects most of, if more than of best.
+
+        With it come the two means (2,), that of the query first; of queries that may be beyond a
+        limit there is none. None also where answered queries cannot be recommended.
+        """
+        if not (self._can_ask_targets and told):
+            return None
+        blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
+        means = (self._model.averaged or self._gp).moments(blocks)
+        values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
+        top = argmax_first(values)
+        if not exceeds(values[top], means[-1], self._gp.scale):
+            return None
+        return told[top], self._run.sign.of(means[[top, -1]])
+
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
@@ -1007,12 +1034,45 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         return Feasibility(taught, limits, self._gp)
 
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        super()._observe_initial(X, y)
+        self._check_measured({}, len(X))
+
+    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+        run = self._run
+        for name in checked_limits(run.params.limits):
+            # None says that it was not measured.
+            if name in outcomes or run.n_known - run.n_measured(name) > n_answers:
+                continue
+            plural = "" if n_answers == 1 else "s"
+            others = f" ({', '.join(map(repr, outcomes))} did)" if outcomes else ""
+            warn(
+                f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
+                f"nothing is known of the limit there: tell outcomes={{{name!r}: ...}}, None if it "
+                "was not measured",
+                LimitWarning,
+            )
+
     @locked
-    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and deviation of an outcome at points, in its unit; None if not measured."""
-        rows = self._rows_of(self._inputs.points(X))
-        model = self._outcomes.model_of(name, self._run, self._model.options)
-        return model.process.moments(rows, std=True) if model.n_answers else None
+    def _limits_at(self, best: Any) -> list[dict[str, Any]]:
+        run, found = self._run, []
+        limits = checked_limits(run.params.limits)
+        blocks = self._blocks_of([best]) if limits else []
+        for name, (low, high) in limits.items():
+            model = self._outcomes.model_of(name, run, self._model.options)
+            each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
+            each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
+            each |= dict.fromkeys(("mean", "std", "probability"))
+            if model.n_answers:
+                mean, std = model.process.moments(blocks, std=True)
+                hold = probability_between(low, high, mean, std)
+                each |= {
+                    "mean": float(mean[0]),
+                    "std": float(std[0]),
+                    "probability": float(hold[0]),
+                }
+            found.append(each)
+        return found
 
     @locked
     def predict_within_limits(self, X: Any) -> np.ndarray:
