@@ -43,9 +43,10 @@ def test_the_first_answer_without_what_has_a_limit_warns(tmp_path):
         other.tell(55, 2)
     refused = begun(tmp_path, ["impurity <= 5"], "refused.skgpb")
     refused.ask()
-    with warnings.catch_warnings(), pytest.raises(LimitWarning):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        refused.tell(55)
+        with pytest.raises(LimitWarning):
+            refused.tell(55)
     assert refused.history()[0]["status"] == "pending"
 
 
