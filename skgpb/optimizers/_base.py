@@ -229,6 +229,10 @@ class BaseBanditOptimizer(
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
         """Warn of the first answers that lack an outcome with a limit; called after each."""
 
+    def _beyond_limits(self) -> np.ndarray:
+        """Return which answers came with an outcome beyond its limit, shape (n_answers,)."""
+        return np.zeros(self._run.n_told, dtype=bool)
+
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
         """Return what is known of each limit at a query."""
         return []

@@ -6,7 +6,7 @@ rebinding. History, failures and pending queries are derived from its list of ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -299,6 +299,17 @@ class Run:
         """Return how many answers came with an outcome."""
         told = (event[2] for event in self.events if event[0] == "outcomes")
         return sum(outcomes.get(name) is not None for outcomes in told)
+
+    def beyond(self, limits: Mapping[str, tuple[float, float]]) -> np.ndarray:
+        """Return which answers came with an outcome beyond one of some limits, shape (n_told,)."""
+        out: list[bool] = []
+        for kind, *rest in self.events:
+            if kind == "tell":
+                out.append(False)
+            elif kind == "outcomes" and out:
+                pairs = ((rest[1].get(name), *ends) for name, ends in limits.items())
+                out[-1] = any(x is not None and not low <= x <= high for x, low, high in pairs)
+        return np.array(out, dtype=bool)
 
     def number_of(self, block: str | None) -> int:
         """Return the number of a block by name, the next free one for a new block; 0 for None."""

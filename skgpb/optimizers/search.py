@@ -1054,6 +1054,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     @locked
+    def _beyond_limits(self) -> np.ndarray:
+        run = self._run
+        limits = checked_limits(run.params.limits)
+        return run.beyond(limits) if limits else super()._beyond_limits()
+
+    @locked
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
         run, found = self._run, []
         limits = checked_limits(run.params.limits)

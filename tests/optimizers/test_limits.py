@@ -27,6 +27,7 @@ from skgpb import (
 from skgpb.domains import Box
 from skgpb.exceptions import LimitWarning
 from skgpb.optimizers._feasibility import Measured, probability_between
+from skgpb.plotting import RegretDisplay
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
 ARMS = np.random.default_rng(0).random((60, 2))
@@ -418,3 +419,44 @@ def test_a_result_says_of_each_limit_whether_it_holds_at_the_recommendation():
     assert len(lines) == 2 and all(line.endswith("14 of 14 answers have it") for line in lines)
     assert pickle.loads(pickle.dumps(result)).limits == result.limits
     assert EIOptimizer(bounds=[(0, 1)]).run(lambda q: q.points[0, 0], 2).limits == []
+
+
+def test_the_best_so_far_is_within_the_limits(capsys):
+    answers = iter([(5.0, {"heat": 2.0}), (1.0, {"heat": 1.0}), (9.0, {"heat": 3.0}), (2.0, {})])
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits={"heat": (None, 1.2)}, random_state=0)
+    with pytest.warns(LimitWarning):
+        optimizer.run(lambda query: next(answers), 4, verbose=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("last ")[1].split("  0:")[0] for line in lines] == [
+        "5",
+        "1  best 1",
+        "9  best 1",
+        "2  best 2",
+    ]
+    shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
+    assert_array_equal(shown, [np.nan, 1.0, 1.0, 2.0])
+
+
+def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
+    optimizer.run(lambda query: value(point(query)), 12)
+    queries = optimizer._run.told_queries()
+    means = optimizer.predict_query(queries)
+    assert len(optimizer._dissent(queries[means.argmax()])) == 0
+    other = queries[means.argmin()]
+    monkeypatch.setattr(optimizer, "recommend", lambda **kwargs: other)
+    result = optimizer.run(lambda query: -1.0, 1)
+    means = optimizer.predict_query(optimizer._run.told_queries())
+    said = result.model["predict"]
+    assert f"expects {means.max():.6g} of {optimizer._run.told_queries()[means.argmax()]!r}" in said
+    assert f"and {result.fun:.6g} of what is recommended" in said and said in str(result)
+
+
+def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
+    optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
+    play(optimizer, 25)
+    queries = optimizer._run.told_queries()
+    kept = [query for query in queries if keeps(point(query))]
+    best = kept[int(optimizer.predict_query(kept).argmax())]
+    assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
+    assert optimizer._dissent(best) == {}
