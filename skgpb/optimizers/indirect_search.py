@@ -102,7 +102,7 @@ class IndirectParameters(ModelParameters):
     conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
         The distribution p(x | a) over which a query averages, if it is known. With None it is
         learned from the ``queries`` given to ``fit``; without these a query is a point, and its
-        answer is the value of f there.
+        answer is the value of f there, of which a warning says that it is an assumption.
     operator : {"auto", "embedding", "window"}, default="auto"
         How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
         map plus scatter (much more accurate if p(x | a) has this form), or by the one with

@@ -20,6 +20,7 @@ from skgpb.lab.experiments.judgement import (
     beside_limits,
     expectation,
     limits_hold_in_words,
+    preferred_in_words,
 )
 from skgpb.lab.experiments.kept import outcome_limits
 from skgpb.lab.experiments.limits import computed, measured_for
@@ -243,7 +244,7 @@ def _about(best: dict[str, Any], block: str) -> str:
         )
     if best["beware"]:
         about += f". {best['beware']}"
-    return f"{about}."
+    return " ".join([f"{about}.", *map(sentence, preferred_in_words(best))])
 
 
 def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:

@@ -39,6 +39,7 @@ from skgpb.lab.experiments.judgement import (
     beside_limits,
     expectation,
     limits_hold_in_words,
+    preferred_in_words,
 )
 from skgpb.lab.experiments.limits import in_words as limit_in_words
 from skgpb.lab.experiments.listed import ENDING, experiments_in
@@ -657,6 +658,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_apart(status, best, unit),
+        *preferred_in_words(best),
         *limits_hold_in_words(best),
         f"best answer {beside_limits(best)}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",

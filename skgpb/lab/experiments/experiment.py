@@ -990,7 +990,9 @@ class Experiment(KeptRun):
         best : dict or None
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
             answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
-            lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
+            lacks, a sentence, empty if nothing; ``preferred``, an answered query of which more is
+            expected by the average over models, a dict with ``query`` and ``mean``, None if there
+            is none; ``noise``, the standard deviation of the noise in
             an answer, known or learned; ``between_blocks``, that of the shifts of blocks, None
             without any; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, if possible of those that were measured within all limits;
@@ -1325,15 +1327,8 @@ class Experiment(KeptRun):
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
             **judgement.predicted(optimizer, mean, std, self._range),
-            "beware": ". ".join(
-                filter(
-                    None,
-                    (
-                        judgement.missing(answers, optimizer.alpha is not None),
-                        judgement.dissent(optimizer, query, answered),
-                    ),
-                )
-            ),
+            "beware": judgement.missing(answers, optimizer.alpha is not None),
+            "preferred": judgement.preferred(optimizer, query, answered),
             "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),

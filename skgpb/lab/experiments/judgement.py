@@ -154,19 +154,29 @@ def missing(answers: Sequence[float], knows_noise: bool) -> str:
     )
 
 
-def dissent(optimizer: Any, best: Any, answered: Sequence[Entry]) -> str:
-    """Return of which result more is expected than of the recommendation, empty if of none."""
-    if not isinstance(optimizer, Search):
-        return ""
-    found = optimizer._preferred(best, [entry.query for entry in answered])
+def preferred(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str, Any] | None:
+    """Return the result of which more is expected than of the recommendation; None if of none."""
+    found = None
+    if isinstance(optimizer, Search):
+        found = optimizer._preferred(best, [entry.query for entry in answered])
     if found is None:
-        return ""
-    query, (there, here) = found
+        return None
+    query, (mean, _) = found
     number = next(entry.number for entry in answered if entry.query == query)
-    return (
-        f"More is expected of query {number}, {shown(there)}, than of the recommended setting, "
-        f"{shown(here)}: expectations average over several models"
-    )
+    return {"query": number, "mean": float(mean)}
+
+
+def preferred_in_words(best: Mapping[str, Any]) -> list[str]:
+    """Say in a line where more is expected than at the recommended setting, or in no line."""
+    found = best["preferred"]
+    if found is None:
+        return []
+    mean, here = (rounded(each["mean"], best["std"]) for each in (found, best))
+    return [
+        f"more is expected at the setting of query {found['query']} ({mean}) than at the "
+        f"recommended one ({here}) where several models are averaged; recommended is the best of "
+        "the most probable model"
+    ]
 
 
 def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
