@@ -50,6 +50,8 @@ __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# Queries that a warning names.
+MOST_NAMED = 5
 # What may have become of a query.
 ENDED = ("answered", "given", "failed", "skipped")
 # What an experiment over regions does not have, and why.
@@ -261,6 +263,7 @@ class Experiment(KeptRun):
         outcomes = [outcomes_of(record.measured, limits, number) for number, record in records]
         if self._block or self._score is not None or any(outcomes):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
+        self._check_measured(self._numbers)
 
     def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
         """Return :func:`read_answers` for tables of the experiment as it is now."""
@@ -798,6 +801,7 @@ class Experiment(KeptRun):
         # Some of what is learned from may have been written while they were pending.
         if self._block or self._score is not None or outcome_limits(self._optimizer):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
+        self._check_measured([entry.number for entry in told])
         return [self._entry(entry.number).as_dict() for entry in told]
 
     def correct(
@@ -1384,24 +1388,30 @@ class Experiment(KeptRun):
         if value is not None and self._learned_of(record) != learned:
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         if value is not None:
-            self._check_measured(number, record)
+            self._check_measured([number])
         told = self._entry(number).as_dict()
         # That something else was asked is kept as well.
         self._changes += differences(number, asked, told, record.operator)
         return told
 
-    def _check_measured(self, query: int, record: LabRecord) -> None:
-        """Warn of the first answer without a measurement that a limit needs."""
+    def _check_measured(self, told: Sequence[int]) -> None:
+        """Warn if the first answers without a measurement that a limit needs are among these."""
         for name in outcome_limits(self._optimizer):
             lacking = [e for e in self._entries if e.answer is not None and lacks(e.record, name)]
-            if [entry.number for entry in lacking] == [query]:
-                others = ", ".join(map(quoted_name, record.measured))
-                but = f", but {others} was" if others else ""
-                warn(
-                    f"{quoted_name(name)} has a limit and was not measured for query {query}{but}: "
-                    "nothing is known of the limit there",
-                    LimitWarning,
-                )
+            numbers = {entry.number for entry in lacking}
+            # What a table has no column for was said when it was read.
+            if not numbers or not numbers <= set(told) or 1 < len(told) == len(numbers):
+                continue
+            others = ", ".join(map(quoted_name, lacking[0].record.measured))
+            but = f", but {others} was" if others and len(told) == 1 else ""
+            which = f"quer{'y' if len(numbers) == 1 else 'ies'} "
+            which += ", ".join(map(str, sorted(numbers)[:MOST_NAMED]))
+            which += ", ..." if len(numbers) > MOST_NAMED else ""
+            warn(
+                f"{quoted_name(name)} has a limit and was not measured for {which}{but}: nothing "
+                "is known of the limit there",
+                LimitWarning,
+            )
 
     def _learned_of(self, record: LabRecord) -> dict[str, Any]:
         """Return what is learned of a record, as ``tell`` takes it."""

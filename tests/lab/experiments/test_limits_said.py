@@ -56,6 +56,15 @@ def test_a_table_warns_once_of_what_it_lacks(tmp_path):
     with pytest.warns(UserWarning, match="no column 'pH'") as said:
         begun(tmp_path, ["pH < 8", "peak < 70"], answer="yield", data=table)
     assert len(said) == 1
+    table.write_text(f"{PAST}45,10,41,3,\n44,10,41,3,\n")
+    with pytest.warns(LimitWarning, match="peak .* was not measured for queries 5, 6:") as said:
+        run = begun(tmp_path, ["peak < 70"], "cells.skgpb", answer="yield", data=table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.add_table(table, "yield")
+    run = begun(tmp_path, ["peak < 70"], "added.skgpb")
+    with pytest.warns(LimitWarning, match="queries 5, 6:"):
+        run.add_table(table, "yield")
 
 
 def test_a_limit_on_a_sum_is_computed(tmp_path):
