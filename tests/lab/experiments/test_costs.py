@@ -87,6 +87,9 @@ def test_a_value_with_a_cost_cannot_leave_its_list(run):
         ("100 if catalyst = Pd", "every experiment must cost something"),
         (["20", "-1*time"], "some cost -40"),
         (["20", "-30 if catalyst = Ni"], "some cost -10"),
+        ("1e999", "must be a finite number"),
+        (["20", "1e308*time"], "must be a finite number"),
+        (["20", "1e999 if catalyst = Pd"], "must be a finite number"),
     ],
 )
 def test_what_is_no_cost_is_refused(run, costs, message):
