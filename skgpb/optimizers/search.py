@@ -88,6 +88,8 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["Search"]
 
+# Speed: answered queries, the best by one model, of which the average over models is computed.
+N_COMPARED = 100
 # Rounding: above the best that is known by less than this, in units of the prior, a score is worth
 # nothing.
 MIN_ACQUISITION = 1e-300
@@ -647,6 +649,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         if not (self._can_ask_targets and told):
             return None
+        if len(told) > N_COMPARED:
+            means = self._gp.moments(self._blocks_of(told))
+            told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
         means = (self._model.averaged or self._gp).moments(blocks)
         values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)

@@ -7,7 +7,7 @@ import pytest
 from skgpb.exceptions import LimitWarning
 from skgpb.lab.cli.commands import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.judgement import limits_hold_in_words
+from skgpb.lab.experiments.judgement import limits_hold_in_words, preferred_in_words
 from skgpb.lab.experiments.limits import read_limits, written
 from skgpb.lab.experiments.listed import experiment_in
 
@@ -125,3 +125,22 @@ def test_the_shell_says_what_is_beyond_or_not_known(tmp_path, capsys):
     assert "warning: impA + impB has a limit and was not measured for query 2" in said.err
     main(["history", file])
     assert "beyond a limit" in capsys.readouterr().out
+
+
+def test_with_three_settings_and_a_limit_it_is_said_why_nothing_is_said_of_stopping(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["a=0:1", "b=0:1", "c=0:1"], limits=["acid < 1"])
+    for i in range(5):
+        run.tell(i, at={"a": i / 5, "b": 0.3 * i % 1, "c": 0.5}, measured={"acid": 0.1 * i})
+    assert "what more results bring is not known under limits" in run.may_stop(0.5)["why"]
+
+
+def test_more_that_is_expected_elsewhere_is_said(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], seed=0)
+    for x, y in [(0.2, 2.0), (0.7, 2.0), (0.4, 2.5), (0.9, 2.1)]:
+        run.tell(y, at={"x": x})
+    best, optimizer = run.best(), run.optimizer
+    means = optimizer.predict_query([[0.2], [0.7], [0.4], [0.9]])
+    assert means.max() > best["mean"]
+    assert best["preferred"]["query"] == int(means.argmax()) + 1
+    assert best["preferred"]["mean"] == pytest.approx(means.max())
+    assert preferred_in_words(best)[0].startswith("more is expected at the setting of query 3 (")
