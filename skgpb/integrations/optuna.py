@@ -182,6 +182,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
         if optimizer is not None and not (optimizer.arms is None and optimizer.bounds is None):
             raise ValueError("optimizer must have neither arms nor bounds: the trials give them")
+        if optimizer is not None and optimizer.limits:
+            raise ValueError(
+                "optimizer must have no limits: the trials do not tell what has a limit, got "
+                f"limits={optimizer.limits!r}"
+            )
         if optimizer is not None and optimizer.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': the study has a direction")
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):

@@ -233,6 +233,21 @@ class BaseBanditOptimizer(
     def _params_changed(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
+    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+        """Warn of the first answers that lack an outcome with a limit; called after each."""
+
+    def _beyond_limits(self) -> np.ndarray:
+        """Return which answers came with an outcome beyond its limit, shape (n_answers,)."""
+        return np.zeros(self._run.n_told, dtype=bool)
+
+    def _limits_at(self, best: Any) -> list[dict[str, Any]]:
+        """Return what is known of each limit at a query."""
+        return []
+
+    def _dissent(self, best: Any) -> dict[str, str]:
+        """Say, by a name, where predictions are for another query than the recommended one."""
+        return {}
+
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.
 

@@ -474,7 +474,10 @@ class EvaluationLoop:
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
             self._failed += reward is None
-            self._progress.told(reward, error)
+            beyond = self._optimizer._beyond_limits()
+            self._progress.told(
+                reward, error, beyond=reward is not None and bool(beyond[-1:].any())
+            )
             if len(answers) == 1:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True

@@ -546,6 +546,7 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     run.block = None
     if outcomes is not None:
         run.measure(query, outcomes)
+    search._check_measured(outcomes or {})
 
 
 def repeated(search: Any, events: Sequence[Event]) -> Any:
@@ -607,7 +608,8 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.in_words(),
+        model={} if model is None else model.in_words() | search._dissent(best),
+        limits=[] if best is None else search._limits_at(best),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
 

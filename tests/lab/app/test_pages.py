@@ -873,6 +873,23 @@ def test_limits_are_typed_asked_for_and_said(path):
     assert "Limits on what else is measured" in window.open("/report.html")
 
 
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.LimitWarning")
+def test_a_page_says_which_results_lack_what_has_a_limit(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", limits="impA + impB <= 5")
+    for i in range(3):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        assert "Limit: impA + impB, at most 5." in window.open()
+        typed = {"value": "50", "limited0": "1", "limited1": ["2", "", "7"][i]}
+        window.send(f"/tell/{entry['query']}", "value", **typed)
+    page = window.open()
+    assert "50, not every limit measured" in page and "50, beyond a limit" in page
+    assert "known of 2 of 3 results" in page
+    assert "not every limit measured" in window.open("/report.html")
+
+
 @pytest.mark.parametrize(
     ("block", "field", "label"),
     [
