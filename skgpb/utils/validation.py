@@ -17,6 +17,7 @@ from sklearn.model_selection._validation import _insert_error_scores
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.validation import check_array
@@ -223,6 +224,8 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
     """Check data as scikit-learn does; refuse masked entries, and say which row is wrong."""
     for name, values in (("X", X), ("y", y)):
         check_unmasked(values, name)
+    if checks.get("y_numeric"):
+        y = _with_nan(y)
     try:
         return _validate_data(estimator, X, y, **checks)
     except ValueError as error:
@@ -230,6 +233,26 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
         if not where:
             raise
         raise ValueError(f"{error}{where}") from None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether an entry of a column stands for no value: None, NaN or pandas' NA."""
+    return value is None or is_pandas_na(value) or is_scalar_nan(value)
+
+
+def _with_nan(values: Any) -> Any:
+    """Return objects that are numbers as floats, NaN where a value is missing; others unchanged.
+
+    In objects scikit-learn looks for NaN before None becomes one.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind != "O" or not array.ndim:
+        return values
+    try:
+        each = [np.nan if is_missing(value) else float(value) for value in array.ravel()]
+    except (TypeError, ValueError):
+        return values
+    return np.array(each).reshape(array.shape)
 
 
 def _where_wrong(error: ValueError, values: Any, name: str) -> str:
