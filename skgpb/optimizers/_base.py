@@ -387,8 +387,8 @@ class BaseBanditOptimizer(
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 

@@ -27,6 +27,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skgpb import defaults
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._feasibility import Measured
 from skgpb.optimizers._run import ANSWERED, CompletedEvaluation, Evaluations, Run, RunResult
 from skgpb.optimizers._stopping import Stop
 from skgpb.utils.locks import StateLock, locked
@@ -475,6 +476,8 @@ class EvaluationLoop:
                 refused = refused or error
                 continue
             self._tell(answers[0], reward, error)
+            if isinstance(reward, Measured):
+                reward = reward.reward
             self._last = query if self._last is None else self._last
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0

@@ -516,17 +516,19 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
 
 def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     """Take one validated answer or failure."""
-    run, outcomes = search._run, None
+    run, outcomes, block = search._run, None, None
+    if isinstance(value, Measured):
+        outcomes, block, value = value.outcomes, value.block, value.reward
     if value is None:
         run.fail(query, "told as failed")
+        if outcomes is not None:
+            run.measure(query, outcomes)
         return
+    run.block = block
     if isinstance(value, RowAverage):
         run.count(query, value.count)
         if not value.count:
             return
-        value = float(value)
-    elif isinstance(value, Measured):
-        outcomes, run.block = value.outcomes, value.block
         value = float(value)
     search._observe(query, search._run.sign.of(value), noise)
     if run.tell(query, value, noise):

@@ -306,7 +306,7 @@ class Run:
     def stratum_of_last(self, n_events: int) -> int:
         """Return the number of the block of the last answer among some first events, or 0."""
         for event in reversed(self.events[:n_events]):
-            if event[0] in ("tell", "fit"):
+            if event[0] in ("tell", "fit", "fail"):
                 return self.number_of(block_told(event))
         return 0
 

@@ -429,8 +429,12 @@ def is_sequence(values: Any) -> bool:
     return not single and not isinstance(values, (str, bytes, dict, set))
 
 
-def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = False) -> list[Any]:
+def check_one_each(
+    values: Any, n: int, name: str, owners: str, shared: bool = False, kind: str = "number"
+) -> list[Any]:
     """Return ``values`` as a list of n entries, whatever these are; one for all if ``shared``.
+
+    Columns of tables have NaN where other sequences have None.
 
     Raises
     ------
@@ -440,11 +444,13 @@ def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = F
     single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
     if single and shared:
         return [values] * n
-    message = f"{name} must hold one number for each of {n} {owners}, got {values!r}"
+    message = f"{name} must hold one {kind} for each of {n} {owners}, got {values!r}"
     if not is_sequence(values):
         raise TypeError(message)
     if len(values) != n:
         raise ValueError(message)
+    if hasattr(values, "to_frame"):
+        return [None if is_missing(each) else each for each in values]
     return list(values)
 
 
