@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, OPTIMIZERS, make
-
 from numpy.testing import assert_array_equal
 
 from skgpb.integrations.pandas import history_frame
@@ -59,7 +58,7 @@ FITTED |= {
 def test_fit_refuses_answers_that_are_missing_in_any_container(name, gaps):
     estimator = FITTED[name]()
     before = dict(vars(estimator))
-    with pytest.raises(ValueError, match="y .*(NaN|numbers|masked|missing)"):
+    with pytest.raises(ValueError, match=r"y .*(NaN|numbers|masked|missing)"):
         estimator.fit(X, GAPS[gaps])
     assert vars(estimator).keys() == before.keys()
 
@@ -68,12 +67,12 @@ def test_fit_refuses_answers_that_are_missing_in_any_container(name, gaps):
 def test_campaigns_and_processes_refuse_answers_that_are_missing(gaps):
     campaigns = CombinatorialBandit([GPUCBOptimizer(arms=[[0.0], [1.0], [3.0]])] * 2, budget=4)
     y = np.array([np.ma.getdata(GAPS[gaps]).ravel()] * 2, dtype=object).T
-    with pytest.raises(ValueError, match="y contains NaN.* row 1"):
+    with pytest.raises(ValueError, match=r"y contains NaN.* row 1"):
         campaigns.fit([[0.0, 0.0], [1.0, 3.0], [3.0, 1.0]], y)
     assert not hasattr(campaigns, "bounds_")
     regressor = OnlineGaussianProcessRegressor().fit(X, [1.0, 2.0, 3.0])
     expected = regressor.predict(X)
-    with pytest.raises(ValueError, match="y .*(NaN|numbers|masked|missing)"):
+    with pytest.raises(ValueError, match=r"y .*(NaN|numbers|masked|missing)"):
         regressor.partial_fit(X, GAPS[gaps])
     assert_array_equal(regressor.predict(X), expected)
     process = ConditionalMeanProcess(conditional=WindowMean(scale=0.2))
