@@ -113,6 +113,9 @@ class BaseBanditOptimizer(
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
 
+    #: Parameters that may be tables whose columns are the features, where sides have no names.
+    _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
+
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
     #: Whether points of f are recommended, which are no queries.
@@ -287,7 +290,7 @@ class BaseBanditOptimizer(
             self.bounds_,
             run.pending,
             partial(validate_data, self, dtype=np.float64, reset=False),
-            getattr(self, "feature_names_in_", None),
+            run.names,
             getattr(self, "targets_", ()),
             self._query_type,
         )

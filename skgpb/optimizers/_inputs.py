@@ -28,9 +28,11 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates, named_box
 from skgpb.utils.validation import (
     check_bounds,
+    check_columns,
     check_inside,
     check_numbers,
     check_one_each,
+    column_names,
     in_row,
     is_sequence,
 )
@@ -238,8 +240,8 @@ class Inputs:
         Queries without an answer, which points or settings may stand for.
     validate : callable
         Checks points (n, d), or a table of them, as the estimator does.
-    names : array-like or None
-        Names of the columns that were given to ``fit``.
+    names : list of str or None
+        Names of the columns of the first table, in a box whose sides have no names.
     others : container
         What may be predicted although it cannot be asked.
     kind : type
@@ -264,15 +266,21 @@ class Inputs:
         """Names of the sides of a query."""
         return self.space
 
+    def names_in(self, X: Any) -> list[str] | None:
+        """Return the names of the features, if these are the columns of X, or None."""
+        names = None if self.space is not None else column_names(X)
+        return names if names is not None and len(names) == len(self.bounds) else None
+
     def points(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
+        check_columns(X, self.names)
         return self.validate(points_of(X, self.space))
 
     def rows(self, X: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        if self.space is None and hasattr(X, "columns") and self.names is not None:
-            # Columns in another order than those given to fit are refused.
-            return self.validate(X)
+        check_columns(X, self.names)
+        if self.space is None and hasattr(X, "columns"):
+            return check_numbers(X, "query")
         return points_of(X, self.space)
 
     def named(self, query: Any) -> Any:
@@ -282,6 +290,7 @@ class Inputs:
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
         told = None
+        check_columns(points, self.names)
         if isinstance(points, Query):
             self.check_sides(points)
         if isinstance(points, PointsQuery):
@@ -385,6 +394,9 @@ class SetInputs(Inputs):
 
 class IndirectInputs(Inputs):
     """Those of a search by indirect queries, whose sides have other names than those of x."""
+
+    def names_in(self, X: Any) -> None:
+        """Return None: a table of queries has no column for x."""
 
     def rows(self, X: Any) -> Any:
         """Rows of queries that settings stand for."""

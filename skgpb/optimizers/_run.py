@@ -237,6 +237,8 @@ class Run:
         Numbers, from 1, of the blocks of answers by their names, in the order in which they came.
     block : str or None
         Block of the answer that is being taken.
+    names : list of str or None
+        Columns of the first table that the run was given, in a box whose sides have no names.
     evaluations : Evaluations
         What calls of ``run`` are evaluating.
     """
@@ -269,6 +271,7 @@ class Run:
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
+        self.names: list[str] | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
         """Name the sides of all boxes, or raise; the arguments are those of ``checked_space``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from traceback import walk_tb
 from typing import Any, TypeVar
@@ -238,6 +238,31 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
 def is_missing(value: Any) -> bool:
     """Return whether an entry of a column stands for no value: None, NaN or pandas' NA."""
     return value is None or is_pandas_na(value) or is_scalar_nan(value)
+
+
+def keyed(values: Any, names: Iterable[Any]) -> Any:
+    """Return a Series as a dict if its index has one of the names; anything else unchanged."""
+    if not (hasattr(values, "to_frame") and hasattr(values, "index")):
+        return values
+    return values if set(names).isdisjoint(values.index) else values.to_dict()
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a table; None where they are none, or X is no table."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_columns(X: Any, names: Sequence[str] | None) -> None:
+    """Raise ValueError if columns, or the index of a row, have other names or another order."""
+    given = column_names(X)
+    if names is not None and isinstance(row := keyed(X, names), dict):
+        given = list(row)
+    if names is not None and given is not None and given != list(names):
+        raise ValueError(
+            f"a table must have the columns {list(names)} in this order, as in the first table of "
+            f"this run; got {given}"
+        )
 
 
 def _with_nan(values: Any) -> Any:
