@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from cases import CASES, OPTIMIZERS, make
 from numpy.testing import assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
 
+from skgpb.domains import Districts
 from skgpb.integrations.pandas import history_frame
 from skgpb.kernels import WindowMean
 from skgpb.lab.tables import BestSubgroup
@@ -20,6 +22,7 @@ from skgpb.optimizers import (
     EIOptimizer,
     GPOOOptimizer,
     GPUCBOptimizer,
+    KGOptimizer,
 )
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import ConditionalMeanProcess, OnlineGaussianProcessRegressor
@@ -202,3 +205,235 @@ def test_counts_of_rows_may_be_a_column():
     assert columns.ask() == lists.ask()
     counts = [[event[2] for event in o._events if event[0] == "rows"] for o in (lists, columns)]
     assert counts == [[3, 4, 0]] * 2
+
+
+# -- names --------------------------------------------------------------------------------------
+
+NAMES = ["video", "search"]
+PLAYED = pd.DataFrame({"video": [0.0, 3.0, 7.0, 5.0], "search": [5.0, 1.0, 2.0, 5.0]})
+ORDERS = pd.DataFrame({"video": [1.0, 40.0, 80.0, 60.0], "search": [15.0, 5.0, 9.0, 16.0]})
+
+
+def campaigns(names=NAMES, **parameters):
+    one = GPUCBOptimizer(arms=np.arange(0.0, 11.0)[:, None])
+    members = [one] * 2 if names is None else [(name, one) for name in names]
+    return CombinatorialBandit(members, **{"budget": 10, "random_state": 0} | parameters)
+
+
+def moments(bandit):
+    return np.hstack(bandit.predict(PLAYED.to_numpy(), return_std=True))
+
+
+#: What may be done with tables of allocations and of rewards.
+WITH_CAMPAIGNS = {
+    "fit": lambda X, y: moments(campaigns().fit(X, y)),
+    "fit without arms": lambda X, y: moments(
+        CombinatorialBandit([(n, GPUCBOptimizer()) for n in NAMES], 10, random_state=0).fit(X, y)
+    ),
+    "tell": lambda X, y: moments(campaigns().tell(X, y)),
+    "tell records": lambda X, y: moments(campaigns().tell(X.to_dict("records"), y)),
+    "tell dicts": lambda X, y: moments(
+        campaigns().tell(X.to_dict("records"), y.to_dict("records"), y.to_dict("records"))
+    ),
+    "tell columns": lambda X, y: moments(campaigns().tell(X, y.to_dict("list"), y)),
+    "tell a row": lambda X, y: moments(campaigns().tell(X.iloc[1], y.iloc[1], y.iloc[2])),
+    "tell a dict": lambda X, y: moments(campaigns().tell(dict(X.iloc[1]), dict(y.iloc[1]))),
+    "predict": lambda X, y: campaigns().fit(PLAYED, ORDERS).predict(X),
+    "predict_query": lambda X, y: campaigns().fit(PLAYED, ORDERS).predict_query(X),
+    "score": lambda X, y: campaigns().fit(PLAYED, ORDERS).score(X, y),
+    "costs": lambda X, y: campaigns(costs=y.iloc[0], budget=20).ask().costs,
+    "costs in a dict": lambda X, y: campaigns(costs=dict(y.iloc[0]), budget=20).ask().costs,
+    "objective": lambda X, y: campaigns().run(lambda query: dict(y.iloc[1]), 3).history["reward"],
+    "params": lambda X, y: list(campaigns().tell(X, y)._events[0][1].params.values()),
+}
+PERMUTED = {"X": (1, 0), "y": (0, 1), "both": (1, 1)}
+
+
+@pytest.mark.parametrize("order", PERMUTED)
+@pytest.mark.parametrize("door", WITH_CAMPAIGNS)
+def test_columns_of_campaigns_are_matched_by_name(door, order):
+    X, y = (
+        table[NAMES[::-1] if turned else NAMES]
+        for table, turned in zip((PLAYED, ORDERS), PERMUTED[order], strict=True)
+    )
+    call = WITH_CAMPAIGNS[door]
+    assert_array_equal(call(X, y), call(PLAYED, ORDERS))
+
+
+def test_rewards_follow_the_columns_of_allocations_where_campaigns_have_no_names():
+    expected = moments(campaigns(None).fit(PLAYED, ORDERS))
+    assert_array_equal(moments(campaigns(None).fit(PLAYED, ORDERS[NAMES[::-1]])), expected)
+    bandit = campaigns(None).tell(PLAYED[:2], ORDERS[:2])
+    bandit.tell(PLAYED[2:], ORDERS[NAMES[::-1]][2:])
+    told = campaigns(None).tell(PLAYED.to_numpy(), ORDERS.to_numpy())
+    assert_array_equal(bandit.history_["reward"], told.history_["reward"])
+    with pytest.raises(ValueError, match="columns"):
+        bandit.tell(PLAYED[NAMES[::-1]], ORDERS)
+
+
+@pytest.mark.parametrize("table", ["X", "y"])
+@pytest.mark.parametrize(
+    "door", ["fit", "tell", "tell records", "tell dicts", "tell a row", "score"]
+)
+def test_columns_with_other_names_are_refused(door, table):
+    given = {"X": PLAYED, "y": ORDERS}
+    given[table] = given[table].rename(columns={"video": "mail"})
+    with pytest.raises(ValueError, match=r"video.*mail|unknown \['mail'\]"):
+        WITH_CAMPAIGNS[door](**given)
+
+
+def test_campaigns_with_several_columns_have_numbered_names():
+    pairs = GPUCBOptimizer(arms=[[0.0, 1.0], [1.0, 2.0], [2.0, 0.0]])
+    bandit = CombinatorialBandit([("a", pairs), ("b", pairs)], 9, 1.0, random_state=0)
+    query = bandit.ask()
+    assert list(query.params) == ["a_0", "a_1", "b_0", "b_1"]
+    table = pd.DataFrame([[2.0, 0.0, 1.0, 2.0]], columns=list(query.params))
+    turned = table[["b_1", "a_1", "b_0", "a_0"]]
+    fitted = [bandit.fit(each, [[1.0, 2.0]]).predict(table) for each in (table, turned)]
+    assert_array_equal(*fitted)
+
+
+def test_a_day_without_a_report_is_missing_in_a_table(tmp_path):
+    days = ORDERS.astype({"search": "Float64"})
+    days.loc[2, "search"] = pd.NA
+    bandit = campaigns().tell(PLAYED, days)
+    frame = history_frame(bandit)
+    assert_array_equal(frame[NAMES], PLAYED)
+    assert_array_equal(frame[["reward_video", "reward_search"]], days.astype(float))
+    bandit.save(tmp_path / "run")
+    loaded = CombinatorialBandit.load(tmp_path / "run")
+    assert repr(loaded.ask()) == repr(bandit.ask())
+    assert "video=" in repr(bandit.recommend())
+
+
+# -- columns of tables in other runs --------------------------------------------------------------
+
+#: Both columns have the same values, so that no row is outside of the box of the others.
+GRID = np.linspace(0.0, 1.0, 8)
+TABLE_OF_X = pd.DataFrame({"a": GRID, "b": GRID[[3, 6, 1, 4, 7, 0, 5, 2]]})
+Y = (3.0 * TABLE_OF_X["a"] - TABLE_OF_X["b"]).rename("y")
+UNIT, PAIR = {"a": (0, 1), "b": (0, 1)}, [[0.3, 0.6]]
+
+
+def in_box(bounds=UNIT, **parameters):
+    settings = {"bounds": bounds, "n_candidates": 20, "random_state": 0}
+    return GPUCBOptimizer(**settings | parameters)
+
+
+def on_rows(**parameters):
+    return in_box(None, **parameters)
+
+
+def in_contexts():
+    return in_box({"z": (0, 1)}, context_bounds=UNIT)
+
+
+def contexts_of(contexts):
+    return in_contexts().run(lambda query: 1.0, contexts=contexts).history["descriptor"]
+
+
+def process():
+    return ConditionalMeanProcess(RBF(0.3), WindowMean(scale=0.2), alpha=0.01)
+
+
+def indirect(**parameters):
+    settings = {"bounds": UNIT, "conditional": WindowMean(scale=0.2), "n_points": 5}
+    return CMESOptimizer(**settings | {"n_candidates": 25, "random_state": 0} | parameters)
+
+
+def fitted(optimizer):
+    return optimizer.fit(TABLE_OF_X, Y)
+
+
+def within_two():
+    opt = EIOptimizer(bounds=UNIT, limits={"y": (None, 1.0)}, random_state=0)
+    return opt.tell(TABLE_OF_X, Y, outcomes=Y)
+
+
+#: What may be done with a table of points, of a box with names or of other runs.
+DOORS = {
+    "fit": lambda X: in_box().fit(X, Y).predict(PAIR),
+    "tell": lambda X: in_box().tell(X, Y).predict(PAIR),
+    "tell a row": lambda X: in_box().tell(X.iloc[0], 1.0).predict(PAIR),
+    "tell rows": lambda X: in_box().tell([X.iloc[0], X.iloc[1]], [1.0, 2.0]).predict(PAIR),
+    "predict": lambda X: fitted(in_box()).predict(X),
+    "predict a row": lambda X: fitted(in_box()).predict(X.iloc[0]),
+    "predict_query": lambda X: fitted(in_box()).predict_query(X),
+    "score": lambda X: fitted(in_box()).score(X, Y),
+    "sample_y": lambda X: fitted(in_box()).sample_y(X),
+    "interval": lambda X: fitted(in_box()).interval(X),
+    "limits": lambda X: within_two().predict_within_limits(X),
+    "context": lambda X: in_contexts().ask(context=X.iloc[0]).context,
+    "context in a table": lambda X: in_contexts().ask(context=X[:1]).context,
+    "contexts": lambda X: contexts_of(X[:3]),
+    "rows as contexts": lambda X: contexts_of([X.iloc[0], X.iloc[1]]),
+    "side": lambda X: fitted(GPOOOptimizer(bounds=UNIT)).recommend(side=X.iloc[1]).box,
+    "no names: predict": lambda X: fitted(in_box([(0, 1)] * 2)).predict(X),
+    "no names: tell": lambda X: fitted(in_box([(0, 1)] * 2)).tell(X, Y).predict(PAIR),
+    "no names: row": lambda X: fitted(in_box([(0, 1)] * 2)).tell(X.iloc[0], 1.0).predict(PAIR),
+    "no names: query": lambda X: fitted(in_box([(0, 1)] * 2)).predict_query(X),
+    "told: tell": lambda X: in_box([(0, 1)] * 2).tell(TABLE_OF_X, Y).tell(X, Y).predict(PAIR),
+    "told: predict": lambda X: in_box([(0, 1)] * 2).tell(TABLE_OF_X, Y).predict(X),
+    "arms: fit": lambda X: on_rows(arms=TABLE_OF_X).fit(X, Y).predict(PAIR),
+    "arms: tell": lambda X: on_rows(arms=TABLE_OF_X).tell(X, Y).predict(PAIR),
+    "arms: predict": lambda X: on_rows(arms=TABLE_OF_X).tell(TABLE_OF_X, Y).predict(X),
+    "queries: tell": lambda X: on_rows(queries=TABLE_OF_X).tell(X, Y).predict(PAIR),
+    "targets": lambda X: on_rows(queries=TABLE_OF_X, targets=X).start().targets_.rows,
+    "pool: tell": lambda X: GPOOOptimizer(pool=TABLE_OF_X).tell(X, Y).predict(PAIR),
+    "pool: predict": lambda X: GPOOOptimizer(pool=TABLE_OF_X).tell(TABLE_OF_X, Y).predict(X),
+    "regressor": lambda X: fitted(OnlineGaussianProcessRegressor()).predict(X),
+    "partial_fit": lambda X: fitted(OnlineGaussianProcessRegressor()).partial_fit(X, Y).predict(X),
+    "process: points": lambda X: (
+        process().condition_point(TABLE_OF_X, Y).condition_point(X, Y).predict(PAIR)
+    ),
+    "process: predict": lambda X: process().condition_point(TABLE_OF_X, Y).predict(X),
+    "process: queries": lambda X: process().condition_query(TABLE_OF_X, Y).predict_query(X),
+    "process: covariance": lambda X: process().condition_point(TABLE_OF_X, Y).covariance(X, PAIR),
+    "indirect: fit": lambda X: indirect().fit(X, Y).predict(PAIR),
+    "indirect: tell": lambda X: indirect(query_bounds=UNIT).tell(X, Y).predict(PAIR),
+    "indirect: predict": lambda X: fitted(indirect()).predict(X),
+    "indirect: targets": lambda X: indirect(targets=X).start().targets_.points,
+}
+
+
+WITHOUT_NAMES = ("no names", "told", "arms", "queries", "pool", "process", "targets")
+REFUSED = [door for door in DOORS if door.startswith((*WITHOUT_NAMES, "regressor", "partial_fit"))]
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door not in REFUSED])
+def test_columns_in_another_order_are_matched_by_the_names_of_sides(door):
+    assert_array_equal(DOORS[door](TABLE_OF_X[["b", "a"]]), DOORS[door](TABLE_OF_X))
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("door", REFUSED)
+def test_columns_in_another_order_than_before_are_refused(door):
+    DOORS[door](TABLE_OF_X)
+    with pytest.raises(ValueError, match=r"columns|feature names"):
+        DOORS[door](TABLE_OF_X[["b", "a"]])
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_the_columns_of_the_first_table_are_kept_in_files(tmp_path, rebuilt):
+    run = in_box([(0, 1)] * 2).tell(TABLE_OF_X, Y)
+    if rebuilt:
+        run = run._repeated(run._events)
+    else:
+        run.save(tmp_path / "run")
+        run = GPUCBOptimizer.load(tmp_path / "run")
+    before = run._events
+    with pytest.raises(ValueError, match=r"columns \['a', 'b'\] in this order.* \['b', 'a'\]"):
+        run.tell(TABLE_OF_X[["b", "a"]], Y)
+    assert run._events == before
+
+
+@pytest.mark.parametrize("name", ["cost", "alpha"])
+def test_costs_and_noise_of_districts_are_matched_by_name(name):
+    districts = Districts(TABLE_OF_X.to_numpy(), list("nsensens"))
+    values = pd.Series({"e": 3.0, "n": 1.0, "s": 2.0})
+    found = []
+    for given in (values, values[["s", "n", "e"]], [1.0, 2.0, 3.0]):
+        round = KGOptimizer(queries=districts, random_state=0, **{name: given}).posterior()
+        found.append(round.cost if name == "cost" else round.query_noise)
+    assert_array_equal(found[0], found[2])
+    assert_array_equal(found[1], found[2])

@@ -37,7 +37,8 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         feature has what was set, in the user's units. Where regions were observed, a feature
         that is a number has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the
         column of any other feature holds lists. Then come ``reward``, ``mean``, ``std`` and so on,
-        as in ``history_``; ``noise``, the noise variance of the answer, NaN where it is learned;
+        as in ``history_``, of campaigns with their names or numbers, ``reward_search``;
+        ``noise``, the noise variance of the answer, NaN where it is learned;
         a column for each of ``outcomes``, NaN where it was not measured; ``block``, if an answer
         has one; ``failure``, the reason why there is no answer; and ``time``, when it was told
         (UTC). If there is a column of the same name before it, an underscore follows: ``time_``.
@@ -73,7 +74,8 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     columns = {name: history[name] for name in history.dtype.names[2:]}
     columns["noise"] = np.array([event[3] for event in answers], dtype=np.float64)
     for name, values in columns.items():
-        several = [name] if values.ndim == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
+        campaigns = getattr(optimizer.domain_, "names", None) or range(values[:1].size)
+        several = [name] if values.ndim == 1 else [f"{name}_{each}" for each in campaigns]
         nothing = False if values.dtype == bool else np.nan
         for label, column in zip(several, np.atleast_2d(values.T), strict=True):
             put(label, pd.Series(column, told).reindex(frame.index, fill_value=nothing))

@@ -597,8 +597,10 @@ class EvaluationLoop:
             if raises:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
             return None, described(wrong)
-        if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
-            reward = checked[1]  # with other outcomes, and a float
+        if isinstance(reward, Mapping) or (
+            isinstance(reward, tuple) and isinstance(reward[-1], Mapping)
+        ):
+            reward = checked[1]  # in the order of campaigns, or with other outcomes, and a float
         return reward, None
 
     @locked

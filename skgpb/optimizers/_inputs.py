@@ -17,7 +17,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat, TypeAlias
 
@@ -35,6 +35,7 @@ from skgpb.utils.validation import (
     column_names,
     in_row,
     is_sequence,
+    keyed,
 )
 
 # == Sides of boxes that have names, and the sign of rewards: what users mean by their numbers ==
@@ -434,12 +435,71 @@ class IndirectInputs(Inputs):
 class AllocationInputs(Inputs):
     """Those of a search over allocations."""
 
+    @property
+    def campaigns(self) -> list[str]:
+        """Names of the campaigns; where they have none, those of the columns of the first table."""
+        n = len(self.domain.campaigns)
+        names = self.names if self.domain.names is None else self.domain.names
+        if names is None or len(names) != n:
+            return [f"campaign_{i}" for i in range(n)]
+        return list(names)
+
+    def of_campaigns(self, values: Any, what: str) -> Any:
+        """Return the entries of a dict or a table in the order of the campaigns."""
+        return in_order(values, self.campaigns, what, self.domain.names is not None)
+
+    def told(
+        self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
+    ) -> list[Any]:
+        """Check answers of campaigns, which may be given by their names."""
+        reward, alpha = self.of_campaigns(reward, "reward"), self.of_campaigns(alpha, "alpha")
+        return super().told(query, reward, alpha, n_dims, check)
+
     def query(self, points: Any) -> Any:
         """Return the allocation, or the row of arms of all campaigns."""
         query = super().query(points)
         if len(query.points) != 1:
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
+
+
+def in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) -> Any:
+    """Return the values that a dict, a row or a table has for campaigns, in their order.
+
+    Parameters
+    ----------
+    values : object
+        A dict or a row of a table gives a list, a table or a dict of columns a list of lists with
+        None for what is missing. Anything else is returned unchanged.
+    names : sequence of str
+        Names of the campaigns.
+    what : str
+        Name of the parameter, for messages.
+    strict : bool, default=True
+        Whether columns with other names are refused; otherwise they are in the order of campaigns.
+    """
+    values = keyed(values, names)
+    if hasattr(values, "columns"):
+        labels = column_names(values)
+        if labels is None or (not strict and set(labels) != set(names)):
+            labels = list(values.columns)
+            names = labels if len(labels) == len(names) else names
+    elif isinstance(values, Mapping):
+        labels = list(values)
+    else:
+        return values
+    if len(labels) != len(names) or set(labels) != set(names):
+        raise ValueError(
+            f"{what} must have an entry for each of the campaigns {list(names)}, got {labels}"
+        )
+    columns = [values[name] for name in names]
+    if not any(map(is_sequence, columns)):
+        return columns
+    n = len(columns[0])
+    return [
+        list(row)
+        for row in zip(*(check_one_each(each, n, what, "rows") for each in columns), strict=True)
+    ]
 
 
 def check_sides(query: Query, space: ParameterSpace | None) -> None:

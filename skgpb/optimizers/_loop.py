@@ -343,7 +343,7 @@ def fit(
     with unchanged_by_errors(search):
         _prepare(search)
         check_rows(X, y)
-        data = (check or partial(_checked_data, search))(points_of(X, search._run.space), y)
+        data = (check or partial(checked_data, search))(points_of(X, search._run.space), y)
         table = X
         X, y, *pairs = map(own_copy, data)
         _begin_on(search, X)
@@ -356,7 +356,8 @@ def fit(
     return search
 
 
-def _checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Check points and evaluations of f there, or None, as the estimator does."""
     several = search._reward_ndim > 0
     if y is None:
         return validate_data(search, X, dtype=np.float64), None
