@@ -532,6 +532,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         rng = check_random_state(self.random_state) if self.random_state is not None else None
         for i, optimizer in enumerate(optimizers):
             self._share_lock(optimizer)
+            optimizer._campaign = named[i][0]
             if rng is not None:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
             if self._replay is not None:

@@ -130,6 +130,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     n_initial: int | None
 
+    #: Name of the campaign that this search is for in a CombinatorialBandit; None elsewhere.
+    _campaign: str | None = None
+
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
     # Size of the largest first design that is known to be filled.
