@@ -884,9 +884,9 @@ class ParameterSpace:
             rows = zip(*(list(X[name]) for name in X.columns), strict=True)
             return [dict(zip(X.columns, row, strict=True)) for row in rows]
         if isinstance(X, (list, tuple)) and X:
-            rows = [keyed(x, self.sides) for x in X]
-            if all(isinstance(row, Mapping) for row in rows):
-                return rows
+            settings = [keyed(x, self.sides) for x in X]
+            if all(isinstance(each, Mapping) for each in settings):
+                return settings
         check_unmasked(X, "the values of named sides")
         values, sides = np.asarray(X), self.sides
         if values.dtype.kind not in "fiu" or not self._is_numeric:

@@ -425,12 +425,16 @@ def _write_beside(record: LabRecord, texts: dict[str, str]) -> None:
     """Write down the columns of a table that nothing uses yet: a limit or a score may later."""
     measured = {name: text for name, text in texts.items() if not is_missing(text)}
     for name in list(measured):
-        field = name.lower()
-        if field == "date" and written_date(measured[name]) is None:
+        field, text = name.lower(), measured[name]
+        if field == "date" and (day := written_date(text)) and not record.date:
+            record.write(date=day)
+        elif field == "operator" and not record.operator:
+            record.write(operator=text)
+        elif field == "note" and not record.note:
+            record.write(note=text)
+        else:
             continue
-        if field in WRITTEN and not getattr(record, field):
-            text = measured.pop(name)
-            record.write(**{field: written_date(text) if field == "date" else text})
+        del measured[name]
     record.write(measured={name: text[:LONGEST] for name, text in measured.items()})
 
 
