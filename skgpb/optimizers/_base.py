@@ -115,6 +115,9 @@ class BaseBanditOptimizer(
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
 
+    #: Parameters that may be tables whose columns are the features, where sides have no names.
+    _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
+
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
     #: Whether points of f are recommended, which are no queries.
@@ -304,7 +307,7 @@ class BaseBanditOptimizer(
             self.bounds_,
             run.pending,
             partial(validate_data, self, dtype=np.float64, reset=False),
-            getattr(self, "feature_names_in_", None),
+            run.names,
             getattr(self, "targets_", ()),
             self._query_type,
         )
@@ -404,8 +407,8 @@ class BaseBanditOptimizer(
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 

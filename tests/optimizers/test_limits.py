@@ -347,7 +347,6 @@ def test_limits_are_checked(limits):
         (1.0, [2.0], "outcomes must be a dict"),
         (1.0, {"Heat": 1.0, "acid": 0.4}, "'Heat', which has no limit, and not 'heat'"),
         (1.0, {"heat": 1.0, "acidd": 0.4}, "write 'acid', or tell 'acid': None as well"),
-        (None, {"heat": 2.0}, "that failed has no outcomes"),
     ],
 )
 def test_what_is_told_is_checked_before_anything_changes(reward, told, said):

@@ -405,6 +405,12 @@ class Experiment(KeptRun):
         limited = measured_for(outcome_limits(self._optimizer))
         return list(dict.fromkeys([*limited, *_measured_in(self._score, self._sides)]))
 
+    def _not_used(self) -> list[str]:
+        """Return the names of what was measured, as in a table, and is not learned from."""
+        names = dict.fromkeys(name for each in self._entries for name in each.record.measured)
+        used = [*self._counting(), self._block]
+        return [name for name in names if name not in used]
+
     def _check_names(self, measured: Mapping[str, Any]) -> None:
         """Raise a ValueError for a name that differs from one that counts in capitals alone."""
         names = [*self._counting(), self._block]
@@ -1268,8 +1274,9 @@ class Experiment(KeptRun):
             :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
             ``spent``, what was answered or failed has cost, None without costs, ``block``, what
             tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
-            ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
-            the methods of this name.
+            ``not_used``, names of what was measured and is not learned from, ``n_answered``,
+            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
+            this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1291,6 +1298,7 @@ class Experiment(KeptRun):
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,
+                "not_used": self._not_used(),
                 **{f"n_{each}": states.count(each) for each in ENDED},
                 "pending": self.pending(),
                 "best": self._best(),

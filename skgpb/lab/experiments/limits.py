@@ -119,10 +119,7 @@ def outcome_of(name: str, measured: Mapping[str, Any]) -> Any:
     score = computed(name)
     if score is None or name in measured:
         return measured.get(name)
-    if not all(each in measured for each in score.names):
-        return None
-    readings = {each: limit_in(measured[each]) for each in score.names}
-    return score({each: read.value if read else measured[each] for each, read in readings.items()})
+    return score(measured) if all(each in measured for each in score.names) else None
 
 
 def lacks(record: LabRecord, name: str) -> bool:

@@ -348,6 +348,7 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status) == {
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
+        "not_used",
         *("limits", "costs", "spent", "block", "answer_range", "score"),
     }
     assert set(status["pending"][0]) == {
