@@ -1,7 +1,7 @@
 """Files of every format that there was are read; what cannot be read is named as older or newer.
 
-The files of version 1 and 2 in ``files`` were written by the code of that time: the first of version
-1, its last, and those of version 2. A format that is new gets files of its own here.
+The files of versions 1 and 2 in ``files`` were written by the code of that time: the first and the
+last code of version 1, and that of version 2. A format that is new gets files of its own here.
 """
 
 import json
