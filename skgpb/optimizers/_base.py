@@ -37,7 +37,14 @@ from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_s
 from skgpb.surrogate.model import Model
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked, reading_log
-from skgpb.utils.typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
+from skgpb.utils.typing import (
+    BaseEstimator,
+    Direction,
+    File,
+    RecommendMethod,
+    RegressorMixin,
+    Seed,
+)
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     StrOptions,
@@ -447,7 +454,8 @@ class BaseBanditOptimizer(
         verbose : int, default=0
             1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
         stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True to end the run.
+            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True, or a text that
+            says why, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
@@ -521,7 +529,7 @@ class BaseBanditOptimizer(
     @locked
     def save(
         self,
-        path: str | os.PathLike[str],
+        path: File,
         *,
         omit: Collection[str] = (),
         notes: Mapping[str, Any] | None = None,
@@ -530,8 +538,9 @@ class BaseBanditOptimizer(
 
         Parameters
         ----------
-        path : path
-            Path of the file, which is whole after a crash as well.
+        path : path or binary file
+            Path of the file, which is whole after a crash as well; or a file that is open for
+            writing bytes, such as :class:`io.BytesIO`.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
@@ -548,12 +557,12 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
+    def load(cls, path: File, **parameters: Any) -> Self:
         """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
 
         Parameters
         ----------
-        path : path
+        path : path or binary file
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
         **parameters
             Parameters that were omitted from the file.

@@ -506,9 +506,9 @@ class EvaluationLoop:
 
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""
-        optimizer, stop = self._optimizer, self._stop
-        if loop.stops(self._optimizer, stop):
-            return str(getattr(stop, "message", "stop returned True"))
+        optimizer = self._optimizer
+        if reason := loop.stops(optimizer, self._stop):
+            return reason
         if loop.informed(optimizer) and optimizer._knows_all:
             return "every query was answered, and answers are exact"
         return ""

@@ -36,8 +36,10 @@ from skgpb.utils.persistence import (
     Writer,
     encode_parameters,
     opened,
+    shown,
     write,
 )
+from skgpb.utils.typing import File
 from skgpb.utils.warnings import warn
 
 # -- Snapshots of the fields in ``_kept_fields`` ---------------------------------------------------
@@ -143,7 +145,7 @@ def _like(now: Any, kept: Any, name: str) -> Any:
 
 def write_run(
     optimizer: Any,
-    path: str | os.PathLike[str],
+    path: File,
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
 ) -> None:
@@ -173,7 +175,7 @@ def write_run(
 def read_run(
     cls: Any,
     every: type,
-    path: str | os.PathLike[str],
+    path: File,
     given: dict[str, Any],
     lock: StateLock | None = None,
 ) -> Any:
@@ -230,7 +232,7 @@ def read_run(
         if not again:
             who, why = "the run", f"{cls.__name__} has changed, or not all it draws is from its rng"
         warn(
-            f"{n_mismatches} of {len(events)} steps of {os.fspath(path)!r} chose other queries "
+            f"{n_mismatches} of {len(events)} steps of {shown(path)} chose other queries "
             f"than {who} did; the answers stay those that were told, and the run may go on: {why}",
             ReplayWarning,
         )

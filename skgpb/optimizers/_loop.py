@@ -647,22 +647,26 @@ def check_stop(search: Any, stop: Any) -> None:
         raise TypeError(f"stop must be a Stop, a function of the optimizer or None, got {stop!r}")
 
 
-def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> bool:
-    """Return whether a run may stop now; never before the first observation.
+def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
+    """Return why a run stops now; empty if it goes on, as before the first observation.
 
     The lock is not held during the computation.
     """
     if stop is None or not informed(search):
-        return False
+        return ""
     if not isinstance(stop, Stop):
-        return stop(search) is True
+        said = stop(search)
+        if isinstance(said, str):
+            return said
+        is_true = isinstance(said, bool | np.bool_) and bool(said)
+        return str(getattr(stop, "message", "stop returned True")) if is_true else ""
     with search._lock:
         model, n_known = search._model, search._run.n_known
         risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
         comparison = None if risks is None else search._compared(search.recommend())
         if risks is None or comparison is None:
-            return False
+            return ""
         if is_by_intervals(stop):
-            return comparison.by_intervals() <= stop.epsilon
+            return stop.message if comparison.by_intervals() <= stop.epsilon else ""
         rng = stream_of_gap(search._run.seed, search._run.n_told)
-    return comparison.is_within(stop.epsilon, risks, rng)
+    return stop.message if comparison.is_within(stop.epsilon, risks, rng) else ""

@@ -55,6 +55,8 @@ class PosteriorDisplay(_axes.Display):
     within : ndarray of shape (n,) or (n, m), default=None
         Probability on the grid that all limits on other outcomes hold. Where it is below one half
         the drawing is shaded, up to a dotted line. None for no limits.
+    value_range : (low, high), default=(-inf, inf)
+        Range in which averages of rewards are; nothing is drawn beyond.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class PosteriorDisplay(_axes.Display):
     title: str | None = None
     sides: Sequence[Axis] | None = None
     within: np.ndarray | None = None
+    value_range: tuple[float, float] = _axes.EVERYTHING
 
     @classmethod
     def from_optimizer(
@@ -100,6 +103,7 @@ class PosteriorDisplay(_axes.Display):
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
+        value_range: tuple[float, float] = _axes.EVERYTHING,
         **kwargs: Any,
     ) -> Self:
         """Draw the posterior of an optimizer.
@@ -121,6 +125,9 @@ class PosteriorDisplay(_axes.Display):
             Names of all features; None for those of the sides, or those seen by ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
+        value_range : (low, high), default=(-inf, inf)
+            Range in which averages of rewards are, such as (0, 100) for percents; nothing is drawn
+            beyond.
         **kwargs : dict
             For :meth:`plot`.
 
@@ -157,6 +164,7 @@ class PosteriorDisplay(_axes.Display):
             value_name=value_name,
             title=", ".join(rest) or None,
             within=None if within is None else within.reshape(shape),
+            value_range=value_range,
         )
         return display.plot(ax, **kwargs)
 
@@ -207,8 +215,8 @@ class PosteriorDisplay(_axes.Display):
         return self
 
     def _draw_curve(self, ax: Any) -> None:
-        (x,), half = self.grid, _axes.QUANTILE_95 * self.std
-        _axes.draw_band(ax, x, self.mean, half)
+        (x,) = self.grid
+        _axes.draw_band(ax, x, *_axes.interval_within(self.mean, self.std, self.value_range))
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
             ink = _axes.ink_of(ax)
@@ -226,7 +234,7 @@ class PosteriorDisplay(_axes.Display):
         """Draw a map; what its legend names."""
         from matplotlib.patches import Patch, Rectangle
 
-        values = self.mean if kind == "mean" else self.std
+        values = self.mean.clip(*self.value_range) if kind == "mean" else self.std
         whole = bool(np.isfinite(values).all())
         shading = "gouraud" if whole else "nearest"
         self.mappable_ = ax.pcolormesh(

@@ -35,7 +35,7 @@ import secrets
 import stat
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -46,6 +46,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._version import __version__
 from skgpb.exceptions import LoadError
 from skgpb.guarantee import Guarantee
+from skgpb.utils.typing import File
 
 __all__ = ["read_notes", "register_kernel"]
 
@@ -319,13 +320,13 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 
 
 def write(
-    path: str | os.PathLike[str],
+    path: File,
     document: dict[str, Any],
     events: Iterable[list[Any]],
     arrays: dict[str, np.ndarray],
     snapshot: Any,
 ) -> None:
-    """Write a file atomically: a complete file exists at every moment.
+    """Write a file atomically: a complete file exists at every moment. An open one is written to.
 
     It is written to a temporary file in the same folder, synced, and renamed. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
@@ -349,7 +350,12 @@ def write(
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
-    replace_file(path, buffer.getvalue())
+    if not hasattr(path, "write"):
+        replace_file(path, buffer.getvalue())
+    elif isinstance(path, io.TextIOBase):
+        raise TypeError(f"path must be a path or a file that is open in binary mode, got {path!r}")
+    else:
+        path.write(buffer.getvalue())
 
 
 def _name_of(text: bytes, log: bytes) -> str:
@@ -525,16 +531,18 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
+def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
     """Open a file: its document, its events, which are parsed as one goes, and its arrays.
 
     Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
     can be wrong.
     """
     document: dict[str, Any] = {}
-    with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
+    is_open = hasattr(path, "read")
+    # fspath: a number would be a file that is open already.
+    with nullcontext(path) if is_open else open(os.fspath(path), "rb") as file:
         try:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            if not (is_open or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
                 raise ValueError("it is not a regular file")
             with zipfile.ZipFile(file) as archive:
                 text, log = _member(archive, "run.json", LARGEST_DOCUMENT), b""
@@ -553,8 +561,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Itera
             raise
         except Exception as error:
             raise LoadError(
-                f"{os.fspath(path)!r} cannot be loaded as a saved run: "
-                f"{_age(document)}{reason_of(error)}"
+                f"{shown(path)} cannot be loaded as a saved run: {_age(document)}{reason_of(error)}"
             ) from error
 
 
@@ -600,20 +607,29 @@ def _age(document: dict[str, Any]) -> str:
     here, saved = (VERSION, __version__), (document.get("version", VERSION), writer)
     if saved == here:
         return ""
-    numbers = [(version, re.findall(r"\d+", each)) for version, each in (saved, here)]
-    age = "older" if numbers[0] < numbers[1] else "newer"
+    is_older = saved[0] < VERSION or _numbers(writer) < _numbers(__version__)
+    age = "older" if is_older else "newer"
     return (
         f"it was saved by skgpb {writer} in version {saved[0]} of the format, {age} than this one "
         f"({__version__}, version {VERSION}): "
     )
 
 
-def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _numbers(version: str) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", version)]
+
+
+def shown(path: File) -> str:
+    """Return how messages name a file."""
+    return repr(path if hasattr(path, "read") else os.fspath(path))
+
+
+def read_notes(path: File) -> dict[str, Any]:
     """Return the notes that were saved with a run, empty if there are none.
 
     Parameters
     ----------
-    path : path
+    path : path or binary file
         A file that ``save`` of an optimizer has written.
 
     Returns

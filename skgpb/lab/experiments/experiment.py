@@ -378,6 +378,8 @@ class Experiment(KeptRun):
         told = None if answer is None else read_answer(answer, noise, unit=unit)
         record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
+        if told is not None:
+            record.add_note(told.note)
         with self._changing():
             self._check_told(told is not None, noise)
             value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
@@ -855,6 +857,8 @@ class Experiment(KeptRun):
                     kind, rest = "tell", [told.value, own if told.alpha is None else told.alpha]
                 events[changed] = kind, asked, *rest
             record = entry.record
+            if told is not None:
+                record.add_note(told.note)
             if answer is not ...:
                 record.skipped = False
                 record.measurements = [] if told is None else list(told.measurements)
@@ -1121,7 +1125,7 @@ class Experiment(KeptRun):
             ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
             None.
         """
-        value, alpha, _ = read_answer(answer, None, unit=self._labels["unit"])
+        value, alpha, *_ = read_answer(answer, None, unit=self._labels["unit"])
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
             if not answers or (self._has_regions and at is not None):

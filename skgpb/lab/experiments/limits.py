@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.lab.experiments.sides import exact, number
+from skgpb.lab.experiments.sides import exact, limit_in, measured_number, number
 from skgpb.lab.experiments.texts import check_name, quoted_name, unquoted
 from skgpb.utils.typing import Limits
 
@@ -92,7 +93,7 @@ def outcomes_of(record: LabRecord, limits: Limits, query: int | None = None) -> 
     """
     where = "" if query is None else f" of query {query}"
     return {
-        name: number(record.measured[name], f"{name}{where}, which has a limit,")
+        name: measured_number(record.measured[name], f"{name}{where}, which has a limit,")
         for name in limits
         if name in record.measured
     }
@@ -103,8 +104,13 @@ def are_kept(measured: Mapping[str, float | str], limits: Limits) -> bool | None
     known: bool | None = True
     for name, (low, high) in limits.items():
         value = measured.get(name)
-        if not isinstance(value, float):
-            known = None
-        elif (low is not None and value < low) or (high is not None and value > high):
+        limit = limit_in(value)
+        if limit is not None:
+            ends = (-inf, limit.value) if limit.limit == "<" else (limit.value, inf)
+        else:
+            ends = (value, value) if isinstance(value, float) else (-inf, inf)
+        if (low is not None and ends[1] < low) or (high is not None and ends[0] > high):
             return False
+        if (low is not None and ends[0] < low) or (high is not None and ends[1] > high):
+            known = None
     return known
