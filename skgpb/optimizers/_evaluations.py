@@ -43,7 +43,6 @@ TAKES_A_QUERY = "an objective takes a query; of_x(function) makes one of a funct
 # objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
 NOT_OF_THE_QUERY = (
     BrokenExecutor,
-    CancelledError,
     PicklingError,
     AttributeError,
     ImportError,
@@ -181,6 +180,11 @@ class Arrivals:
                 continue
             try:
                 outcome = future.result()
+            except CancelledError as error:  # which has no text
+                raise CancelledError(
+                    f"the evaluation of {query!r} was cancelled, not by this run: all answers are "
+                    "kept, and the next run begins with the queries that were being evaluated"
+                ) from error
             except Exception as error:
                 if not self.raises and isinstance(error, NOT_OF_THE_QUERY):
                     raise

@@ -22,7 +22,7 @@ from skgpb._version import __version__
 from skgpb.exceptions import LoadError
 from skgpb.lab.app import forms, views
 from skgpb.lab.app.forms import MOST_DIGITS, Form, Mistyped, read_place, sentence
-from skgpb.lab.app.guard import REFUSALS, Guard, reason_of
+from skgpb.lab.app.guard import REFUSALS, Guard, reason_of, without_folders
 from skgpb.lab.app.pictures import Paint, draw_replicates
 from skgpb.lab.app.uploads import mark_table, table_of
 from skgpb.lab.app.views import RunView
@@ -259,7 +259,7 @@ class Pages:
             "token": self._guard.token,
             "home": self._home,
         }
-        return render_template(template, **common | values), status
+        return without_folders(render_template(template, **common | values), self._path), status
 
     def refused(self, error: Any) -> Any:
         """Say why a request is refused; strangers do not learn the names of files."""

@@ -105,7 +105,10 @@ def _run_command(argv: list[str]) -> int:
         arguments = _parser(argv).parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
-        _complain(f"error: {' '.join(str(error).split())}")
+        from skgpb.lab.datasets.credentials import without_secrets  # takes as long as commands
+
+        # The address of a database may stand where a file or an answer belongs.
+        _complain(f"error: {' '.join(without_secrets(str(error), argv).split())}")
         return 2
     except KeyboardInterrupt:
         _complain("interrupted")
