@@ -18,6 +18,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.cmes import refined_maxima
 from skgpb.utils.roots import joint_draws
 
 DOMAIN = [(0.0, 2.0)]
@@ -449,3 +450,25 @@ def test_a_failure_in_learning_leaves_units_and_process_as_they_were():
         optimizer._fit_model()
     assert (optimizer.surrogate_.center_, optimizer.surrogate_.scale_) == units
     assert optimizer.predict([[0.3]]) == mean
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (3,), (7,), (4, 3), (3, 1, 4), (2, 5, 3)], ids=str)
+def test_grid_maxima_rise_along_each_axis_to_the_parabola_through_three_neighbours(shape):
+    draws = np.random.default_rng(len(shape)).normal(size=(np.prod(shape), 60))
+    expected = []
+    for values in np.moveaxis(draws.reshape(*shape, -1), -1, 0):
+        best = np.unravel_index(values.argmax(), shape)
+        rises = [0.0]
+        for axis, (place, n) in enumerate(zip(best, shape, strict=True)):
+            if 0 < place < n - 1:  # at an end of the grid nothing is known of the other side
+                around = np.take(values[_line(best, axis)], [place - 1, place, place + 1])
+                a, b, c = np.polyfit([-1.0, 0.0, 1.0], around, 2)
+                rises.append(c - b**2 / (4.0 * a) - values[best])
+        expected.append(values[best] + sum(rises))
+    np.testing.assert_allclose(refined_maxima(draws, shape), expected, rtol=1e-9)
+    flat = np.ones((np.prod(shape), 1))
+    np.testing.assert_array_equal(refined_maxima(flat, shape), [1.0])
+
+
+def _line(place, axis):
+    return tuple(slice(None) if i == axis else n for i, n in enumerate(place))

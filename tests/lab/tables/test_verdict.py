@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
 from skgpb.lab.tables import MemoryTable, verdict
+from skgpb.lab.tables.crossfit import N_FOLDS, TOLERANCES, CrossFit, cross_fit, folds_of
 from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.search import search_rows, standardized
 from skgpb.lab.tables.verdict import (
@@ -365,3 +367,28 @@ def test_new_rows_are_not_expected_to_average_more_than_the_group():
             low, high = finding.verdict.interval
             assert finding.optimism >= 0.0
             assert low <= finding.verdict.average <= high
+
+
+def test_the_largest_size_that_is_as_good_as_the_first_is_taken(monkeypatch):
+    rng, asked = np.random.default_rng(1), []
+
+    def as_good(fitted, other):
+        asked.append((fitted, other, fitted is other or bool(rng.random() < 0.5)))
+        return asked[-1][-1]
+
+    monkeypatch.setattr(CrossFit, "is_as_good_as", as_good)
+    X, sizes = rng.random((120, 2)), len(TOLERANCES)
+    y = 1.0 * (X[:, 0] > 0.6) + 0.3 * (X[:, 1] > 0.4) + 0.5 * rng.normal(size=120)
+    table, groups = MemoryTable(X, y), np.arange(120)
+    fitted = cross_fit(table, y, 6, groups, np.random.default_rng(0))
+    inside, taken = [], set()
+    for i, fold in zip(range(sizes, len(asked), sizes), range(N_FOLDS), strict=True):
+        first = asked[i][0]
+        assert all(other is first for _, other, _ in asked[i : i + sizes])
+        best = max(k for k in range(sizes) if asked[i + k][2])
+        taken.add(best)
+        folds = folds_of(groups, np.random.default_rng(0))
+        assert_array_equal(asked[i + best][0].rows, folds != fold)
+        inside += np.flatnonzero(asked[i + best][0].inside & (folds == fold)).tolist()
+    assert taken == set(range(sizes))
+    assert fitted.inside.tolist() == inside
