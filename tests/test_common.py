@@ -72,7 +72,7 @@ CHECKED_BY_DEFAULT = [
     GPOOOptimizer(),
     StoOOOptimizer(),
     GPUCBOptimizer(),
-    CMESOptimizer(n_points=49, n_candidates=25, optimizer=None),
+    CMESOptimizer(n_points=16, n_candidates=8, optimizer=None),
     OnlineGaussianProcessRegressor(),
 ]
 CHECKED_AS_THEY_ARE = {type(each) for each in CHECKED_BY_DEFAULT} - {CMESOptimizer}

@@ -161,9 +161,8 @@ def test_a_tree_over_contexts_leaves_it_alone():
     assert optimizer.recommend(context=[0.4]).points[:, 1].mean() >= 0.5
 
 
-INDIRECT = [
+OTHER_INDIRECT = [
     CMESOptimizer,
-    CMETSOptimizer,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
@@ -185,7 +184,15 @@ def play_campaigns(cls, seed, fails, n=40):
     return failed, bandit
 
 
-@pytest.mark.parametrize("cls", [GPUCBOptimizer, DAGPUCBOptimizer, GPTSOptimizer, EIOptimizer])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        GPUCBOptimizer,
+        pytest.param(DAGPUCBOptimizer, marks=pytest.mark.slow),
+        pytest.param(EIOptimizer, marks=pytest.mark.slow),
+        GPTSOptimizer,
+    ],
+)
 def test_campaigns_leave_it_alone(cls):
     """The first campaign would get more than 5 of 20, if that did not fail."""
     counts = []
@@ -222,7 +229,9 @@ def test_allocation_that_failed_is_not_recommended():
     assert bandit.recommend() == first
 
 
-@pytest.mark.parametrize("cls", INDIRECT)
+@pytest.mark.parametrize(
+    "cls", [CMETSOptimizer, *(pytest.param(cls, marks=pytest.mark.slow) for cls in OTHER_INDIRECT)]
+)
 def test_indirect_queries_leave_it_alone(cls):
     last = []
     for seed in range(3):

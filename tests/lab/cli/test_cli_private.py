@@ -206,7 +206,9 @@ def test_small_tables_and_budgets_ask_for_larger_groups():
 
 
 @needs_census
-@pytest.mark.parametrize("epsilon", [1, 3, 10])
+@pytest.mark.parametrize(
+    "epsilon", [1, *(pytest.param(more, marks=pytest.mark.slow) for more in (3, 10))]
+)
 def test_census(epsilon, tmp_path):
     """Without privacy the best group found has 393,896 on average; the table 206,856.
 

@@ -20,6 +20,7 @@ from skgpb.lab.cli import main
 from skgpb.lab.cli.experiment_picture import draw_experiment
 from skgpb.lab.experiments import Experiment
 from skgpb.plotting._words import WORDS
+from skgpb.surrogate import suboptimality_gap
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
 
@@ -102,7 +103,8 @@ def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
     assert best["params"]["catalyst"] == "B" and best["mean"] < 0.2
 
 
-def test_best_says_whether_one_may_stop(call, tmp_path, capsys):
+def test_best_says_whether_one_may_stop(call, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
     rng, table, path = np.random.default_rng(0), tmp_path / "more.csv", tmp_path / "two.skgpb"
     call("new", path, "--bounds", *SIDES[:2], "--minimize")
 
