@@ -84,6 +84,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @parametrize_with_checks(CHECKED_BY_DEFAULT)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
@@ -184,6 +185,7 @@ def test_an_observation_counts_by_its_own_noise(name):
     assert abs(vague.predict(center)[0] - before) < 0.01
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", some_slow(MODELS))
 @pytest.mark.parametrize("shape", ["point", "one row", "several rows"])
 def test_external_observations_move_the_posterior(name, shape):
@@ -203,6 +205,7 @@ def test_external_observations_move_the_posterior(name, shape):
     assert len(optimizer.history_) == 5
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("told", [False, True])
 def test_a_saved_fit_continues_identically(name, told, tmp_path):
     optimizer = make(name).fit(POOL[:12], f(POOL[:12]))
@@ -262,6 +265,7 @@ def test_recommendation_is_a_cell_that_was_expanded_or_the_root(name):
             assert (np.reshape(tree.children[row[0]], -1) >= 0).any()
 
 
+@pytest.mark.one_in(3)
 def test_predictions_have_the_shapes_of_a_regressor(name):
     optimizer = make(name)
     play(optimizer, 6)
@@ -273,6 +277,7 @@ def test_predictions_have_the_shapes_of_a_regressor(name):
     assert isinstance(optimizer.score(GRID, f(GRID)), float)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", some_slow(MODELS))
 def test_uncertainties_have_the_shapes_of_a_regressor(name):
     optimizer = make(name)
@@ -291,6 +296,7 @@ def test_uncertainties_have_the_shapes_of_a_regressor(name):
         optimizer.predict(GRID, return_std=True, return_cov=True)
 
 
+@pytest.mark.one_in(3)
 def test_fit_conditions_on_the_points_and_restarts(name):
     optimizer = make(name)
     play(optimizer, 5)
@@ -402,6 +408,7 @@ def bad_parameters_of(cls):
                 yield parameter, value
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_nonsense_parameters_are_named_on_use_and_not_before(cls):
     for parameter, value in bad_parameters_of(cls):
@@ -539,6 +546,7 @@ def test_grid_search_over_a_pipeline_with_a_scaler():
     assert search.predict(X_TABLE).shape == (60,)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_cross_validation_and_set_params(cls):
     scores = cross_val_score(cls(), X_TABLE, Y_TABLE, cv=3, error_score="raise")

@@ -21,6 +21,9 @@ from skgpb.optimizers import (
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
 
+# Each law for one case in three, and not the same ones; the slow tests have the others.
+pytestmark = pytest.mark.one_in(3)
+
 
 class TestTreesBallsAndArms(OptimizerContract):
     """Queries and what is sought live in one space."""

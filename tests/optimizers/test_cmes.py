@@ -143,6 +143,7 @@ def test_history_and_spending_are_recorded(name):
     assert (history["std"] >= 0).all()
 
 
+@pytest.mark.one_in(3)
 def test_recommendations_are_points_of_the_domain(name):
     optimizer = make(name)
     play(optimizer, 8)
@@ -156,6 +157,7 @@ def test_recommendations_are_points_of_the_domain(name):
     assert predict(x[None])[0] >= mean.max() - 1e-6 * np.abs(mean).max()
 
 
+@pytest.mark.one_in(3)
 def test_a_run_ends_with_the_query_that_spends_the_budget(name):
     optimizer = make(name)
     result = optimizer.run(g, **{"max_cost": 5.0} if name == "CMETS" else {"budget": 6})
@@ -164,6 +166,7 @@ def test_a_run_ends_with_the_query_that_spends_the_budget(name):
         assert result.cost >= 5.0 > result.cost - optimizer.history_["cost"][-1]
 
 
+@pytest.mark.one_in(3)
 def test_a_rejected_fit_leaves_no_trace(name):
     optimizer = make(name)
     play(optimizer, 4)

@@ -431,6 +431,7 @@ def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
 
 
 # Kernels are given: what campaigns learn, scikit-learn does not see.
+@pytest.mark.one_in(3)
 @parametrize_with_checks([CombinatorialBandit([GPUCBOptimizer(RBF())], budget=1.0, costs=0.0)])
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)

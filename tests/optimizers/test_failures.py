@@ -84,6 +84,7 @@ def make(rule, domain, seed, **parameters):
     return cls(**parameters, random_state=seed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("rule", ["ucb", "simple", "ei"])
 def test_a_half_that_fails_is_left_alone(rule, domain):
@@ -96,6 +97,7 @@ def test_a_half_that_fails_is_left_alone(rule, domain):
     assert sorted(last)[1] <= 2 and max(last) <= 3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_leaves_it_alone(rule):
     optimizer = make(rule, "square", 5)
@@ -122,6 +124,7 @@ TREES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("tree", TREES)
 def test_trees_leave_it_alone(tree, d):

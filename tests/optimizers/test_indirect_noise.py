@@ -70,6 +70,7 @@ def test_learned_noise_is_close_to_the_truth(settings, noise):
     assert 0.5 < optimizer.alpha_ / noise**2 < 2.0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", BASELINES)
 def test_baselines_take_the_noise_of_the_model_that_recommends(cls):
     optimizer = told(make(cls), 48, 20.0)

@@ -67,6 +67,7 @@ def made(name):
     return optimizer, NaiveKG(kernel, queries, targets, cost, alpha)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_round_by_round_it_does_what_the_definition_says(name):
     optimizer, naive = made(name)

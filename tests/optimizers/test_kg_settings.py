@@ -59,6 +59,7 @@ SETS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SETS)
 def test_round_by_round_it_does_what_the_definition_says(name):
     base = RBF([20.0, 0.3, 0.7, 0.7, 0.7])

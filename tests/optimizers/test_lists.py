@@ -143,6 +143,7 @@ def counts_in(optimizer, n, sizes):
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sizes", [(12, 8, 3), (16, 4), (5, 5, 5), (25,)])
 @pytest.mark.parametrize("constraint", [[], ["x + y <= 1"]])
 @pytest.mark.parametrize("seed", range(3))

@@ -57,6 +57,7 @@ def made(cls=GPUCBOptimizer, **settings):
     return cls(**{"bounds": SIDES, "random_state": 0} | settings)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", ARMS)
 def test_every_rule_over_arms_searches_sides_of_every_kind(cls, tmp_path):
     optimizer = made(cls, n_candidates=60)
@@ -170,6 +171,7 @@ def test_a_kernel_that_is_given_sees_the_columns_of_settings():
 # Regions -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("cls", "settings"),
     [
