@@ -124,6 +124,7 @@ def test_the_source_distribution_holds_what_its_pages_include_and_link(source, t
     assert {link for link in re.findall(r"\]\(([^)/:#]+)\)", readme) if "." in link} <= held
 
 
+@pytest.mark.slow
 def test_a_checkout_that_was_not_built_says_what_to_run(tmp_path):
     ignore = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     shutil.copytree(ROOT / "skgpb", tmp_path / "skgpb", ignore=ignore)

@@ -172,8 +172,9 @@ class TestContextual(OptimizerContract):
     context = [0.25]
 
     def make(self):
+        domain = {"context_bounds": [(-1, 1)], "bounds": [(0, 3)]}
         return ContextualGPTreeOptimizer(
-            context_bounds=[(-1, 1)], bounds=[(0, 3)], variation=(3.0, 0.6), random_state=0
+            RBF(0.7), alpha=0.01, variation=(3.0, 0.6), random_state=0, **domain
         )
 
     def make_named(self, names):

@@ -115,6 +115,7 @@ def test_pages_describe_what_help_shows(cls):
     assert all(entry.desc for entry in page["Parameters"] + page["Attributes"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_editors_show_the_text_and_the_parameters(cls):
     jedi = pytest.importorskip("jedi")

@@ -159,7 +159,7 @@ def test_a_run_goes_on_wherever_it_is_interrupted(make):
     whole = make()
     whole.run(answer, 4)
     lines = lines_of(lambda: make().run(answer, 4))
-    for line in range(0, lines, max(1, lines // 40)):
+    for line in range(0, lines, max(1, lines // 15)):
         each, evaluated = make(), []
 
         def objective(query, evaluated=evaluated):

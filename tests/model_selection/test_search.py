@@ -607,6 +607,7 @@ def test_of_settings_as_good_an_inner_one_is_chosen():
     assert steep.best_params_["x"] == 0.3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "space",
     [SPACE, [{"kernel": ["linear"], "C": SPACE["C"]}, {"kernel": ["rbf", "sigmoid"], **SPACE}]],
@@ -804,6 +805,7 @@ def test_scores_of_dummies_are_all_the_same():
 # in units ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("engine", [None, GPZoomingOptimizer()])
 @pytest.mark.parametrize("several", [False, True], ids=["one dict", "two dicts"])
 def test_the_engine_speaks_of_settings(engine, several):

@@ -296,6 +296,7 @@ def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monke
     assert_allclose(most_probable(optimizer, region.settings), best, rtol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])
 @pytest.mark.parametrize(
     "size",

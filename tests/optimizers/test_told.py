@@ -290,6 +290,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_no_query_of_a_search_with_other_sides_is_taken_by_its_coordinates(cls, other):

@@ -524,6 +524,7 @@ def test_bounds_start_with_the_grid_of_theorem_2():
     np.testing.assert_allclose(cases.scores(optimizer), mean + np.sqrt(beta) * std, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 def test_every_member_finds_the_maximum_of_a_box(member):
     settings = {"xi": 0.05} if member == "pi" else {}
     settings |= {"guarantee": Guarantee(2.0, noise_bound=0.1)} if member == "igp_ucb" else {}

@@ -76,6 +76,7 @@ def test_every_kind_of_entry_comes_back(tmp_path, ending):
     assert_allclose(other.expect(setting)["mean"], run.expect(setting)["mean"], rtol=0.2)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_texts_of_any_kind_come_back(tmp_path, ending):
     levels = [*TEXTS, 1, 2.5]
@@ -269,6 +270,7 @@ def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
     assert Experiment(other.path).history() == other.history()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
     sides = {"kind": [*TEXTS, 1, 2.5], "x": (0, 1)}
