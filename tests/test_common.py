@@ -106,6 +106,7 @@ def test_constructor_stores_its_arguments_untouched(cls):
 # Ask and tell ------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 def test_a_query_is_its_points_and_lies_in_the_domain(name):
     optimizer = make(name)
     for query in play(optimizer, 10):
@@ -250,6 +251,7 @@ def test_a_recommendation_that_is_refused_begins_no_run():
     assert play(optimizer, 3) == play(twin, 3)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", [n for n in CASES if "OO" in n])
 def test_recommendation_is_a_cell_that_was_expanded_or_the_root(name):
     optimizer = make(name)
@@ -451,6 +453,7 @@ def test_a_start_that_fails_leaves_no_trace(cls):
     assert optimizer.ask() == cls(kernel=Matern(0.5), bounds=BOUNDS, random_state=0).ask()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
 @pytest.mark.parametrize("kernel", [None, RBF(0.2), Matern(0.2, nu=1.5)], ids=str)
 def test_a_box_far_from_zero_is_played_like_one_at_zero(cls, kernel):
@@ -471,6 +474,7 @@ def test_a_box_far_from_zero_is_played_like_one_at_zero(cls, kernel):
     np.testing.assert_allclose(answers[0][1:], answers[1][1:], atol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_a_box_between_few_numbers_says_so(cls):
     for bounds in ([(1e15, 1e15 + 1)], [(0.0, 5e-324)], [(-1.0, -1.0 + 1e-12)]):

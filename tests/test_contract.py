@@ -21,8 +21,8 @@ from skgpb.optimizers import (
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
 
-# Each law for one case in three, and not the same ones; the slow tests have the others.
-pytestmark = pytest.mark.one_in(3)
+# Each law for one case in five, and not the same ones; the slow tests have the others.
+pytestmark = pytest.mark.one_in(5)
 
 
 class TestTreesBallsAndArms(OptimizerContract):

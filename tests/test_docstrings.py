@@ -53,6 +53,7 @@ def parameters(cls):
     return list(inspect.signature(cls).parameters)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_each_parameter_is_described_where_it_is_declared(cls):
     for name in parameters(cls):

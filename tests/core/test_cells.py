@@ -42,6 +42,7 @@ def random_boxes(rng, n, d):
     return np.hstack((lower, lower + width))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     "counts", [(1,), (2,), (10,), (15,), (16,), (17,), (40,), (5, 5), (3, 1, 4)]

@@ -209,6 +209,7 @@ def test_failed_pruned_and_infinite_trials():
     assert abs(study.best_params["x"] - 0.3) < 0.1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("end", ["nan", "pruned", "raised"])
 def test_a_half_in_which_trials_fail_is_left_alone(end):
     def objective(trial):

@@ -332,6 +332,7 @@ MOVED = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("base", [RBF(0.3), Matern(0.3, nu=1.5) + RBF(0.7)], ids=str)
 @pytest.mark.parametrize("name", MOVED)
 def test_covariances_of_what_lies_far_from_zero_are_those_near_it(name, base):

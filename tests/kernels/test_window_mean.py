@@ -77,6 +77,7 @@ def by_way(kernel, rows, others, way):
 # ---- closed forms and quadrature ----
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", PRODUCTS[1] + PRODUCTS[2], ids=str)
 @pytest.mark.parametrize("way", ["difference", "tensor"])
@@ -310,6 +311,7 @@ def test_clipped_windows_equal_integration(window, center, scale):
     assert_allclose(kernel.diag(row), want, atol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", [*PRODUCTS[2][:2], RationalQuadratic(0.9, 1.3)], ids=str)
 def test_clipping_by_axes_equals_clipping_by_points(window, base):

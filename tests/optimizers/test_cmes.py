@@ -132,6 +132,7 @@ def test_pending_answers_count_as_told_at_their_mean():
     np.testing.assert_allclose(std, expected[1], atol=1e-7)
 
 
+@pytest.mark.one_in(3)
 def test_history_and_spending_are_recorded(name):
     optimizer = make(name)
     queries = play(optimizer, 5)

@@ -154,6 +154,7 @@ def test_one_pair_is_enough_where_nothing_is_left_to_learn():
     assert np.isfinite(optimizer.predict(X1[:5])).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", FLAT)
 @pytest.mark.parametrize("candidates", [None, A1[:20]])
 def test_queries_outside_are_refused_and_nothing_is_lost(cls, candidates):

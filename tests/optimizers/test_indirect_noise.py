@@ -276,6 +276,7 @@ def test_an_error_of_the_kernel_may_be_set_in_the_run():
     assert (before, optimizer.surrogate_.noise_of()) == (0.25, 3.25)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, IndirectEIOptimizer])
 def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
     optimizer = make(cls)

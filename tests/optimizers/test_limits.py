@@ -100,6 +100,7 @@ def noisy(rng):
     return measured
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kernel", [None, RBF(0.4)], ids=["learned", "given"])
 @pytest.mark.parametrize("rule", ["ucb", "ei"])
 def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
@@ -161,6 +162,7 @@ def test_every_rule_leaves_alone_what_is_beyond(rule):
     assert keeps(point(optimizer.recommend()))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rule", ["simple", "ei"])
 def test_the_best_within_limits_is_found(rule):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)

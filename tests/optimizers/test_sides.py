@@ -310,6 +310,7 @@ def test_queries_of_boxes_without_names_number_their_sides():
 # Indirect queries --------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, CMETSOptimizer])
 def test_both_boxes_of_indirect_queries_have_names(cls, tmp_path):
     settings = {"alpha": 1e-4, "n_points": 200, "random_state": 0}

@@ -71,6 +71,7 @@ def as_tuple(moments):
     return moments if isinstance(moments, tuple) else (moments,)
 
 
+@pytest.mark.one_in(3)
 @KINDS
 def test_a_learned_posterior_is_averaged(kind):
     optimizer = play(LEARNED[kind](random_state=0))

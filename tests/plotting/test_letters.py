@@ -69,6 +69,7 @@ def drawn(monkeypatch):
     return figures
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("features", [None, ["solvent"], [BATH, "solvent"]])
 def test_slices(laboratory, features):
     check(SliceDisplay.from_optimizer(laboratory, features=features, value_name=VALUE).figure_)

@@ -464,6 +464,7 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
             process.condition_query(A[:1], [1.0], alpha=alpha)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("call", "arguments", "message"),
     [

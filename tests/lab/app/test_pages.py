@@ -451,6 +451,7 @@ def test_an_experiment_that_was_begun_elsewhere_is_left_alone(path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -873,6 +874,7 @@ def test_limits_are_typed_asked_for_and_said(path):
     assert "Limits on what else is measured" in window.open("/report.html")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("block", "field", "label"),
     [

@@ -290,6 +290,7 @@ def test_noise_has_the_given_deviation():
     assert (variances == 0.25).all() and oracle.repeats
 
 
+@pytest.mark.slow
 @needs_census
 def test_census(tmp_path):
     """Best group of a 64th of California's districts: 393,896 on average; of all: 206,856.
@@ -358,6 +359,7 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
 # -- how it refuses -----------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("more", "says"),
     [

@@ -205,6 +205,7 @@ def test_small_tables_and_budgets_ask_for_larger_groups():
     assert sizes == [142, 15, 6, 6]
 
 
+@pytest.mark.one_in(3)
 @needs_census
 @pytest.mark.parametrize(
     "epsilon", [1, *(pytest.param(more, marks=pytest.mark.slow) for more in (3, 10))]

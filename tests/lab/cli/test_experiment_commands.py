@@ -143,6 +143,7 @@ def test_best_says_whether_one_may_stop(call, tmp_path, capsys, monkeypatch):
     assert "average results" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_two_programs_that_tell_at_once_lose_nothing(path, call):
     numbers = [entry["query"] for entry in call("ask", path, "-n", 2)["queries"]]
     command = [sys.executable, "-m", "skgpb", "tell", str(path)]
@@ -489,6 +490,7 @@ def test_where_nothing_can_be_written_there_is_one_line(path, call, capsys, monk
     assert call("best", path)["n_answers"] == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_sides", [1, 3, 6])
 def test_the_picture_has_a_panel_for_every_side_and_the_progress(tmp_path, n_sides):
     sides = [*SIDES, "cycles=1:8:int", "time=0:60:5", "pH=3:9"][:n_sides]

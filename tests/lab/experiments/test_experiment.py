@@ -636,6 +636,7 @@ def test_no_text_is_a_formula_in_a_spreadsheet(run, tmp_path):
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", ["csv", "german.csv", "xlsx"])
 def test_a_notebook_comes_back_from_a_spreadsheet(tmp_path, ending):
     if ending == "xlsx":
@@ -757,6 +758,7 @@ def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path):
     assert "With 4 results this is mostly an assumption of the program." in found["why"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
@@ -914,6 +916,7 @@ def test_no_region_is_recommended_that_is_smaller_than_what_was_measured(tmp_pat
         Experiment.create(tmp_path / "other", ["x=0:1"]).best(side={"x": 0.5})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n", [24, 96])
 @pytest.mark.parametrize("constraints", [[], ["x + y <= 1"]])
 def test_the_first_plate_is_a_design_with_every_value_of_every_list(tmp_path, n, constraints):

@@ -106,6 +106,7 @@ def test_intervals_hold_for_new_rows():
     assert np.mean(held) >= 0.9
 
 
+@pytest.mark.slow
 def test_averages_of_new_rows_are_below_what_the_choice_flatters():
     found = []
     for seed in range(8):
@@ -237,6 +238,7 @@ def visits(seed, sizes):
     return X, rng.normal(size=len(sizes))[groups] + 0.5 * rng.normal(size=len(groups)), groups
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [[10] * 30, [1, 19] * 15])
 def test_an_effect_of_patients_is_not_one_of_their_features(sizes):
     real, alone, held = [], [], []
@@ -284,6 +286,7 @@ def trial(rng, n):
     return columns, (columns["age"] < 40) & (columns["dose"] >= 6.2)
 
 
+@pytest.mark.slow
 def test_conditions_that_are_noise_are_not_named():
     noise, all_that_matters = [], []
     for seed in range(6):
