@@ -39,9 +39,10 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave one case in so many of a test with ``one_in`` in the default run, the others are slow.
+    """Mark the cases of a test with ``one_in(n)`` as slow, except for one case in n.
 
-    Tests begin to count at different cases, so that together they run each of them.
+    Which case is the first to stay depends on the name of the test, so that the tests of many
+    classes run every class.
     """
     cases = defaultdict(list)
     for item in items:

@@ -21,7 +21,7 @@ from skgpb.optimizers import (
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
 
-# Each law for one case in five, and not the same ones; the slow tests have the others.
+# The default run checks each law for one case in five, and different laws for different cases.
 pytestmark = pytest.mark.one_in(5)
 
 
