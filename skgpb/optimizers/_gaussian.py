@@ -172,21 +172,23 @@ class ModelParameters:
     Parameters
     ----------
     kernel : Kernel, default=None
-        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``, in
-        units of the reward squared. None learns a kernel with a length scale for every side:
-        Matern-5/2 if f is observed at points, RBF if answers are averages over cells of a tree, in
-        units of the standard deviation of the rewards (:mod:`skgpb.surrogate.likelihood`).
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers. It is a
+        kernel over points, in units of the reward squared. The one that is learned has a length
+        scale for every side: Matern-5/2 if f is observed at points, RBF if answers are averages
+        over cells of a tree, in units of the standard deviation of the rewards
+        (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2) or dict, default=None
-        The domain, a box. Without it, and where no other domain is given, it comes from ``fit``. A
-        dict gives the sides names: a pair (lower, upper), a distribution of ``scipy.stats`` such as
-        ``loguniform``, a range of integers, or a list of numbers or categories; queries then have
-        ``params``, see :ref:`named-sides` and :ref:`mixed-regions`.
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides. The
+        values of a dict are pairs (lower, upper), distributions of ``scipy.stats`` such as
+        ``loguniform``, ranges of integers, or lists of numbers or categories; queries then have
+        ``params``, see :ref:`named-sides` and :ref:`mixed-regions`. Without it, and where no other
+        domain is given, it comes from ``fit``.
     alpha : float, array-like or None, default=None
-        Noise variance of an answer, in units of the reward squared. None learns one variance for
-        all. For arms, and for rows or cells of several sizes as ``queries`` of a
-        :class:`~skgpb.optimizers.Search`, an array has one for each arm, row or size.
+        Noise variance of an answer, in units of the reward squared; None learns it. For arms, and
+        for rows or cells of several sizes as ``queries`` of a :class:`~skgpb.optimizers.Search`, an
+        array has one for each arm, row or size.
     direction : {"maximize", "minimize"}, default="maximize"
-        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        Whether large or small rewards are sought. ``tell``, ``predict`` and ``history_`` use the
         user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
         use rewards with the opposite sign.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
