@@ -28,6 +28,7 @@ NEXT = re.compile(r"^(?:Attributes|Raises|See Also|Notes|References|Examples)\n-
 SENTENCE = re.compile(r"(.+?\.)(?= [A-Z\"`]|$)")
 OTHERS = re.compile(r"\s?Other\sparameters are those\sof\s[^`]*`~[^`]*`(?:\sand\s[^`]*`~[^`]*`)?\.")
 WIDTH = 100
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Described(NamedTuple):
@@ -100,16 +101,19 @@ def described(cls: type) -> list[Described]:
     return found
 
 
+def inherited(cls: type) -> list[Described]:
+    """Return the parameters that base classes describe."""
+    return [each for each in described(cls) if not is_declared(cls, each.name.split(",")[0])]
+
+
 def with_first(cls: type) -> str:
     """Return the docstring with a line on each parameter of ``FIRST`` that is inherited."""
     before, _, rest = split(docstring(cls))
-    own = [
-        each.name for each in entries(docstring(cls)) if is_declared(cls, each.name.split(",")[0])
-    ]
+    others = inherited(cls)
     shown = [
-        each if each.name in own else each.summary
+        each.summary if each in others else each
         for each in described(cls)
-        if each.name in own or each.name in FIRST
+        if each not in others or each.name in FIRST
     ]
     return joined(before, shown, rest)
 
@@ -122,6 +126,7 @@ def on_page(cls: type) -> str:
 
 def classes() -> list[type]:
     """Return the public classes with parameters that are described."""
+    sys.path.insert(0, str(ROOT))  # never those of another installation
     import skgpb
     from skgpb import optimizers
 
