@@ -98,6 +98,7 @@ html_theme_options = {
 }
 # The left column is of use where a section has several pages; elsewhere code gets the room.
 single = ["index", "install", "quick_start", "map", "faq", "references", "changes"]
+single += ["coming_from", "citing"]
 single += ["doors/**", "gallery/**"]
 html_sidebars = {page: [] for page in single}
 html_math_renderer = "mathml"
