@@ -1,7 +1,4 @@
-"""Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals.
-
-What a bound on the norm of f decides in a search: the bonus, and which length scales to keep.
-"""
+"""Base class of optimizers with a Gaussian process on f: observing, learning and predicting."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["ModelParameters"]
 
-# == What a bound on the norm of f decides in a search: the bonus, and which length scales to keep
+# -- A bound on the norm of f: width of intervals, and which length scales are consistent ----------
 
 # As ``optimizer``: length scales are dropped that contradict the answers.
 CONSISTENT = "consistent"
@@ -160,7 +157,7 @@ class NormBound:
         return sqrt(2.0 * (log_regions - log(self.guarantee.failure_probability)))
 
 
-# == Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals =
+# -- The base class --------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
