@@ -26,7 +26,7 @@ HEADING = re.compile(r"^Parameters\n-{10}\n", re.M)
 # Sections that follow the parameters; these are the ones in use.
 NEXT = re.compile(r"^(?:Attributes|Raises|See Also|Notes|References|Examples)\n-+\n", re.M)
 SENTENCE = re.compile(r"(.+?\.)(?= [A-Z\"`]|$)")
-OTHERS = re.compile(r"\s?Other\sparameters are those\sof\s[^`]*`~[^`]*`(?:\sand\s[^`]*`~[^`]*`)?\.")
+OTHERS = re.compile(r"Other\sparameters are those\sof\s[^`]*`~[^`]*`(?:\sand\s[^`]*`~[^`]*`)?\.\s?")
 WIDTH = 100
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -121,7 +121,7 @@ def with_first(cls: type) -> str:
 def on_page(cls: type) -> str:
     """Return the docstring with all parameters in full, without a reference to base classes."""
     before, _, rest = split(docstring(cls))
-    return joined(OTHERS.sub("", before), described(cls), rest)
+    return joined(OTHERS.sub("", before).rstrip(), described(cls), rest)
 
 
 def classes() -> list[type]:

@@ -44,7 +44,7 @@ from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
 from skgpb.utils.roots import joint_draws
-from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
+from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Queries, Relearn, Seed, Settings
 from skgpb.utils.validation import (
     MOST_RESTARTS,
     Integral,
@@ -533,27 +533,27 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False
+        self, X: Settings, return_std: Literal[False] = False, return_cov: Literal[False] = False
     ) -> np.ndarray: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], return_cov: Literal[False] = False
+        self, X: Settings, return_std: Literal[True], return_cov: Literal[False] = False
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, return_cov: Literal[True]
+        self, X: Settings, return_std: Literal[False] = False, *, return_cov: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False
+        self, X: Settings, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False
+        self, X: Settings, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of f at points, in the user's units.
 
@@ -584,7 +584,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return self._run.sign.of_moments(moments)
 
     @locked
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_y(self, X: Settings, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
         If the kernel is learned each is from a model that is drawn as well, see :meth:`predict`.
@@ -615,27 +615,31 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
+        self,
+        queries: Queries,
+        return_std: Literal[False] = False,
+        *,
+        interval: Literal[False] = False,
     ) -> np.ndarray: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[True], *, interval: Literal[False] = False
+        self, queries: Queries, return_std: Literal[True], *, interval: Literal[False] = False
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[True]
+        self, queries: Queries, return_std: Literal[False] = False, *, interval: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: bool = False, *, interval: Literal[False] = False
+        self, queries: Queries, return_std: bool = False, *, interval: Literal[False] = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict_query(
-        self, queries: Any, return_std: bool = False, *, interval: bool = False
+        self, queries: Queries, return_std: bool = False, *, interval: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
@@ -674,7 +678,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return self._norm.widths(self._model)
 
     @locked
-    def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, X: Settings) -> tuple[np.ndarray, np.ndarray]:
         """Return ends (lower, upper) between which f lies, at all points and in all rounds at once.
 
         They hold with probability 1 - ``guarantee.failure_probability``, see

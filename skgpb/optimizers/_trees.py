@@ -676,7 +676,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: None = None,
         side: SideLengths | None = None,
         depth: int | None = None,
         caution: float = 0.0,

@@ -253,7 +253,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     scale: Callable[[int], float] | None = None
     location: Callable | None = None
     cost: Callable[[int], float] | None = None
-    alpha: Any = None
+    alpha: float | Callable[[Any], float] | None = None
     update: Literal["repaired", "literal"] = "repaired"
     information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
     max_values: Literal["draws", "gumbel"] = "draws"

@@ -56,6 +56,7 @@ from skgpb.utils.typing import (
     FeedbackOfRegion,
     RecommendMethod,
     Representatives,
+    Setting,
     Variation,
 )
 from skgpb.utils.validation import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
@@ -217,12 +218,20 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: None = None,
     ) -> ContextCell: ...
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: SideLengths,
     ) -> Region: ...
 
     @locked
@@ -230,7 +239,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: Setting | None = None,
         side: SideLengths | None = None,
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best cell of a size.

@@ -32,6 +32,7 @@ from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.utils.locks import locked
+from skgpb.utils.typing import Told
 from skgpb.utils.validation import StrOptions, check_one_each, is_sequence
 from skgpb.utils.warnings import warn
 
@@ -98,7 +99,12 @@ class GPOOOptimizer(PartitionSearch):
 
     @locked
     def tell(
-        self, query: Any, reward: Numbers, alpha: Numbers = None, *, count: Any = None
+        self,
+        query: Told,
+        reward: Numbers,
+        alpha: Numbers = None,
+        *,
+        count: Any = None,
     ) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 

@@ -52,7 +52,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
+from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed, Settings, Values
 from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
@@ -166,7 +166,7 @@ class IndirectParameters(ModelParameters):
     query_bounds: Bounds | None = None
     n_points: int = 2500
     n_initial: int | None = None
-    alpha: Any = None
+    alpha: float | Callable[[Any], float] | None = None  # type: ignore[assignment]
     model_noise: Literal["auto"] | float = "auto"
     optimizer: Optimizer = None
     relearn: Relearn = "growing"
@@ -233,7 +233,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
-    def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
+    def fit(self, X: Settings, y: Values | None = None, *, queries: Settings | None = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
 
         Parameters
@@ -520,7 +520,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
     _: KW_ONLY
     queries: Points | None = None
-    targets: Any = None
+    targets: Points | None = None
     n_candidates: int = 2500
     continuous: bool = True
     cost: float | Costs | Callable[[np.ndarray], float] | None = None

@@ -73,7 +73,18 @@ from skgpb.optimizers._sets import (
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Bounds, Costs, Limits, Points, RecommendMethod
+from skgpb.utils.typing import (
+    Bounds,
+    Costs,
+    Limits,
+    Outcomes,
+    Points,
+    RecommendMethod,
+    Setting,
+    Settings,
+    SupportsArray,
+    Told,
+)
 from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
@@ -489,12 +500,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: None = None,
     ) -> Best: ...
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: SideLengths,
     ) -> Region: ...
 
     @locked
@@ -502,7 +521,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: Setting | None = None,
         side: SideLengths | None = None,
     ) -> Any:
         """Return the best target, or the best cell of a size.
@@ -918,12 +937,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @locked
     def tell(
         self,
-        query: Any,
+        query: Told,
         reward: Numbers,
         alpha: Numbers = None,
         *,
-        outcomes: Any = None,
-        block: Any = None,
+        outcomes: Outcomes | Sequence[Outcomes | None] | None = None,
+        block: str | Sequence[str | None] | SupportsArray | None = None,
     ) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -1013,7 +1032,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return model.process.moments(rows, std=True) if model.n_answers else None
 
     @locked
-    def predict_within_limits(self, X: Any) -> np.ndarray:
+    def predict_within_limits(self, X: Settings) -> np.ndarray:
         """Probability, shape (n_samples,), that all ``limits`` hold at points; 1 without any.
 
         The outcomes are without the noise of a measurement, and independent of each other.
