@@ -45,10 +45,11 @@ Values: TypeAlias = Sequence[float] | SupportsArray
 Points: TypeAlias = Sequence[Sequence[float]] | Sequence[SupportsArray] | SupportsArray
 #: A box: a pair (lower, upper) for each side, or names of sides with the values that each may take.
 Bounds: TypeAlias = Points | Mapping[str, Any]
-#: One point or setting: its numbers, or a value for each name of a side.
-Setting: TypeAlias = Mapping[str, Any] | Sequence[float] | SupportsArray
+#: One point or setting: its numbers, or a value for each name of a side. Names are of any type,
+#: because they are in the dicts that pandas makes of the rows of a table.
+Setting: TypeAlias = Mapping[Any, Any] | Sequence[float] | SupportsArray
 #: Several of them: rows, a list of dicts, or a table with a column for each side.
-Settings: TypeAlias = Points | Sequence[Mapping[str, Any]]
+Settings: TypeAlias = Points | Sequence[Mapping[Any, Any]]
 #: What an answer is about: a query, a setting, the points of an average, or a list of these.
 Told: TypeAlias = Setting | Settings | Sequence[Sequence[Sequence[float]]]
 #: A query, or a list of queries.
@@ -58,7 +59,7 @@ Sizes: TypeAlias = (
     float | Mapping[str, float] | Sequence[float | Sequence[float] | Mapping[str, float]]
 )
 #: Outcomes that were measured with an answer, by their names.
-Outcomes: TypeAlias = Mapping[str, float | None]
+Outcomes: TypeAlias = Mapping[Any, float | None]
 #: Costs of answers: one for each query, or for each size of cells.
 Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
