@@ -85,7 +85,7 @@ html_title = f"skgpb {release}"
 html_static_path = ["_static"]
 html_css_files = ["skgpb.css"]
 html_show_sourcelink = False
-html_search_scorer = "scorer.js"
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "skgpb"},
