@@ -2,7 +2,7 @@
 
 Parameters have their defaults in their signatures. A number here may be another one without being
 wrong: it was measured, or is a guess that nothing contradicted, and the line above it says what
-it does, with the number of its decision in ``doc/development/decisions.rst`` where it has one.
+it does, with the number of its decision in ``doc/development/decisions`` where it has one.
 ``python -m benchmarks.ablate NAME`` shows what it is worth. It is read where it is used, as
 ``defaults.NAME``, and never copied at import, so that a benchmark can set another value.
 

@@ -9,7 +9,7 @@ on after a crash, with as many workers as share the storage.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -274,7 +274,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         study: optuna.Study,
         trial: optuna.trial.FrozenTrial,
         state: TrialState,
-        values: Any,
+        values: Sequence[float] | None,
     ) -> None:
         """Let the independent sampler clean up."""
         self._independent.after_trial(study, trial, state, values)

@@ -44,6 +44,10 @@ from skgpb.utils.typing import (
     RecommendMethod,
     RegressorMixin,
     Seed,
+    Setting,
+    Settings,
+    Told,
+    Values,
 )
 from skgpb.utils.validation import (
     LARGEST_REWARD,
@@ -324,7 +328,7 @@ class BaseBanditOptimizer(
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Settings, y: Values | None = None) -> Self:
         """Start afresh, learning from X and y what can be learned before the first query.
 
         Parameters
@@ -343,7 +347,7 @@ class BaseBanditOptimizer(
         return self
 
     @reading_log
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters, also during a run, which checks them at once.
 
         The run goes on with those that say how queries are chosen and what is learned. What it
@@ -363,13 +367,17 @@ class BaseBanditOptimizer(
     # -- asking and telling -----------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, context: Any = None, another: bool = False) -> Q: ...
+    def ask(
+        self, n: None = None, *, context: Setting | None = None, another: bool = False
+    ) -> Q: ...
 
     @overload
-    def ask(self, n: int, *, context: Any = None, another: bool = False) -> list[Q]: ...
+    def ask(self, n: int, *, context: Setting | None = None, another: bool = False) -> list[Q]: ...
 
     @locked
-    def ask(self, n: int | None = None, *, context: Any = None, another: bool = False) -> Any:
+    def ask(
+        self, n: int | None = None, *, context: Setting | None = None, another: bool = False
+    ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
         Until they are told queries are pending: later ones differ from them and count on their
@@ -397,7 +405,7 @@ class BaseBanditOptimizer(
         return asked[0] if n is None else asked
 
     @locked
-    def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
+    def tell(self, query: Told, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
         Parameters
@@ -426,7 +434,7 @@ class BaseBanditOptimizer(
         objective: Callable[[Q], Numbers],
         budget: int | None = None,
         *,
-        contexts: Any = None,
+        contexts: Settings | None = None,
         max_cost: float | None = None,
         callback: Callable[[Any], Any] | None = None,
         progress: bool = False,
@@ -526,7 +534,7 @@ class BaseBanditOptimizer(
         return self._best()
 
     @locked
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Settings, y: Values, sample_weight: Values | None = None) -> float:
         """Return R^2 of the predictions of f at points, as every regressor.
 
         It does not say how well a search asks: :func:`~skgpb.model_selection.bandit_scorer` does.
@@ -575,7 +583,7 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: File, **parameters: Any) -> Self:
+    def load(cls, path: File, **parameters: object) -> Self:
         """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
 
         Parameters

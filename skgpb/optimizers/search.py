@@ -75,7 +75,18 @@ from skgpb.optimizers._sets import (
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Bounds, Costs, Limits, Points, RecommendMethod
+from skgpb.utils.typing import (
+    Bounds,
+    Costs,
+    Limits,
+    Outcomes,
+    Points,
+    RecommendMethod,
+    Setting,
+    Settings,
+    SupportsArray,
+    Told,
+)
 from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
@@ -502,12 +513,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: None = None,
     ) -> Best: ...
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: SideLengths,
     ) -> Region: ...
 
     @locked
@@ -515,7 +534,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: Setting | None = None,
         side: SideLengths | None = None,
     ) -> Any:
         """Return the best target, or the best cell of a size.
@@ -717,10 +736,21 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     arms : array-like of shape (n_arms, n_columns), default=None
-        The arms, instead of a box. Rows are points, or descriptors that ``kernel`` accepts.
+        A finite list of points to choose from, instead of a box. Rows are points, or descriptors
+        that ``kernel`` accepts.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        Queries, if they differ from the targets: rows of points (d columns), of
+        What can be measured, if it is not what is searched for. Rows of points (d columns), of
         boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
         given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
         sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
@@ -733,10 +763,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
         ``bounds`` is a dict.
     cost : array-like or callable, default=None
-        Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
-        of its cells; for points of ``bounds`` a function of a setting, a dict if ``bounds`` is one
-        and otherwise a row. None means 1. What an answer is worth is divided by its cost; in the
-        UCB family that is its index less the largest posterior mean of a target.
+        Cost of an answer, above 0; None means 1 for all. One number for each arm or row of
+        ``queries``, or for each size of its cells; for points of ``bounds`` a function of a
+        setting, a dict if ``bounds`` is one and otherwise a row. What an answer is worth is divided
+        by its cost; in the UCB family that is its index less the largest posterior mean of a
+        target.
     n_candidates : int, default=500
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
@@ -748,8 +779,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         with a kernel. Without one it is 10, or as many as the longest list without an order has
         values, up to 25, where only the recommendation counts (EI, ``regret="simple"``).
     limits : dict, default=None
-        Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
-        that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
+        high) for each name, None for an end that is open. :meth:`tell` takes the outcomes
         that were measured. Each has a model of its own, see Notes.
 
     Attributes
@@ -956,12 +987,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @locked
     def tell(
         self,
-        query: Any,
+        query: Told,
         reward: Numbers,
         alpha: Numbers = None,
         *,
-        outcomes: Any = None,
-        block: Any = None,
+        outcomes: Outcomes | Sequence[Outcomes | None] | None = None,
+        block: str | Sequence[str | None] | SupportsArray | None = None,
     ) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -1094,7 +1125,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return found
 
     @locked
-    def predict_within_limits(self, X: Any) -> np.ndarray:
+    def predict_within_limits(self, X: Settings) -> np.ndarray:
         """Probability, shape (n_samples,), that all ``limits`` hold at points; 1 without any.
 
         The outcomes are without the noise of a measurement, and independent of each other.

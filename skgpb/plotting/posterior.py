@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
 
@@ -20,7 +21,10 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,11 +99,11 @@ class PosteriorDisplay(_axes.Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
@@ -177,7 +181,7 @@ class PosteriorDisplay(_axes.Display):
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: str = "mean",
         cmap: str = "viridis",
