@@ -149,3 +149,17 @@ def test_the_app_has_what_it_reads_and_writes_tables_with():
     extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
     names = {re.match(r"[\w-]+", requirement)[0] for requirement in extras["app"]}
     assert {"flask", "matplotlib", "openpyxl", "pandas"} <= names
+
+
+def test_every_extra_is_on_the_page_of_the_installation():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    listed = re.findall(r"(?m)^``(\w+)``  +", read("doc/install.rst"))
+    assert sorted(listed) == sorted(extras)
+
+
+def test_no_page_promises_parquet_without_its_package():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    for path in ROOT.glob("doc/doors/*.rst"):
+        page = path.read_text(encoding="utf-8")
+        if "Parquet" in page and not any("pyarrow" in each for each in extras["app"]):
+            assert "pipx inject skgpb pyarrow" in page, path

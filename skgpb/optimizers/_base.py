@@ -115,6 +115,9 @@ class BaseBanditOptimizer(
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
 
+    #: Parameters that may be tables whose columns are the features, where sides have no names.
+    _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
+
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
     #: Whether points of f are recommended, which are no queries.
@@ -233,6 +236,21 @@ class BaseBanditOptimizer(
     def _params_changed(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
+    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+        """Warn of the first answers that lack an outcome with a limit; called after each."""
+
+    def _beyond_limits(self) -> np.ndarray:
+        """Return which answers came with an outcome beyond its limit, shape (n_answers,)."""
+        return np.zeros(self._run.n_told, dtype=bool)
+
+    def _limits_at(self, best: Any) -> list[dict[str, Any]]:
+        """Return what is known of each limit at a query."""
+        return []
+
+    def _dissent(self, best: Any) -> dict[str, str]:
+        """Say, by a name, where predictions are for another query than the recommended one."""
+        return {}
+
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.
 
@@ -289,7 +307,7 @@ class BaseBanditOptimizer(
             self.bounds_,
             run.pending,
             partial(validate_data, self, dtype=np.float64, reset=False),
-            getattr(self, "feature_names_in_", None),
+            run.names,
             getattr(self, "targets_", ()),
             self._query_type,
         )
@@ -389,8 +407,8 @@ class BaseBanditOptimizer(
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 
@@ -454,7 +472,8 @@ class BaseBanditOptimizer(
         verbose : int, default=0
             1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
         stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True to end the run.
+            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True, or a text that
+            says why, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 

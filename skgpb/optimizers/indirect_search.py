@@ -33,6 +33,7 @@ from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
 from skgpb.domains.space import ParameterSpace
+from skgpb.exceptions import ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.optimizers import _loop as loop
@@ -68,6 +69,7 @@ from skgpb.utils.validation import (
     check_unmasked,
     validate_data,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["IndirectParameters", "IndirectSearch"]
 
@@ -100,7 +102,7 @@ class IndirectParameters(ModelParameters):
     conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
         The distribution p(x | a) over which a query averages, if it is known. With None it is
         learned from the ``queries`` given to ``fit``; without these a query is a point, and its
-        answer is the value of f there.
+        answer is the value of f there, of which a warning says that it is an assumption.
     operator : {"auto", "embedding", "window"}, default="auto"
         How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
         map plus scatter (much more accurate if p(x | a) has this form), or by the one with
@@ -230,6 +232,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- fitting ----------------------------------------------------------------------------
 
+    _tables = ("targets",)
+
     @reading_log
     def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
@@ -309,6 +313,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
         run = self._run
+        if run.params.conditional is None and A is None:
+            warn(
+                "nothing is known of the distribution p(x | a) over which a query averages: every "
+                "query is taken for the point itself. Pass conditional=, or fit(X, queries=A) with "
+                "pairs; conditional=WindowMean(scale=0.0) says that queries are points",
+                ModelWarning,
+            )
         return conditional_of(
             run.params.conditional,
             X,

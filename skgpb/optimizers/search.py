@@ -38,12 +38,12 @@ from scipy.special import log_ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
-from skgpb._core._ties import argmax_first
+from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.exceptions import AllPendingError
+from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
@@ -53,6 +53,8 @@ from skgpb.optimizers._feasibility import (
     Measured,
     check_spelling,
     checked_limits,
+    outcomes_of_each,
+    probability_between,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
@@ -83,9 +85,12 @@ from skgpb.utils.validation import (
     check_one_each,
     is_sequence,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["Search"]
 
+# Speed: answered queries, the best by one model, of which the average over models is computed.
+N_COMPARED = 100
 # Rounding: above the best that is known by less than this, in units of the prior, a score is worth
 # nothing.
 MIN_ACQUISITION = 1e-300
@@ -128,6 +133,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
+
+    #: Name of the campaign that this search is for in a CombinatorialBandit; None elsewhere.
+    _campaign: str | None = None
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
@@ -180,7 +188,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._asks_once:
             return None
         again = super()._to_repeat()
-        unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
+        unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._run.pending else best
@@ -472,12 +480,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _recommendation(self) -> Recommendation:
         """Return what is recommended as things are."""
         queries, targets, model = self.domain_, self.targets_, self._model
-        return Recommendation(queries, targets, model, self._feasibility(), self._is_observable)
+        return Recommendation(queries, targets, model, self._feasibility(), self._can_ask_targets)
 
     @property
     def _is_observable(self) -> bool:
-        """Whether the query of the best answer may be what is to be found."""
+        """Whether queries are what is to be found, and asked for its sake."""
         return self._targets_are_queries and not self._n_context
+
+    @property
+    def _can_ask_targets(self) -> bool:
+        """Whether the query of the best answer may be what is to be found."""
+        return self._is_observable
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
@@ -530,8 +543,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         loop.check_informed(self)
         there = self._contexts.checked(context)
         if method in ANSWERED:
-            possible = self._targets_are_queries and there is None and side is None
-            if not possible:
+            if not self._can_ask_targets or side is not None:
                 raise ValueError(
                     f"method={method!r} is for queries that are what is to be found, without side "
                     "or contexts"
@@ -623,6 +635,34 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return self._spent
 
     # -- how far it is from the best ----------------------------------------------------------
+
+    def _dissent(self, best: Any) -> dict[str, str]:
+        found = None if best is None else self._preferred(best, self._run.told_queries())
+        if found is None:
+            return {}
+        query, (there, here) = found
+        said = f"expects {there:.6g} of {query!r}, which was asked, and {here:.6g} of what is"
+        return {"predict": f"{said} recommended: it averages over models"}
+
+    @locked
+    def _preferred(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
+        """Return which of some answered queries ``predict`` expects most of, if more than of best.
+
+        With it come the two means (2,), that of the query first; of queries that may be beyond a
+        limit there is none. None also where answered queries cannot be recommended.
+        """
+        if not (self._can_ask_targets and told):
+            return None
+        if len(told) > N_COMPARED:
+            means = self._gp.moments(self._blocks_of(told))
+            told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
+        blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
+        means = (self._model.averaged or self._gp).moments(blocks)
+        values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
+        top = argmax_first(values)
+        if not exceeds(values[top], means[-1], self._gp.scale):
+            return None
+        return told[top], self._run.sign.of(means[[top, -1]])
 
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
@@ -824,6 +864,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             and run.params.targets is None
         )
 
+    @property
+    def _can_ask_targets(self) -> bool:
+        if self._is_observable:
+            return True
+        # Between numbers the largest posterior mean is better than the best answer of rules that
+        # ask for what they learn from it.
+        own, space = self._run.params, self._run.space
+        whole = own.queries is None and own.targets is None and not self._n_context
+        return whole and space is not None and bool(np.isfinite(space.n_settings))
+
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         run = self._run
         own = run.params
@@ -922,19 +972,20 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
-        outcomes : dict, or list of n dicts, default=None
-            What else was measured, for ``limits``, by its name; None for what was not. What has no
-            limit is kept for limits that are set later. An objective of :meth:`run` returns a pair,
-            the reward and this dict.
-        block : str, or list of n str, default=None
+        outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
+            What else was measured, for ``limits``, by its name; None or NaN for what was not. What
+            has no limit is kept for limits that are set later. A failed evaluation may have
+            outcomes. An objective of :meth:`run` returns a pair, the reward and this dict.
+        block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, whose variance is
             learned, and so it is no noise. There may be a new block at any time. Predictions and
-            recommendations are for an average block. Only if ``kernel`` is None.
+            recommendations are for an average block. Only if ``kernel`` is None. Failed evaluations
+            have none.
 
         Warns
         -----
@@ -944,15 +995,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if outcomes is None and block is None:
             return loop.tell(self, query, reward, alpha)
         if is_sequence(reward):
-            rewards: Any = reward
-            n = len(rewards)
-            every = (
-                [None] * n if each is None else check_one_each(each, n, name, "rewards")
-                for each, name in ((outcomes, "outcomes"), (block, "block"))
+            n = len(reward)  # type: ignore[arg-type]
+            each = (
+                check_one_each(reward, n, "reward", "queries"),
+                [None] * n if outcomes is None else outcomes_of_each(outcomes, n),
+                [None] * n if block is None else check_one_each(block, n, "block", "rewards"),
             )
             reward = [
-                one if (what, where) == (None, None) else Measured(one, what, where)
-                for one, what, where in zip(rewards, *every, strict=True)
+                one
+                if (what, where) == (None, None)
+                else Measured(one, what, None if one is None else where)
+                for one, what, where in zip(*each, strict=True)
             ]
         else:
             reward = Measured(reward, outcomes, block)
@@ -961,7 +1014,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
             reward = Measured(*reward)
-        query, value, noise = super()._checked(query, reward, alpha)
+        number = reward.reward if isinstance(reward, Measured) else reward
+        query, value, noise = super()._checked(query, number, alpha)
         run = self._run
         if isinstance(reward, Measured):
             check_spelling(reward.outcomes or {}, run.params.limits)
@@ -993,12 +1047,51 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         return Feasibility(taught, limits, self._gp)
 
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        super()._observe_initial(X, y)
+        self._check_measured({}, len(X))
+
+    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+        run = self._run
+        for name in checked_limits(run.params.limits):
+            # None says that it was not measured.
+            if name in outcomes or run.n_known - run.n_measured(name) > n_answers:
+                continue
+            plural = "" if n_answers == 1 else "s"
+            others = f" ({', '.join(map(repr, outcomes))} did)" if outcomes else ""
+            warn(
+                f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
+                f"nothing is known of the limit there: tell outcomes={{{name!r}: ...}}, None if it "
+                "was not measured",
+                LimitWarning,
+            )
+
     @locked
-    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and deviation of an outcome at points, in its unit; None if not measured."""
-        rows = self._rows_of(self._inputs.points(X))
-        model = self._outcomes.model_of(name, self._run, self._model.options)
-        return model.process.moments(rows, std=True) if model.n_answers else None
+    def _beyond_limits(self) -> np.ndarray:
+        run = self._run
+        limits = checked_limits(run.params.limits)
+        return run.beyond(limits) if limits else super()._beyond_limits()
+
+    @locked
+    def _limits_at(self, best: Any) -> list[dict[str, Any]]:
+        run, found = self._run, []
+        limits = checked_limits(run.params.limits)
+        blocks = self._blocks_of([best]) if limits else []
+        for name, (low, high) in limits.items():
+            model = self._outcomes.model_of(name, run, self._model.options)
+            each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
+            each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
+            each |= dict.fromkeys(("mean", "std", "probability"))
+            if model.n_answers:
+                mean, std = model.process.moments(blocks, std=True)
+                hold = probability_between(low, high, mean, std)
+                each |= {
+                    "mean": float(mean[0]),
+                    "std": float(std[0]),
+                    "probability": float(hold[0]),
+                }
+            found.append(each)
+        return found
 
     @locked
     def predict_within_limits(self, X: Any) -> np.ndarray:

@@ -269,7 +269,8 @@ def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Cur
     check_is_single(optimizer)
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
-    rewards = of_truth(optimizer.history_)["reward"]
+    history = of_truth(optimizer.history_)
+    rewards = history["reward"]
     if not len(rewards):
         raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
     if values is not None:
@@ -286,7 +287,8 @@ def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Cur
     goal: Any = None if optimum is None else check_real(optimum, "optimum")
     sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
     if kind == "best":
-        regret = sign * np.maximum.accumulate(sign * rewards)
+        beyond = optimizer._beyond_limits()[history["round"] - 1]
+        regret = sign * np.fmax.accumulate(np.where(beyond, np.nan, sign * rewards))
     else:
         function = instant_regret if kind == "instant" else cumulative_regret
         regret = function(sign * goal, sign * rewards)
