@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,13 +13,18 @@ from skgpb.optimizers._run import block_told
 from skgpb.utils.install import needs
 from skgpb.utils.validation import Real
 
+if TYPE_CHECKING:
+    from skgpb.optimizers._base import BaseBanditOptimizer
+
 __all__ = ["history_frame"]
 
 with needs("skgpb.integrations.pandas", "pandas", "pandas"):
     import pandas as pd
 
 
-def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
+def history_frame(
+    optimizer: BaseBanditOptimizer[Any], feature_names: Sequence[str] | None = None
+) -> pd.DataFrame:
     """Return a run as a data frame with one row for each answer and for each failure.
 
     Parameters
@@ -71,7 +76,7 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
 
     told = frame.index[[event[0] == "tell" for event in events]]
     history = optimizer.history_
-    columns = {name: history[name] for name in history.dtype.names[2:]}
+    columns = {name: history[name] for name in (history.dtype.names or ())[2:]}
     columns["noise"] = np.array([event[3] for event in answers], dtype=np.float64)
     for name, values in columns.items():
         campaigns = getattr(optimizer.domain_, "names", None) or range(values[:1].size)

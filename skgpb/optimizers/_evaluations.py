@@ -43,7 +43,6 @@ TAKES_A_QUERY = "an objective takes a query; of_x(function) makes one of a funct
 # objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
 NOT_OF_THE_QUERY = (
     BrokenExecutor,
-    CancelledError,
     PicklingError,
     AttributeError,
     ImportError,
@@ -181,6 +180,11 @@ class Arrivals:
                 continue
             try:
                 outcome = future.result()
+            except CancelledError as error:  # which has no text
+                raise CancelledError(
+                    f"the evaluation of {query!r} was cancelled, not by this run: all answers are "
+                    "kept, and the next run begins with the queries that were being evaluated"
+                ) from error
             except Exception as error:
                 if not self.raises and isinstance(error, NOT_OF_THE_QUERY):
                     raise
@@ -477,7 +481,10 @@ class EvaluationLoop:
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
             self._failed += reward is None
-            self._progress.told(reward, error)
+            beyond = self._optimizer._beyond_limits()
+            self._progress.told(
+                reward, error, beyond=reward is not None and bool(beyond[-1:].any())
+            )
             if len(answers) == 1:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True
@@ -505,9 +512,9 @@ class EvaluationLoop:
 
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""
-        optimizer, stop = self._optimizer, self._stop
-        if loop.stops(self._optimizer, stop):
-            return str(getattr(stop, "message", "stop returned True"))
+        optimizer = self._optimizer
+        if reason := loop.stops(optimizer, self._stop):
+            return reason
         if loop.informed(optimizer) and optimizer._knows_all:
             return "every query was answered, and answers are exact"
         return ""

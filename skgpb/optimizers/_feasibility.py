@@ -143,6 +143,30 @@ def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None
             )
 
 
+def limit_in_words(found: Mapping[str, Any], n_all: int) -> str:
+    """Say whether a limit holds at the recommendation, and how many of all answers know of it.
+
+    Examples
+    --------
+    >>> limit = {"name": "heat", "low": None, "high": 80.0, "n_answers": 0}
+    >>> limit_in_words(limit | dict.fromkeys(("mean", "std", "probability")), 12)
+    'heat, at most 80: not known, none of 12 answers has it'
+    """
+    low, high = found["low"], found["high"]
+    if low is None:
+        ends = f"at most {high:g}"
+    else:
+        ends = f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+    every = f"{n_all} answer{'' if n_all == 1 else 's'}"
+    if found["probability"] is None:
+        return f"{found['name']}, {ends}: not known, none of {every} has it"
+    return (
+        f"{found['name']}, {ends}: holds with probability {found['probability']:.3g}, expected "
+        f"{found['mean']:.6g} (standard deviation {found['std']:.2g}), {found['n_answers']} of "
+        f"{every} have it"
+    )
+
+
 class OutcomeConstraints:
     """Limits with the posteriors of what they limit.
 

@@ -570,6 +570,7 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     run.block = None
     if outcomes is not None:
         run.measure(query, outcomes)
+    search._check_measured(outcomes or {})
 
 
 def repeated(search: Any, events: Sequence[Event]) -> Any:
@@ -630,7 +631,8 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.in_words(),
+        model={} if model is None else model.in_words() | search._dissent(best),
+        limits=[] if best is None else search._limits_at(best),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
 
@@ -670,22 +672,26 @@ def check_stop(search: Any, stop: Any) -> None:
         raise TypeError(f"stop must be a Stop, a function of the optimizer or None, got {stop!r}")
 
 
-def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> bool:
-    """Return whether a run may stop now; never before the first observation.
+def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
+    """Return why a run stops now; empty if it goes on, as before the first observation.
 
     The lock is not held during the computation.
     """
     if stop is None or not informed(search):
-        return False
+        return ""
     if not isinstance(stop, Stop):
-        return stop(search) is True
+        said = stop(search)
+        if isinstance(said, str):
+            return said
+        is_true = isinstance(said, bool | np.bool_) and bool(said)
+        return str(getattr(stop, "message", "stop returned True")) if is_true else ""
     with search._lock:
         model, n_known = search._model, search._run.n_known
         risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
         comparison = None if risks is None else search._compared(search.recommend())
         if risks is None or comparison is None:
-            return False
+            return ""
         if is_by_intervals(stop):
-            return comparison.by_intervals() <= stop.epsilon
+            return stop.message if comparison.by_intervals() <= stop.epsilon else ""
         rng = stream_of_gap(search._run.seed, search._run.n_told)
-    return comparison.is_within(stop.epsilon, risks, rng)
+    return stop.message if comparison.is_within(stop.epsilon, risks, rng) else ""

@@ -992,7 +992,7 @@ class Recommendation:
     def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
         """Return the best target by the posterior, given the moments of all."""
         feasibility, targets = self.feasibility, self.targets
-        if self.is_observable and not feasibility.is_certain:
+        if self.is_observable and targets is self.queries and not feasibility.is_certain:
             known = self.answered("posterior")
             if known is not None:
                 return known

@@ -45,7 +45,7 @@ from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.ucb import BaseUCBOptimizer
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Seed
+from skgpb.utils.typing import Points, Queries, Seed, Told, Values
 from skgpb.utils.validation import (
     Interval,
     Real,
@@ -433,7 +433,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     optimizers: Sequence[Any]
     budget: float
-    costs: Any = None
+    costs: float | Values | Sequence[Values] | None = None
     _: KW_ONLY
     weights: Literal["allocation", "campaign"] = "allocation"
     random_state: Seed = None
@@ -821,7 +821,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     @locked
     def tell(
         self,
-        query: Any,
+        query: Told,
         reward: Numbers | Iterable[Reported | Iterable[Reported]],
         alpha: Numbers = None,
     ) -> Self:
@@ -935,19 +935,19 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return super().score(X, inputs.of_campaigns(y, "y"), sample_weight)
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: Points, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: Points, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: bool = False
+        self, X: Points, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict(
-        self, X: Any, return_std: bool = False
+        self, X: Points, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of the value of each campaign; campaigns are independent.
 
@@ -972,21 +972,21 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         )
 
     @overload
-    def predict_query(self, queries: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict_query(self, queries: Queries, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[True]
+        self, queries: Queries, return_std: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: bool = False
+        self, queries: Queries, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict_query(
-        self, queries: Any, return_std: bool = False
+        self, queries: Queries, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of what each campaign observes in allocations, without noise.
 

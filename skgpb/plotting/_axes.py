@@ -29,6 +29,8 @@ RECOMMENDED = "#d55e00"
 BEYOND = "#777777"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
+# Range of rewards that may have any value.
+EVERYTHING = (-np.inf, np.inf)
 # A side of more values than this has ticks at some of them.
 MOST_TICKS = 12
 # Letters of the name of a value, and the width of one in font sizes; where all names side by side
@@ -298,11 +300,20 @@ def predicted_at(
     return mean, std, within_limits(optimizer, X)
 
 
-def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, half: np.ndarray) -> None:
+def interval_within(
+    mean: np.ndarray, std: np.ndarray, ends: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the means and the ends of the intervals of 95 %, all within a range."""
+    half = QUANTILE_95 * std
+    mean, low, high = (np.clip(each, *ends) for each in (mean, mean - half, mean + half))
+    return mean, low, high
+
+
+def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     """Draw a posterior along an axis with a band around it."""
     (line,) = ax.plot(x, mean, label="posterior mean")
     band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-    ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
+    ax.fill_between(x, low, high, label="95 % interval", **band)
 
 
 def numbered(names: Sequence[str] | None, n: int) -> Sequence[str]:

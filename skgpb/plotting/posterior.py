@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
 
@@ -20,7 +21,10 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,6 +59,8 @@ class PosteriorDisplay(_axes.Display):
     within : ndarray of shape (n,) or (n, m), default=None
         Probability on the grid that all limits on other outcomes hold. Where it is below one half
         the drawing is shaded, up to a dotted line. None for no limits.
+    value_range : (low, high), default=(-inf, inf)
+        Range in which averages of rewards are; nothing is drawn beyond.
 
     Attributes
     ----------
@@ -88,18 +94,20 @@ class PosteriorDisplay(_axes.Display):
     title: str | None = None
     sides: Sequence[Axis] | None = None
     within: np.ndarray | None = None
+    value_range: tuple[float, float] = _axes.EVERYTHING
 
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
+        value_range: tuple[float, float] = _axes.EVERYTHING,
         **kwargs: Any,
     ) -> Self:
         """Draw the posterior of an optimizer.
@@ -123,6 +131,9 @@ class PosteriorDisplay(_axes.Display):
             Names of all features; None for those of the sides, or those seen by ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
+        value_range : (low, high), default=(-inf, inf)
+            Range in which averages of rewards are, such as (0, 100) for percents; nothing is drawn
+            beyond.
         **kwargs : dict
             For :meth:`plot`.
 
@@ -164,12 +175,13 @@ class PosteriorDisplay(_axes.Display):
             value_name=value_name,
             title=", ".join(rest) or None,
             within=None if within is None else within.reshape(shape),
+            value_range=value_range,
         )
         return display.plot(ax, **kwargs)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: str = "mean",
         cmap: str = "viridis",
@@ -214,8 +226,8 @@ class PosteriorDisplay(_axes.Display):
         return self
 
     def _draw_curve(self, ax: Any) -> None:
-        (x,), half = self.grid, _axes.QUANTILE_95 * self.std
-        _axes.draw_band(ax, x, self.mean, half)
+        (x,) = self.grid
+        _axes.draw_band(ax, x, *_axes.interval_within(self.mean, self.std, self.value_range))
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
             ink = _axes.ink_of(ax)
@@ -233,7 +245,7 @@ class PosteriorDisplay(_axes.Display):
         """Draw a map; what its legend names."""
         from matplotlib.patches import Patch, Rectangle
 
-        values = self.mean if kind == "mean" else self.std
+        values = self.mean.clip(*self.value_range) if kind == "mean" else self.std
         whole = bool(np.isfinite(values).all())
         shading = "gouraud" if whole else "nearest"
         self.mappable_ = ax.pcolormesh(

@@ -33,6 +33,7 @@ from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked
 from skgpb.utils.roots import joint_draws
+from skgpb.utils.typing import Seed
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     MOST_RESTARTS,
@@ -132,7 +133,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     optimizer: str | Callable | None = None
     n_restarts_optimizer: int = 0
     normalize_y: bool = False
-    random_state: Any = None
+    random_state: Seed = None
 
     _parameter_constraints = {
         "kernel": [None, Kernel],
@@ -291,13 +292,13 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self._ready(left.rows).posterior_covariance(left, right) * self.scale_**2
 
     @locked
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
         mean, cov = self.predict(X, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
 
     @locked
-    def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
         mean, cov = self.predict_query(A, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
@@ -465,7 +466,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return z, np.where(unknown, np.nan, noises)
 
     @locked
-    def observe(self, rows: np.ndarray, z: Any, alpha: Any = None, asked: bool = True) -> Self:
+    def observe(
+        self, rows: np.ndarray, z: ArrayLike, alpha: ArrayLike | None = None, asked: bool = True
+    ) -> Self:
         """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
         model, gp = self._observing(rows), self.process_
         values, noises = self._checked(rows, z, alpha)

@@ -28,8 +28,8 @@ LEAST_RESOLUTION = 10**6
 # Limit: sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # Format: what texts of truth values stand for in tables, in lower case.
-TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
-YES_OR_NO = {"yes": 1.0, "no": 0.0}
+TRUE_OR_FALSE = {"true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
+YES_OR_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
 # Format: numbers of an array, and characters of anything else, that messages repeat.
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 # Rounding: coordinates that differ by less than this share of a side are one.
@@ -320,9 +320,17 @@ def check_draws(n_samples: Any, n_points: int = 1) -> int:
     return check_size(n_samples, "n_samples", 0, MOST_DRAWN // max(1, n_points))
 
 
+def call(function: Any, argument: Any, name: str) -> Any:
+    """Return ``function(argument)``; the error of a missing key names the parameter."""
+    try:
+        return function(argument)
+    except LookupError as error:  # its message is the key alone
+        raise ValueError(f"{name}({argument}) raised {error!r}") from error
+
+
 def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
-    value = function(argument)
+    value = call(function, argument, name)
     try:
         number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):

@@ -35,6 +35,7 @@ MEMBERS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", MEMBERS)
 def test_every_member_is_a_policy(cls):
     player = bandit(cls)
@@ -432,6 +433,7 @@ def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
 
 
 # Kernels are given: what campaigns learn, scikit-learn does not see.
+@pytest.mark.one_in(3)
 @parametrize_with_checks([CombinatorialBandit([GPUCBOptimizer(RBF())], budget=1.0, costs=0.0)])
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)

@@ -16,9 +16,15 @@ import numpy as np
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.datasets.columns import CellError, Column
 from skgpb.lab.datasets.format import places_of, without_unit
-from skgpb.lab.datasets.numbers import is_missing
+from skgpb.lab.datasets.numbers import CURRENCIES, SECONDS, is_missing
 from skgpb.lab.datasets.table import TableFile
-from skgpb.lab.experiments.answers import EnteredAnswer, read_cell, variance_of
+from skgpb.lab.experiments.answers import (
+    EnteredAnswer,
+    is_same_unit,
+    limit_note,
+    read_cell,
+    variance_of,
+)
 from skgpb.lab.experiments.blocks import write_block
 from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS, LabRecord, written_date
 from skgpb.lab.experiments.sides import Ends, Side
@@ -212,6 +218,9 @@ def _read(
         for column in settings:
             if column.kind != "texts":
                 column.check_numbers()
+            if column.unit == SECONDS:
+                reason = "it is a duration: write a number, in the unit of the setting"
+                raise CellError(int(np.flatnonzero(~column.missing)[0]), column.name, reason)
     except CellError as error:
         raise ValueError(table.said(error)) from None
     past: dict[int, PastAnswer] = {}
@@ -235,8 +244,7 @@ def _read(
         note = _violations(space, each.setting)
         if note:
             beyond.append((row, note))
-        if note not in each.record.note:
-            each.record.note = "; ".join(filter(None, [each.record.note, note]))[:LONGEST]
+        each.record.add_note(note)
     if beyond:
         said = _first([f"{table.place(row)}: {note}" for row, note in beyond[:NAMED]], len(beyond))
         warn(
@@ -362,9 +370,12 @@ class _Header:
         told: EnteredAnswer | None,
     ) -> PastAnswer:
         """Return what a row says."""
-        answer, alpha, measurements = (None, None, ()) if told is None else told
+        answer, alpha, measurements, remark = (None, None, (), "") if told is None else told
         number, status = None, "given" if alpha is None else "answered"
-        limited = {name: _number_in(found[column], row) for column, name in self.limited.items()}
+        limited = {
+            name: found[column].limits.get(row, _number_in(found[column], row))
+            for column, name in self.limited.items()
+        }
         record = LabRecord(measurements=list(measurements))
         record.write(measured={name: x for name, x in limited.items() if x is not None})
         texts = {column: _text_in(found[column], row) for column in (*self.block, *self.measured)}
@@ -387,7 +398,7 @@ class _Header:
                 status = "answered"
             if answer is not None and not measurements and cells.get(MEASUREMENTS):
                 with suppress(ValueError):
-                    mean, _, values = read_cell(unprotected(cells[MEASUREMENTS]))
+                    mean, _, values, _ = read_cell(unprotected(cells[MEASUREMENTS]))
                     # They are those of an answer that nobody has changed since.
                     record.measurements = list(values) if isclose(mean, answer) else []
             try:
@@ -397,6 +408,7 @@ class _Header:
             except ValueError as wrong:
                 raise CellError(row, self.book[STATUS], str(wrong)) from None
             record.skipped = status == "skipped"
+        record.add_note(remark)
         whole = (
             int(number) if number is not None and number >= 1 and number == int(number) else None
         )
@@ -479,8 +491,17 @@ def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnsw
         except ValueError:
             pass
         raise
-    numbers = (_number_in(column, row) for row in range(len(column.values)))
-    return [None if value is None else EnteredAnswer(value, None) for value in numbers]
+    has_other_unit = column.unit == SECONDS or (unit and column.unit not in {"", *CURRENCIES})
+    if has_other_unit and not is_same_unit(column.unit, unit):
+        row = int(np.flatnonzero(~column.missing)[0])
+        raise CellError(row, column.name, f"it is in {column.unit}, and answers in {unit!r}")
+    return [
+        None
+        if (value := _number_in(column, row)) is None
+        else EnteredAnswer(value, None, note=limit_note(limit) if limit else "")
+        for row in range(len(column.values))
+        for limit in [column.limits.get(row)]
+    ]
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
