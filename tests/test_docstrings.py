@@ -53,6 +53,7 @@ def parameters(cls):
     return list(inspect.signature(cls).parameters)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_each_parameter_is_described_where_it_is_declared(cls):
     for name in parameters(cls):
@@ -115,6 +116,7 @@ def test_pages_describe_what_help_shows(cls):
     assert all(entry.desc for entry in page["Parameters"] + page["Attributes"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_editors_show_the_text_and_the_parameters(cls):
     jedi = pytest.importorskip("jedi")

@@ -142,8 +142,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     an exception or returned NaN have failed, and teach where trials do: see *Failures* of
     :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one, and
     of values far worse than most it only counts that they are. Values
-    of trials that run elsewhere are assumed to come out as expected, so that workers try different
-    things.
+    of trials that run elsewhere are assumed to come out as expected. Workers may still try the same
+    setting, where answers are exact and the best setting is found.
 
     *Search spaces.* All parameters of earlier trials are chosen together, by one model: those
     that only some trials have count as neutral in the others. Which a trial will have follows from

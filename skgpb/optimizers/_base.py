@@ -37,7 +37,14 @@ from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_s
 from skgpb.surrogate.model import Model
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked, reading_log
-from skgpb.utils.typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
+from skgpb.utils.typing import (
+    BaseEstimator,
+    Direction,
+    File,
+    RecommendMethod,
+    RegressorMixin,
+    Seed,
+)
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     StrOptions,
@@ -107,6 +114,9 @@ class BaseBanditOptimizer(
 
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
+
+    #: Parameters that may be tables whose columns are the features, where sides have no names.
+    _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
 
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
@@ -297,7 +307,7 @@ class BaseBanditOptimizer(
             self.bounds_,
             run.pending,
             partial(validate_data, self, dtype=np.float64, reset=False),
-            getattr(self, "feature_names_in_", None),
+            run.names,
             getattr(self, "targets_", ()),
             self._query_type,
         )
@@ -397,8 +407,8 @@ class BaseBanditOptimizer(
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 
@@ -462,7 +472,8 @@ class BaseBanditOptimizer(
         verbose : int, default=0
             1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
         stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True to end the run.
+            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True, or a text that
+            says why, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
@@ -536,7 +547,7 @@ class BaseBanditOptimizer(
     @locked
     def save(
         self,
-        path: str | os.PathLike[str],
+        path: File,
         *,
         omit: Collection[str] = (),
         notes: Mapping[str, Any] | None = None,
@@ -545,8 +556,9 @@ class BaseBanditOptimizer(
 
         Parameters
         ----------
-        path : path
-            Path of the file, which is whole after a crash as well.
+        path : path or binary file
+            Path of the file, which is whole after a crash as well; or a file that is open for
+            writing bytes, such as :class:`io.BytesIO`.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
@@ -563,12 +575,12 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
+    def load(cls, path: File, **parameters: Any) -> Self:
         """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
 
         Parameters
         ----------
-        path : path
+        path : path or binary file
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
         **parameters
             Parameters that were omitted from the file.

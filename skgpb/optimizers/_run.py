@@ -233,6 +233,8 @@ class Run:
         Numbers, from 1, of the blocks of answers by name, in order of appearance.
     block : str or None
         Block of the answer that is being applied.
+    names : list of str or None
+        Columns of the first table that the run was given, in a box whose sides have no names.
     evaluations : Evaluations
         Evaluations of calls of ``run``.
     """
@@ -265,6 +267,7 @@ class Run:
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
+        self.names: list[str] | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
         """Set the names of the sides of all boxes; the arguments are those of ``checked_space``."""
@@ -318,7 +321,7 @@ class Run:
     def stratum_of_last(self, n_events: int) -> int:
         """Return the number of the block of the last answer in the first ``n_events``, or 0."""
         for event in reversed(self.events[:n_events]):
-            if event[0] in ("tell", "fit"):
+            if event[0] in ("tell", "fit", "fail"):
                 return self.number_of(block_told(event))
         return 0
 

@@ -101,8 +101,8 @@ class GPOOOptimizer(PartitionSearch):
             is empty. An objective of :meth:`run` returns a :class:`~skgpb.feedback.RowAverage`.
         """
         if count is not None:
-            if isinstance(query, list) and is_sequence(count):
-                n = len(query)
+            if is_sequence(count):
+                n = len(count)
                 rewards = check_one_each(reward, n, "reward", "queries")
                 counts = check_one_each(count, n, "count", "queries")
                 reward = [RowAverage(*each) for each in zip(rewards, counts, strict=True)]

@@ -232,6 +232,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- fitting ----------------------------------------------------------------------------
 
+    _tables = ("targets",)
+
     @reading_log
     def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.

@@ -53,6 +53,7 @@ from skgpb.optimizers._feasibility import (
     Measured,
     check_spelling,
     checked_limits,
+    outcomes_of_each,
     probability_between,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
@@ -132,6 +133,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
+
+    #: Name of the campaign that this search is for in a CombinatorialBandit; None elsewhere.
+    _campaign: str | None = None
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
@@ -968,19 +972,20 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
-        outcomes : dict, or list of n dicts, default=None
-            What else was measured, for ``limits``, by its name; None for what was not. What has no
-            limit is kept for limits that are set later. An objective of :meth:`run` returns a pair,
-            the reward and this dict.
-        block : str, or list of n str, default=None
+        outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
+            What else was measured, for ``limits``, by its name; None or NaN for what was not. What
+            has no limit is kept for limits that are set later. A failed evaluation may have
+            outcomes. An objective of :meth:`run` returns a pair, the reward and this dict.
+        block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, whose variance is
             learned, and so it is no noise. There may be a new block at any time. Predictions and
-            recommendations are for an average block. Only if ``kernel`` is None.
+            recommendations are for an average block. Only if ``kernel`` is None. Failed evaluations
+            have none.
 
         Warns
         -----
@@ -990,15 +995,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if outcomes is None and block is None:
             return loop.tell(self, query, reward, alpha)
         if is_sequence(reward):
-            rewards: Any = reward
-            n = len(rewards)
-            every = (
-                [None] * n if each is None else check_one_each(each, n, name, "rewards")
-                for each, name in ((outcomes, "outcomes"), (block, "block"))
+            n = len(reward)  # type: ignore[arg-type]
+            each = (
+                check_one_each(reward, n, "reward", "queries"),
+                [None] * n if outcomes is None else outcomes_of_each(outcomes, n),
+                [None] * n if block is None else check_one_each(block, n, "block", "rewards"),
             )
             reward = [
-                one if (what, where) == (None, None) else Measured(one, what, where)
-                for one, what, where in zip(rewards, *every, strict=True)
+                one
+                if (what, where) == (None, None)
+                else Measured(one, what, None if one is None else where)
+                for one, what, where in zip(*each, strict=True)
             ]
         else:
             reward = Measured(reward, outcomes, block)
@@ -1007,7 +1014,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
             reward = Measured(*reward)
-        query, value, noise = super()._checked(query, reward, alpha)
+        number = reward.reward if isinstance(reward, Measured) else reward
+        query, value, noise = super()._checked(query, number, alpha)
         run = self._run
         if isinstance(reward, Measured):
             check_spelling(reward.outcomes or {}, run.params.limits)

@@ -100,12 +100,15 @@ def feature_names_of(optimizer: Any) -> list[str]:
     Returns
     -------
     names : list of d str
-        Names of the sides of its box, or of the columns of a table given to ``fit`` as ``pool`` or
-        as ``arms``; otherwise numbers.
+        Names of the sides of its box, that of the campaign, or of the columns of a table given to
+        ``fit`` as ``pool`` or as ``arms``; otherwise numbers.
     """
     check_is_fitted(optimizer, "bounds_")
     if optimizer._run.space is not None:
         return optimizer._run.space.names
+    campaign = getattr(optimizer, "_campaign", None)
+    if campaign is not None and optimizer.n_features_in_ == 1:
+        return [campaign]
     if hasattr(optimizer, "feature_names_in_"):
         return list(optimizer.feature_names_in_)
     for table in ("pool", "arms"):

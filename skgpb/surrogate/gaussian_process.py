@@ -122,7 +122,7 @@ class GaussianProcess:
         self.observed: Functionals = Functionals(self.n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(self.n_columns)
         self.posterior: Posterior = Posterior()
-        self._position: dict[bytes, int] = {}
+        self._position: dict[str, int] = {}
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
         self.white: bool = contains_white_noise(self.kernel)

@@ -66,6 +66,9 @@ class OnlineGaussianProcessRegressor(
     of *tracked* candidates are updated after every observation in O(t) each. Repeated inputs are
     merged exactly, so time and memory depend on the number of distinct inputs.
 
+    There is no ``sample_weight``: the noise variance takes its place. A sample of weight w is one
+    with the noise variance ``alpha / w``, as if it were the mean of w samples.
+
     With a kernel from :mod:`skgpb.kernels` the inputs are descriptors of averages, integrals
     and so on; the regression is then on aggregated data.
 

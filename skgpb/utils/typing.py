@@ -7,8 +7,9 @@ list is asked for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -41,6 +42,8 @@ Costs: TypeAlias = Values
 Noise: TypeAlias = float | Values
 #: Low and high end by the names of what is measured; None for an open one.
 Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
+#: A path, or a file that is open in binary mode.
+File: TypeAlias = str | os.PathLike[str] | BinaryIO
 #: Seed of random numbers.
 Seed: TypeAlias = int | np.integer | np.random.RandomState | None
 #: Whether large or small values are sought.

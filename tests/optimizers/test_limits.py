@@ -102,6 +102,7 @@ def noisy(rng):
     return measured
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kernel", [None, RBF(0.4)], ids=["learned", "given"])
 @pytest.mark.parametrize("rule", ["ucb", "ei"])
 def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
@@ -152,6 +153,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     assert len({query.index for query in queries}) == 3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_leaves_alone_what_is_beyond(rule):
     cls, given = RULES[rule]
@@ -162,6 +164,7 @@ def test_every_rule_leaves_alone_what_is_beyond(rule):
     assert keeps(point(optimizer.recommend()))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rule", ["simple", "ei"])
 def test_the_best_within_limits_is_found(rule):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)
@@ -347,7 +350,6 @@ def test_limits_are_checked(limits):
         (1.0, [2.0], "outcomes must be a dict"),
         (1.0, {"Heat": 1.0, "acid": 0.4}, "'Heat', which has no limit, and not 'heat'"),
         (1.0, {"heat": 1.0, "acidd": 0.4}, "write 'acid', or tell 'acid': None as well"),
-        (None, {"heat": 2.0}, "that failed has no outcomes"),
     ],
 )
 def test_what_is_told_is_checked_before_anything_changes(reward, told, said):

@@ -27,6 +27,7 @@ def kinked(x):
     return np.exp(-8.0 * np.abs(x - 0.3))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("function", [smooth, kinked])
 @pytest.mark.parametrize(("noise", "exact"), [(0.0, True), (0.02, False), (0.3, False)])
 def test_answers_are_taken_for_exact_where_they_are(function, noise, exact):

@@ -16,17 +16,18 @@ from typing import Any
 
 from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
 from markupsafe import Markup
+from werkzeug.routing import IntegerConverter
 
 from skgpb._version import __version__
 from skgpb.exceptions import LoadError
 from skgpb.lab.app import forms, views
-from skgpb.lab.app.forms import Form, Mistyped, sentence
-from skgpb.lab.app.guard import REFUSALS, Guard, reason_of
+from skgpb.lab.app.forms import MOST_DIGITS, Form, Mistyped, read_place, sentence
+from skgpb.lab.app.guard import REFUSALS, Guard, reason_of, without_folders
 from skgpb.lab.app.pictures import Paint, draw_replicates
 from skgpb.lab.app.uploads import mark_table, table_of
 from skgpb.lab.app.views import RunView
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.answers import read_range
+from skgpb.lab.experiments.answers import range_within, read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
 from skgpb.lab.experiments.judgement import limits_hold_in_words
 from skgpb.lab.experiments.sides import shown
@@ -150,10 +151,17 @@ def make_app(
 def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
+    app.url_map.converters["int"] = _Number
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
     app.jinja_env.filters |= {each.__name__: each for each in views.FILTERS}
     guard.watch(app)
     return app
+
+
+class _Number(IntegerConverter):
+    """A whole number in an address."""
+
+    regex = rf"\d{{1,{MOST_DIGITS}}}"
 
 
 class Pages:
@@ -251,7 +259,7 @@ class Pages:
             "token": self._guard.token,
             "home": self._home,
         }
-        return render_template(template, **common | values), status
+        return without_folders(render_template(template, **common | values), self._path), status
 
     def refused(self, error: Any) -> Any:
         """Say why a request is refused; strangers do not learn the names of files."""
@@ -581,12 +589,16 @@ class Pages:
         experiment = self._existing()
         run, optimizer = RunView(experiment), experiment.optimizer
         what, direction = run.outcome, run.status["direction"]
-        of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, "value_name": what}
+        of_all: dict[str, Any] = {
+            "value_name": what,
+            "value_range": range_within(run.status["answer_range"]),
+        }
+        of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, **of_all}
         paint: dict[str, Paint] = {
             "progress": lambda axes: draw_progress(axes[0], experiment.history(), direction, what),
             "replicates": lambda axes: draw_replicates(axes[0], run.replicates, what),
             "trade-offs": lambda axes: draw_trade_offs(axes[0], run.trade_offs or {}),
-            "slices": lambda axes: SliceDisplay.from_optimizer(optimizer, axes, value_name=what),
+            "slices": lambda axes: SliceDisplay.from_optimizer(optimizer, axes, **of_all),
             "map": lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **of_map),
         }
         picture = run.map(*sides) if sides else {each.kind: each for each in run.pictures}[kind]
@@ -598,7 +610,7 @@ class Pages:
         form = Form.of("map", request.args)
         d, default = len(run.sides), {"x": "0", "y": "1"}
         form.typed = {name: form.text(name) or value for name, value in default.items()}
-        x, y = (int(t) if t.isdecimal() else d for t in (form.text("x"), form.text("y")))
+        x, y = (read_place(form.text(name), d) for name in ("x", "y"))
         picture = None
         if run.best is None:
             form.errors["x"] = "There is no result yet that a map could show."
@@ -672,7 +684,8 @@ class Pages:
 def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
-    return forms.read_outcome(form, views.outcome_of(status), bool(status["score"]))
+    what, is_scored = views.outcome_of(status), bool(status["score"])
+    return forms.read_outcome(form, what, status["unit"], is_scored)
 
 
 def surprises_in(

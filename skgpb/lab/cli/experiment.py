@@ -365,7 +365,14 @@ def _new(arguments: argparse.Namespace) -> Said:
     n_past = status["n_given"] + status["n_answered"]
     if n_past:
         lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
+        lines += _not_used(status)
     return status, [*lines, f"next: {program()} ask {quote(arguments.run_file)}"]
+
+
+def _not_used(status: dict[str, Any]) -> list[str]:
+    """Name the columns of a table that are saved and that nothing is learned from."""
+    names = ", ".join(status["not_used"])
+    return [f"saved, but not used without a limit, a score or a block: {names}"] if names else []
 
 
 def program() -> str:
@@ -455,6 +462,8 @@ def _tell(arguments: argparse.Namespace) -> Said:
                 stacklevel=2,
             )
     lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
+    if arguments.data is not None:
+        lines += _not_used(experiment.status())
     return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
 
 

@@ -60,8 +60,10 @@ def _check(text: str, amount: Amount, of: Mapping[str, Side]) -> None:
                 f"cost {text!r}: {name} is a list: write what a value costs, such as 100 if {name} "
                 f"= {of[name].bounds[0]}"
             )
-        if not all(isfinite(each * end) for end in (of[name].ends if name else (1.0,))):
-            raise ValueError(f"cost {text!r} must be a finite number at every setting")
+        # An end may be open, where a distribution has none.
+        ends = of[name].ends if name else (1.0,)
+        if any(isfinite(end) and not isfinite(each * end) for end in ends):
+            raise ValueError(f"cost {text!r}: its numbers are too large")
     if amount.side is None:
         return
     side = of[amount.side]

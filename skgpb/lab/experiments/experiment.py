@@ -383,6 +383,8 @@ class Experiment(KeptRun):
         told = None if answer is None else read_answer(answer, noise, unit=unit)
         record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
+        if told is not None:
+            record.add_note(told.note)
         with self._changing():
             self._check_told(told is not None, noise)
             value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
@@ -402,6 +404,12 @@ class Experiment(KeptRun):
         """Return the names of what is measured besides the answer and is learned from."""
         limited = measured_for(outcome_limits(self._optimizer))
         return list(dict.fromkeys([*limited, *_measured_in(self._score, self._sides)]))
+
+    def _not_used(self) -> list[str]:
+        """Return the names of what was measured, as in a table, and is not learned from."""
+        names = dict.fromkeys(name for each in self._entries for name in each.record.measured)
+        used = [*self._counting(), self._block]
+        return [name for name in names if name not in used]
 
     def _check_names(self, measured: Mapping[str, Any]) -> None:
         """Raise a ValueError for a name that differs from one that counts in capitals alone."""
@@ -863,6 +871,8 @@ class Experiment(KeptRun):
                     kind, rest = "tell", [told.value, own if told.alpha is None else told.alpha]
                 events[changed] = kind, asked, *rest
             record = entry.record
+            if told is not None:
+                record.add_note(told.note)
             if answer is not ...:
                 record.skipped = False
                 record.measurements = [] if told is None else list(told.measurements)
@@ -1131,7 +1141,7 @@ class Experiment(KeptRun):
             ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
             None.
         """
-        value, alpha, _ = read_answer(answer, None, unit=self._labels["unit"])
+        value, alpha, *_ = read_answer(answer, None, unit=self._labels["unit"])
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
             if not answers or (self._has_regions and at is not None):
@@ -1264,8 +1274,9 @@ class Experiment(KeptRun):
             :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
             ``spent``, what was answered or failed has cost, None without costs, ``block``, what
             tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
-            ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
-            the methods of this name.
+            ``not_used``, names of what was measured and is not learned from, ``n_answered``,
+            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
+            this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1287,6 +1298,7 @@ class Experiment(KeptRun):
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,
+                "not_used": self._not_used(),
                 **{f"n_{each}": states.count(each) for each in ENDED},
                 "pending": self.pending(),
                 "best": self._best(),

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain
+from math import inf
 from typing import Any
 
 from skgpb.lab.experiments.records import LabRecord
 from skgpb.lab.experiments.scores import Score
-from skgpb.lab.experiments.sides import exact, number
+from skgpb.lab.experiments.sides import exact, limit_in, measured_number, number
 from skgpb.lab.experiments.texts import check_name, quoted_name, unquoted
 from skgpb.utils.typing import Limits
 
@@ -139,7 +140,7 @@ def outcomes_of(
     where = "" if query is None else f" of query {query}"
     found = {name: outcome_of(name, measured) for name in limits}
     return {
-        name: number(value, f"{name}{where}, which has a limit,")
+        name: measured_number(value, f"{name}{where}, which has a limit,")
         for name, value in found.items()
         if value is not None
     }
@@ -153,8 +154,16 @@ def are_kept(measured: Mapping[str, Any], limits: Limits) -> bool | None:
             value = outcome_of(name, measured)
         except ValueError:  # what is written of a query without an answer may be a text
             value = None
-        if not isinstance(value, float):
+        limit = limit_in(value)
+        if limit is None and not isinstance(value, float):
             known = None
-        elif (low is not None and value < low) or (high is not None and value > high):
+            continue
+        if limit is None:
+            ends = (value, value)
+        else:
+            ends = (-inf, limit.value) if limit.limit == "<" else (limit.value, inf)
+        if (low is not None and ends[1] < low) or (high is not None and ends[0] > high):
             return False
+        if (low is not None and ends[0] < low) or (high is not None and ends[1] > high):
+            known = None
     return known
