@@ -195,7 +195,7 @@ class Feedback:
 
     @property
     def usual_noise(self) -> tuple[float, float]:
-        """Prior of the noise: median share of the variance of the answers, and its log spread."""
+        """Median of the noise as a share of the answers' variance, and spread of its logarithm."""
         if self.n_tasks:
             return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
         return defaults.NOISE, defaults.NOISE_SPREAD
@@ -287,7 +287,7 @@ class Feedback:
         return self.layout.in_contexts(self.n_context).n_columns
 
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
-        """Return queries and targets, in contexts if there are any; ``seed`` is of candidates."""
+        """Return queries and targets, in contexts if there are any; ``seed`` draws candidates."""
         if self.targets_are_queries:
             arms = self._in_contexts(self._arm_set(seed))
             return arms, arms
