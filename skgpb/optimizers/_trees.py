@@ -710,7 +710,10 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
             if method == "paper":
-                raise ValueError("side is for method='posterior': no paper has cells of any size")
+                raise ValueError(
+                    "side needs method='posterior', got method='paper': the paper recommends only "
+                    "cells of the search"
+                )
             return self._best_region(side, caution=float(caution))
         if method == "paper":
             return self._best()

@@ -406,7 +406,7 @@ def test_the_best_cell_of_a_size_lies_anywhere(cls):
     for wrong in (0, -1, 1.5, [0.1] * 3, np.nan, "wide", {"x": 0.1}):
         with pytest.raises(ValueError, match="side must"):
             optimizer.recommend(side=wrong)
-    with pytest.raises(ValueError, match="no paper has"):
+    with pytest.raises(ValueError, match="side needs method='posterior'"):
         optimizer.recommend("paper", side=0.25)
 
 

@@ -244,7 +244,7 @@ def test_a_run_in_contexts_is_stopped_by_a_function_alone():
     result = make().run(noisy(), contexts=contexts, stop=lambda opt: len(opt.history_) == 4)
     assert (result.nfev, result.message) == (4, "stop returned True")
     assert make().run(noisy(), contexts=contexts).nfev == 9
-    with pytest.raises(ValueError, match="cannot bound .* because it depends on the context"):
+    with pytest.raises(ValueError, match=r"cannot bound .* because it depends on the context"):
         make().run(noisy(), contexts=contexts, stop=Stop(0.1))
 
 
