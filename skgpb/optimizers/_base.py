@@ -349,11 +349,9 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or DataFrame
-            Points, in the user's units. Their bounding box is the domain if the parameters define
-            none.
+            Points, in the user's units. Their bounding box is the domain if no parameter has one.
         y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X, which the posterior is conditioned on; None if there are
-            no evaluations.
+            Noisy evaluations of f at X, which condition the posterior; None if there are none.
         """
         return loop.fit(self, X, y)
 
@@ -486,8 +484,7 @@ class BaseBanditOptimizer(
             Number of parallel evaluations, by joblib in batches or by ``executor``; -1 for all
             processors or workers.
         executor : concurrent.futures.Executor, default=None
-            Executor that evaluates the queries, see :ref:`many-machines`. It gets a new query
-            whenever a worker is free.
+            Evaluates a new query whenever a worker is free, see :ref:`many-machines`.
         on_error : {"record", "raise"}, default="record"
             Whether an exception of the objective is recorded as a failure of the query, or ends the
             run. The first 10 evaluations must not all fail (RuntimeError).

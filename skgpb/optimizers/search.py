@@ -849,9 +849,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     Otherwise half of the candidates differ from the best settings on one side, or on a few.
 
     *Repeats.* If the kernel is learned and only the recommendation counts, a search among arms, or
-    among settings of lists and integers, rarely repeats a query. It does so only if one more answer
-    may raise the largest mean by more than an answer to a new query may (decision D-H49). ``run``
-    ends when all values are known exactly.
+    settings of lists and integers, repeats a query only if one more answer may raise the largest
+    mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
     asks the query of the best answer once more after 16 answers. This shows whether answers have
@@ -1153,7 +1152,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def predict_within_limits(self, X: Settings) -> np.ndarray:
-        """Return the probability that all ``limits`` hold at points; 1 without limits.
+        """Return the probability (n_samples,) that all ``limits`` hold at points; 1 without limits.
 
         It is for the outcomes without the noise of a measurement, independent of each other.
 
@@ -1161,11 +1160,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ----------
         X : array-like of shape (n_samples, d)
             Points, as for :meth:`predict`.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_samples,)
-            Probabilities.
         """
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits

@@ -364,7 +364,7 @@ def test_what_is_told_is_checked_before_anything_changes(reward, told, said):
 def test_a_cell_is_not_recommended_under_limits():
     optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
     play(optimizer, 12)
-    with pytest.raises(ValueError, match="searches without limits"):
+    with pytest.raises(ValueError, match="searches with limits"):
         optimizer.recommend(side=0.2)
 
 
