@@ -797,8 +797,8 @@ class Scores:
             seed=searched.seed,
         )
         judge.set_units(gp.offset, gp.scale)
-        judge.observe_rows(rows, scores, noise, asked=False)
-        return (judge.learned() if judge.learns else judge).process
+        judge.observe_rows(rows, scores, noise, is_answer=False)
+        return (judge.refit() if judge.learns else judge).process
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""

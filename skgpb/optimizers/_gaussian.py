@@ -467,7 +467,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         del run.events[n_events:]
         run.events.append(("unlearned", *when))
         # It is not tried again before it is due again.
-        self._schedule.learned(run.n_known)
+        self._schedule.record_refit(run.n_known)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -487,7 +487,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             learned = self._norm.chosen(self._model)
         else:
             learned = Hyperparameters.of(replay.next_learned())
-        self._take_model(self._model.learned(learned))
+        self._take_model(self._model.refit(learned))
         self._after_fit()
         assert self._model.found is not None
         self._run.events.append(("learned", self._model.found.values()))
@@ -528,7 +528,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         n_fitted = run.n_fitted
         if len(self._model.samples) - n_fitted != run.n_told:
             return []  # some answers consist of several samples
-        return [s - n_fitted for s in self._model.diagnosis.doubted if s >= n_fitted]
+        return [s - n_fitted for s in self._model.diagnosis.suspects if s >= n_fitted]
 
     # -- predicting -------------------------------------------------------------------------
 
@@ -575,7 +575,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
-        models = self._model.averaged
+        models = self._model.mixture
         if models is None or (return_std and return_cov):
             moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
         else:
@@ -600,7 +600,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        X, models = self._inputs.points(X), self._model.averaged
+        X, models = self._inputs.points(X), self._model.mixture
         run = self._run
         if models is None:
             rows = self._rows_of(X)
@@ -659,7 +659,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         blocks = self._blocks_of(queries)
         run = self._run
         if not interval:
-            read = self._model.averaged or self._gp
+            read = self._model.mixture or self._gp
             return run.sign.of_moments(read.moments(blocks, std=return_std))
         return run.sign.of_moments(self._gp.moments(blocks)), *run.sign.of_ends(
             *self._widths().ends(blocks)

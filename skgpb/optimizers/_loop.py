@@ -601,7 +601,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.in_words(),
+        model={} if model is None else model.describe(),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
 

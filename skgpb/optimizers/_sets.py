@@ -622,7 +622,7 @@ class PosteriorCache:
         self.gp.track(self._rows()[slots], slots)
         self._expected.forget()
         if self._covariances is not None:
-            self._covariances.moved(slots)
+            self._covariances.invalidate(slots)
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
         """Row of a query that is tracked, or of a candidate that is put there; or -1."""
@@ -821,7 +821,7 @@ class OutcomeModels:
                 expected.forget()
                 model.observe(self._queries.block_of(rest[0]), rest[1][name], stratum=stratum)
                 if model.is_due:
-                    model = model.learned()
+                    model = model.refit()
         self._known[name] = model, len(record.events), expected
         return model
 

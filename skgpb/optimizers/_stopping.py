@@ -296,7 +296,7 @@ class Comparison(ABC):
 
     def __call__(self) -> SuboptimalityGap:
         """Compute how far the recommendation is below the best."""
-        return SuboptimalityGap.of_process(self._gp, self.blocks())
+        return SuboptimalityGap.from_process(self._gp, self.blocks())
 
     def by_intervals(self) -> float:
         """Largest upper end of an interval less the lower end of the recommendation's, >= 0."""
@@ -371,7 +371,7 @@ class Refined(Comparison):
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether one of the regions of the search itself, which are tracked, shows it."""
-        beside = SuboptimalityGap.of_tracked(self._gp, self._best)
+        beside = SuboptimalityGap.from_marginals(self._gp, self._best)
         return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
     def blocks(self) -> list[np.ndarray]:

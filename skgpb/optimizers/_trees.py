@@ -973,7 +973,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
-        self._gp.evaluate_afresh()
+        self._gp.reset_evaluator()
         self._renew()
         self._track()
 

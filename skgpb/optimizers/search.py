@@ -381,7 +381,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._run.close(query, reward, *self._model.in_units(mean, var), False)
+        self._run.close(query, reward, *self._model.to_user_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -893,7 +893,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
-            self._gp.evaluate_afresh()
+            self._gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(
             PosteriorCache(

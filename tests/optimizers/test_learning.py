@@ -28,7 +28,7 @@ from skgpb.exceptions import LearningWarning, NumericalWarning
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate.likelihood import (
     Likelihood,
-    last_learning,
+    last_refit,
 )
 
 CASES = {
@@ -416,9 +416,9 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
             # An optimizer that was replaced by a mere note would have remembered when it learned.
-            optimizer._schedule.learned(n)
+            optimizer._schedule.record_refit(n)
             told.append(n)
-    assert told[-1] == last_learning(relearn, 12) and told[1:] == learned
+    assert told[-1] == last_refit(relearn, 12) and told[1:] == learned
 
 
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, CMESOptimizer])

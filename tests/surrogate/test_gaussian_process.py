@@ -108,13 +108,13 @@ def test_learning_anew_keeps_the_likelihood_of_the_raw_answers():
     for i, y, noise in zip(OF, Y, NOISE, strict=True):
         samples.append(i, y, noise)
     anew = samples.scaled(*units).merged()
-    changed = gp.merged().in_units(2.5, 3.0, *units)
+    changed = gp.merged().to_units(2.5, 3.0, *units)
     for name in ("y", "noise", "square", "log"):
         assert_allclose(getattr(changed, name), getattr(anew, name), rtol=1e-9, err_msg=name)
     kernel = KERNEL.clone_with_theta(theta)
     mean, cov = direct(OTHERS, *units, kernel)
     for merged in (anew, changed):
-        out = gp.relearned(theta, merged, *units)
+        out = gp.with_hyperparameters(theta, merged, *units)
         value = out.posterior.log_marginal_likelihood()
         assert value == pytest.approx(density(*units, kernel), abs=1e-9)
         assert_allclose(out.tracked_moments()[0][len(BLOCKS) :], mean, rtol=1e-9)

@@ -23,7 +23,7 @@ from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import written
 from skgpb.lab.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers._feasibility import checked_limits, probability_between
-from skgpb.surrogate.criticism import learned_without
+from skgpb.surrogate.criticism import leave_one_out_refit
 from skgpb.utils.typing import Limits
 
 # Standard deviations on either side of the mean.
@@ -271,7 +271,9 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
         spreads[1] = defaults.NOISE_SPREAD
     found, left = dict[int, dict[str, Any]](), np.arange(len(known))
     while len(left) > ENOUGH:
-        errors, variances = learned_without(K[np.ix_(left, left)], noise[left], y[left], spreads)
+        errors, variances = leave_one_out_refit(
+            K[np.ix_(left, left)], noise[left], y[left], spreads
+        )
         # The most improbable one counts no longer when the others are judged.
         for k in np.argsort(-(errors**2) / variances, kind="stable"):
             i, std = int(left[k]), process.scale * sqrt(variances[k])
