@@ -98,7 +98,7 @@ class Numeric(Axis):
         values = np.log(values) if self.log else values
         return np.clip((values - low) / (high - low), 0.0, 1.0)
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
         return self.columns(self._coordinates(values))[:, 0]
 
@@ -436,7 +436,7 @@ class Cube:
         n_near = defaults.OPTUNA_NEAR
         centers = best[np.arange(n_near) % len(best)]
         centers = np.where(np.isnan(centers), rng.uniform(size=centers.shape), centers)
-        near = self.space.beside(centers, n_near, rng)
+        near = self.space.neighbours(centers, n_near, rng)
         return np.concatenate([everywhere, near])
 
     def with_absent(self, points: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state, get_tags
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.domains.space import ParameterSpace, as_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers import _loop as loop
@@ -408,11 +408,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             raise ValueError("optimizer must have direction='maximize': scores are maximised")
         settings: dict[str, Any] = {}
         if isinstance(engine, Search):
-            settings["bounds"] = self.space_ = space.searched()
+            settings["bounds"] = self.space_ = space.copy_for_search()
             if engine.n_initial is None or self.n_initial is not None:
                 settings["n_initial"] = self._n_initial(space, learns=True)
         else:
-            settings["bounds"] = space.searched(as_cube=True)
+            settings["bounds"] = space.copy_for_search(as_cube=True)
             if "kernel" in parameters:
                 settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
@@ -462,7 +462,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         else:
             space = self.space_
             n, shift = self._n_initial(space, scores.learns), rng.uniform(size=space.n_axes)
-            first = list(in_coordinates(spread_points(space.bounds, n, shift)))
+            first = list(as_coordinates(spread_points(space.bounds, n, shift)))
         return [first[start : start + batch_size] for start in range(0, len(first), batch_size)]
 
     def _n_folds(self) -> int:
@@ -803,7 +803,7 @@ class Scores:
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""
         for _ in range(MOST_DRAWS // 1000):
-            points = in_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
+            points = as_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
             for point, row in zip(points, self.space.columns(points), strict=True):
                 if row.tobytes() not in self._row:
                     return [point]

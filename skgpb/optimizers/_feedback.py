@@ -291,7 +291,7 @@ class Feedback:
         """Columns of a row, contexts included."""
         if self.has_districts:
             return self.n_context + self.d + 1
-        return self.layout.in_contexts(self.n_context).n_columns
+        return self.layout.add_contexts(self.n_context).n_columns
 
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets, in contexts if there are any; ``seed`` places them."""
@@ -309,7 +309,7 @@ class Feedback:
 
     def _in_contexts(self, each: ArmSet) -> ArmSet:
         n = self.n_context
-        return each.in_contexts(self.bounds[:n], self.space) if n else each
+        return each.add_contexts(self.bounds[:n], self.space) if n else each
 
     def _arm_set(self, seed: int) -> ArmSet:
         layout = Layout(self.d, counts=self._counts)

@@ -737,7 +737,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).named(run.space)
+        return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
 
     def _places_seen(self) -> np.ndarray:
         """Points, or centres of regions, that were observed, shape (n, d)."""

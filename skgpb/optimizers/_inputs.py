@@ -25,7 +25,7 @@ import numpy as np
 
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates, named_box
+from skgpb.domains.space import Coordinates, ParameterSpace, as_coordinates, equal, named_box
 from skgpb.utils.validation import (
     check_bounds,
     check_inside,
@@ -114,7 +114,7 @@ def joint_space(
         return actions
     if not set(bounds).isdisjoint(context_bounds):
         raise ValueError("the sides of context_bounds and bounds must have different names")
-    return ParameterSpace.of_bounds({**context_bounds, **bounds})
+    return ParameterSpace.from_bounds({**context_bounds, **bounds})
 
 
 def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:
@@ -174,7 +174,7 @@ class Contexts:
 
     def of(self, query: Any) -> np.ndarray:
         """Return the context in which a query was chosen."""
-        return self.checked(in_coordinates(query.context))
+        return self.checked(as_coordinates(query.context))
 
     def checked(self, context: Any) -> np.ndarray:
         """Return the point (d_c,) that a context stands for, or raise ValueError.
@@ -195,7 +195,7 @@ class Contexts:
             raise ValueError(f"context must have shape ({len(self.bounds)},), got {context.shape}")
         context = check_inside(context[None], self.bounds)[0]
         if self.space is not None:
-            context = self.space.snapped(context[None])[0]
+            context = self.space.snap(context[None])[0]
         return context + 0.0  # -0.0 and 0.0 are one context
 
     def all_checked(self, contexts: Any) -> list[np.ndarray]:
@@ -208,7 +208,7 @@ class Contexts:
         if self.space is not None:
             contexts = self.space.points(contexts)
         given = check_numbers(contexts, "contexts", ensure_2d=False)
-        rows = [self.checked(in_coordinates(np.atleast_1d(row))) for row in given]
+        rows = [self.checked(as_coordinates(np.atleast_1d(row))) for row in given]
         if not rows:
             raise ValueError("contexts must hold at least one context")
         return rows
@@ -277,7 +277,7 @@ class Inputs:
 
     def named(self, query: Any) -> Any:
         """Let a query that was not made by the domain know the names of its sides."""
-        return query.named(self.space)
+        return query.with_names(self.space)
 
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
@@ -287,7 +287,7 @@ class Inputs:
         if isinstance(points, PointsQuery):
             arguments = (getattr(points, name) for name in points.arguments)
             told = self.named(type(points)(*arguments))
-            points = in_coordinates(told.points)
+            points = as_coordinates(told.points)
         query = query_at(points, self.space, len(self.bounds), self.pending)
         if isinstance(query, Query):
             return query
@@ -358,7 +358,7 @@ class SetInputs(Inputs):
             if self.space is not None and not isinstance(points, Coordinates):
                 rows = self.space.rows(np.atleast_2d(points))
                 points = rows[0] if np.ndim(points) == 1 else rows
-            found = self.domain.told(check_numbers(points, "query", ensure_2d=False))
+            found = self.domain.query_from_values(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
                 return found
         return super().query(points)
@@ -378,7 +378,7 @@ class SetInputs(Inputs):
         if self.domain.layout.n_context:
             raise ValueError(
                 f"{name!r} needs a context, because there are context_bounds: pass a query of "
-                "ask(context=...), or domain_.at_context(context).named_arm(name)"
+                "ask(context=...), or domain_.with_context(context).named_arm(name)"
             )
         return self.domain.named_arm(name)
 
@@ -396,7 +396,7 @@ class IndirectInputs(Inputs):
 
     def named(self, query: Any) -> Any:
         """Let a query know the names of its sides."""
-        return query.named(self.domain.space)
+        return query.with_names(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query with these numbers or settings."""
@@ -432,7 +432,7 @@ class AllocationInputs(Inputs):
 
 def check_sides(query: Query, space: ParameterSpace | None) -> None:
     """Raise ValueError for a query whose points are other settings on the sides of a space."""
-    if not query.means_the_same(space):
+    if not query.is_compatible_with(space):
         raise ValueError(
             f"{query!r} was made for other sides: pass its params, or its points where sides "
             "have no names, in the units of this search"
@@ -480,7 +480,7 @@ def rows_told(
     if rows.ndim == 2 and len(rows) > 1 == len(rewards):
         return None  # the average over all of them, in an array
     if isinstance(asked, Coordinates):
-        rows = in_coordinates(rows)
+        rows = as_coordinates(rows)
     return list(rows) if rows.ndim == 2 else [rows]
 
 

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from skgpb import defaults
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import Measured, checked_outcomes
@@ -283,8 +283,8 @@ def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> N
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
     """Repeat ``fit`` with the data of a log."""
-    pairs = {} if queries is None else {"queries": in_coordinates(queries)}
-    optimizer.fit(in_coordinates(X), y, **pairs)
+    pairs = {} if queries is None else {"queries": as_coordinates(queries)}
+    optimizer.fit(as_coordinates(X), y, **pairs)
 
 
 def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
@@ -295,7 +295,7 @@ def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple
         except ValueError:
             # Not what this version asks: but it is known which points were averaged.
             pass
-    return optimizer._checked(in_coordinates(query.points), reward, alpha)
+    return optimizer._checked(as_coordinates(query.points), reward, alpha)
 
 
 def seed_of_run(random_state: Any, replay: Replay | None) -> int:
@@ -585,7 +585,7 @@ def check_informed(search: Any) -> None:
 def value_of(search: Any, query: Any) -> float:
     """Return the estimated mean reward of the recommendation."""
     if search._recommends_points:
-        return float(search.predict(in_coordinates(np.atleast_2d(query))).mean())
+        return float(search.predict(as_coordinates(np.atleast_2d(query))).mean())
     return float(np.sum(search.predict_query([query])))
 
 
@@ -593,7 +593,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
     """Return what is known after the last query of a run, whose end ``stop`` decides."""
     model, best = search._model, None
     if informed(search):
-        context = in_coordinates(last.context) if search._contexts else None
+        context = as_coordinates(last.context) if search._contexts else None
         best = search.recommend(context=context)
     delta = getattr(stop, "delta", defaults.GAP_DELTA)
     result: RunResult[Any] = RunResult(

@@ -133,7 +133,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         every split cell.
     domain_ : ContextPartition
         The cells: ``domain_.cell(node)`` is one of contexts and actions, and
-        ``domain_.played(node, context)`` a query.
+        ``domain_.query_in_context(node, context)`` a query.
     tree_ : Bunch
         The partition of the joint domain, as arrays.
     history_ : structured ndarray
@@ -247,11 +247,11 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if outcomes is not None:
             possible = outcomes.possible(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
-        return self.domain_.played(self._first_best(nodes, means), context)
+        return self.domain_.query_in_context(self._first_best(nodes, means), context)
 
     def _boxes(self, nodes: list[int], context: np.ndarray) -> np.ndarray:
         """Boxes [lower, upper] of cells that are played in a context."""
-        return np.array([self.domain_.played(node, context).box for node in nodes])
+        return np.array([self.domain_.query_in_context(node, context).box for node in nodes])
 
     # -- Algorithm 3 ------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
                 if free:
                     upper = np.array([pool[each].upper for each in free])
-                    return self.domain_.played(self._first_best(free, upper), context)
+                    return self.domain_.query_in_context(self._first_best(free, upper), context)
                 refine = False
             if refine:
                 del pool[node]
@@ -294,7 +294,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             elif (depth, index) in taken:
                 pending[node] = values.pop(node)
             else:
-                return self.domain_.played(node, context)
+                return self.domain_.query_in_context(node, context)
         raise AllPendingError(
             f"all cells at the finest resolution are pending in context {context.tolist()}: tell "
             "some of them before asking for more, or increase max_depth"

@@ -13,7 +13,7 @@ from skgpb.domains import Steps
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
-from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, in_coordinates
+from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, as_coordinates
 from skgpb.plotting.inspection import check_is_single, feature_names_of
 from skgpb.utils.install import needs
 from skgpb.utils.validation import Integral, check_numbers, in_contexts
@@ -124,7 +124,7 @@ def possible_of(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Points (n, d) of a picture that satisfy equations, and which are possible; None for all."""
     feasible = None if optimizer._run.space is None else optimizer._run.space.feasible
-    return (X, None) if feasible is None else feasible.adjusted(X, drawn)
+    return (X, None) if feasible is None else feasible.satisfy_equations(X, drawn)
 
 
 def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -269,7 +269,7 @@ def predicted_at(
     They are NaN where constraints exclude a point, and there are no probabilities without limits.
     """
     X, possible = possible_of(optimizer, X, drawn)
-    mean, std = optimizer.predict(in_coordinates(X), return_std=True)
+    mean, std = optimizer.predict(as_coordinates(X), return_std=True)
     if possible is not None:
         mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
     return mean, std, within_limits(optimizer, X)
@@ -291,7 +291,7 @@ def within_limits(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
     """Return the probability that all limits hold at points (n, d); None without limits."""
     if not getattr(optimizer, "limits", None):
         return None
-    return optimizer.predict_within_limits(in_coordinates(X))
+    return optimizer.predict_within_limits(as_coordinates(X))
 
 
 def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.utils.validation import check_size
 
 __all__ = ["feature_effects"]
@@ -77,9 +77,9 @@ def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
         changed[:, i] = others[:, i]
         both = np.vstack([points, changed])
         if sure:
-            mean = optimizer.predict(in_coordinates(both))
+            mean = optimizer.predict(as_coordinates(both))
         else:
-            mean, cov = optimizer.predict(in_coordinates(both), return_cov=True)
+            mean, cov = optimizer.predict(as_coordinates(both), return_cov=True)
             diagonal = np.diag(cov)
             between = diagonal[:n] + diagonal[n:] - 2.0 * np.diag(cov[:n, n:])
             variance = np.maximum(between, 0.0)

@@ -128,7 +128,7 @@ def cube(d):
 
 
 def settings():
-    space = ParameterSpace.of_bounds(
+    space = ParameterSpace.from_bounds(
         {"base": ["a", "b", "c"], "acid": (1, 5), "heat": (0.0, 80.0), "salt": [True, False]}
     )
     return default_model(space)[0], space.columns(np.random.default_rng(3).random((60, 4)))

@@ -62,7 +62,7 @@ def expected(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
     feasible = optimizer._run.space.feasible
     point = optimizer._run.space.point(setting)
-    violated = [] if feasible is None else feasible.violated(point)
+    violated = [] if feasible is None else feasible.violations(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
         **predicted(optimizer, mean, std, ends),
