@@ -160,7 +160,7 @@ class Partition(ABC):
 
     @abstractmethod
     def splittable(self, node: int) -> bool:
-        """Return whether the cell of a node may be split, at max_depth too as in the paper (D-A3)."""
+        """Return whether the cell of a node may be split; in the paper at max_depth too (D-A3)."""
 
     @abstractmethod
     def split(self, node: int) -> int:
