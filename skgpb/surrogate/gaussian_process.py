@@ -29,7 +29,7 @@ from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._random_effect import variance_of_effect
 from skgpb.kernels._white import contains_white_noise
-from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
+from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, unique_rows
 from skgpb.surrogate.kernel_parts import PAIRS_AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils.roots import nonnegative, warn_of_clipping
@@ -243,7 +243,7 @@ class GaussianProcess:
             self.observe(rows, float(rewards[0]), float(noises[0]))
             return
         y, noises = (rewards - self.offset) / self.scale, noises / self.scale**2
-        numbers, first = numbered(rows, merge)
+        numbers, first = unique_rows(rows, merge)
         merged = ScaledSamples(numbers, y, noises).merged()
         known = [self.number_of(rows[i : i + 1]) if merge else -1 for i in first]
         fresh = [j for j, number in enumerate(known) if number < 0]
@@ -361,7 +361,7 @@ class GaussianProcess:
 
     def _later_covariances(self, slots: np.ndarray, first: int) -> np.ndarray:
         """Return prior covariances of tracked slots with the observed from index ``first`` on."""
-        return self.covariance(self.tracked.chosen(slots), self.observed.after(first))
+        return self.covariance(self.tracked.select(slots), self.observed.after(first))
 
     def tracked_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return posterior means and noiseless deviations of the tracked, in the user's units."""

@@ -64,7 +64,7 @@ def covariance_of_functionals(
     if isinstance(kernel, RandomEffect):
         of_f = covariance_of_functionals(kernel.base, functionals, free, origin)
         return _with_effect(of_f, kernel, functionals, free)
-    functionals = functionals.thinned(defaults.N_THINNED)
+    functionals = functionals.thin(defaults.N_THINNED)
     rows, offsets = functionals.rows, functionals.offsets
     if origin is not None:
         rows = rows - origin

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
-from skgpb.kernels.evaluator import Functionals, numbered, origin_of
+from skgpb.kernels.evaluator import Functionals, origin_of, unique_rows
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
 from skgpb.surrogate.model import Model
@@ -556,7 +556,7 @@ class OnlineGaussianProcessRegressor(
         """Maximise the log marginal likelihood over the hyperparameters of ``kernel_``."""
         process = self.process_
         if Y.ndim == 1:
-            numbers, first = numbered(X, merge=not process.white)
+            numbers, first = unique_rows(X, merge=not process.white)
             merged = ScaledSamples(numbers, Y, noise).merged()
             X, Y, noise = X[first], merged.y, merged.noise
         self._maximise(process.kernel, Functionals.of_rows(process.relative(X)), noise, Y)

@@ -126,7 +126,7 @@ def subsample(
     if n <= most:
         return functionals, samples
     chosen = np.arange(most) * n // most
-    return functionals.chosen(chosen), samples.about(chosen)
+    return functionals.select(chosen), samples.about(chosen)
 
 
 class Samples:

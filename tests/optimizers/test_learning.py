@@ -246,7 +246,7 @@ def test_averages_over_pools_are_thinned_for_learning_only():
     play(optimizer, 60, noise=0.02)
     surrogate = optimizer.surrogate_
     assert len(surrogate.process_.observed.rows) > 500
-    thin = surrogate.process_.observed.thinned(500)
+    thin = surrogate.process_.observed.thin(500)
     assert len(thin) == len(surrogate.process_.observed)
     assert len(thin) <= len(thin.rows) <= 500
     best = optimizer.recommend("posterior")
