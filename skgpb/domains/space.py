@@ -31,7 +31,14 @@ from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils.validation import SAME as SAME
-from skgpb.utils.validation import Real, check_bounds, check_unmasked, in_row, is_number, shortened
+from skgpb.utils.validation import (
+    Real,
+    check_bounds,
+    check_unmasked,
+    is_number,
+    row_message,
+    shorten_value,
+)
 
 # Format: coordinate of an inactive parameter.
 NEUTRAL = 0.5
@@ -857,7 +864,7 @@ class ParameterSpace:
             try:
                 points[i] = self.point(setting)
             except ValueError as error:
-                raise ValueError(in_row(i, len(settings), error)) from None
+                raise ValueError(row_message(i, len(settings), error)) from None
         return points.view(Coordinates)
 
     def rows(self, X: Any) -> Coordinates:
@@ -904,7 +911,7 @@ class ParameterSpace:
             rows = f", because {wrong[0]!r} is no number"
         return (
             "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "
-            f"with the columns {self.sides}{rows}; got {shortened(X)}"
+            f"with the columns {self.sides}{rows}; got {shorten_value(X)}"
         )
 
     def snap(self, points: np.ndarray) -> np.ndarray:

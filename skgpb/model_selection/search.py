@@ -53,7 +53,7 @@ from skgpb.utils.validation import (
     Real,
     StrOptions,
     failed_fits,
-    in_contexts,
+    has_contexts,
     insert_error_scores,
     warn_or_raise_about_fit_failures,
 )
@@ -398,7 +398,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                 raise ValueError(
                     f"optimizer must not have {name}: it searches the space of param_distributions"
                 )
-        elsewhere = in_contexts(engine) or isinstance(engine, BaseIndirectSearch)
+        elsewhere = has_contexts(engine) or isinstance(engine, BaseIndirectSearch)
         if "bounds" not in parameters or elsewhere:
             raise TypeError(
                 "optimizer must search a box whose queries are settings, as GPOOOptimizer and "

@@ -479,7 +479,7 @@ class EvaluationLoop:
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
             self._failed += reward is None
-            self._progress.told(reward, error)
+            self._progress.record(reward, error)
             if len(answers) == 1:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True

@@ -31,8 +31,8 @@ from skgpb.utils.validation import (
     check_inside,
     check_numbers,
     check_one_each,
-    in_row,
     is_sequence,
+    row_message,
 )
 
 # == Sides of boxes that have names, and the sign of rewards: what users mean by their numbers ==
@@ -457,7 +457,7 @@ def checked_each(
             checked.append(check(*each))
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(in_row(i, n, error)) from None
+            raise kind(row_message(i, n, error)) from None
     return checked
 
 

@@ -16,41 +16,41 @@ from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, as_coordinates
 from skgpb.plotting.inspection import check_is_single, feature_names_of
 from skgpb.utils.install import needs
-from skgpb.utils.validation import Integral, check_numbers, in_contexts
+from skgpb.utils.validation import Integral, check_numbers, has_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colour of what is recommended, in every display: vermilion, which people who do not tell red
-# from green still tell from the blue, green and yellow of the others.
+# Colour of the recommendation in every display: vermilion, which colour-blind people distinguish
+# from the blue, green and yellow of the other elements.
 RECOMMENDED = "#d55e00"
-# Colour of what is probably beyond a limit.
+# Colour of the region where a limit is probably exceeded.
 BEYOND = "#777777"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
-# A side of more values than this has ticks at some of them.
+# Largest number of values of a side that all have ticks.
 MOST_TICKS = 12
-# Letters of the name of a value, and the width of one in font sizes; where all names side by side
-# would be wider than the axes they are turned by some degrees, or stand if they are close.
+# Largest number of letters of a value's name; width of a letter in font sizes; rotation in degrees
+# of names that are wider than the axes. They are vertical if they are closer still.
 LONGEST_LABEL, LETTER, TURNED = 18, 0.6, 40
-# A side whose ends have at least this ratio has ticks at powers of ten; the smallest tick distance.
+# Least ratio of the ends of a side with ticks at powers of ten; smallest distance of ticks.
 DECADES, APART = 100.0, 0.1
 # Number of panels in a row.
 PANELS_PER_ROW = 3
-# Characters of a line of the title above each panel.
+# Number of characters of a line of the title above each panel.
 TITLE_WIDTH = 36
 
 
 def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:
-    """Raise TypeError unless an optimizer has a tree of cells, and a posterior if so."""
+    """Raise TypeError unless an optimizer has a tree of cells, and ``posterior`` if required."""
     has_tree = isinstance(getattr(optimizer, "domain_", None), (Partition, ContextPartition))
     if not has_tree or (posterior and not hasattr(optimizer, "surrogate_")):
         raise TypeError(f"{type(optimizer).__name__} has no {what} to draw")
 
 
 def check_has_posterior(optimizer: Any) -> None:
-    """Raise TypeError for an optimizer that does not know how sure it is of f at points."""
+    """Raise TypeError if an optimizer has no posterior standard deviation of f at points."""
     check_is_single(optimizer)
     if "return_std" not in inspect.signature(optimizer.predict).parameters:
         raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
@@ -58,7 +58,7 @@ def check_has_posterior(optimizer: Any) -> None:
 
 def recommendation_of(optimizer: Any) -> Any:
     """Return the recommendation, or None if it needs a context or an answer."""
-    if in_contexts(optimizer):
+    if has_contexts(optimizer):
         return None
     try:
         return optimizer.recommend()
@@ -67,7 +67,7 @@ def recommendation_of(optimizer: Any) -> Any:
 
 
 def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
-    """Names of all features: as given, or what the optimizer calls them."""
+    """Return the names of all features, the given ones or the optimizer's."""
     names = feature_names_of(optimizer) if given is None else [str(name) for name in given]
     if len(names) != optimizer.n_features_in_:
         raise ValueError(
@@ -77,13 +77,13 @@ def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
 
 
 def sides_of(optimizer: Any) -> list[Axis] | None:
-    """Return the scale of each feature, None if its coordinates are the values."""
+    """Return the scale of each feature; None if its coordinates are the values."""
     space = optimizer._run.space
     return None if space is None else [axis for _, axis in space.axes]
 
 
 def numbers_of(features: Any, names: Sequence[str], most: int) -> list[int]:
-    """Return the numbers of some different features, given by number or name."""
+    """Return the indices of some different features, given by index or name."""
     d = len(names)
     drawn: list[Any] = [features] if isinstance(features, (Integral, str)) else list(features)
     drawn = [names.index(i) if i in names else i for i in drawn]
@@ -122,17 +122,17 @@ def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]
 def possible_of(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Points (n, d) of a picture that satisfy equations, and which are possible; None for all."""
+    """Return points (n, d) moved onto the equations, and a mask of feasible ones, or None."""
     feasible = None if optimizer._run.space is None else optimizer._run.space.feasible
     return (X, None) if feasible is None else feasible.satisfy_equations(X, drawn)
 
 
 def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the corners (n, 2, d) of queries, and answers; None for another space.
+    """Return the corners (n, 2, d) of queries, and their answers; None for indirect queries.
 
     Answers at low fidelity are left out: they are values of another function.
     """
-    history = of_truth(optimizer.history_)
+    history = highest_fidelity(optimizer.history_)
     if "a" in history.dtype.names:
         return None, None
     boxes = history["descriptor"].reshape(len(history), 2, optimizer.n_features_in_)
@@ -142,38 +142,38 @@ def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
 def with_categories_of(
     point: np.ndarray, asked: np.ndarray, sides: Sequence[Any] | None, drawn: Sequence[int]
 ) -> np.ndarray | None:
-    """Return which queries (n, 2, d) include the categories of a point on sides not drawn.
+    """Return a mask (n,) of the queries with a point's categories on undrawn sides.
 
-    None where all of them do.
+    None if they all are.
     """
     here = np.ones(len(asked), dtype=bool)
     for i, side in enumerate(sides or ()):
         if i not in drawn and side.discrete and side.n_columns > 1:
             place = side.number(point[i])
             numbers = side.number(asked[:, :, i])
-            # The upper corner of a cell is where the next category begins.
+            # The upper corner of a cell is the beginning of the next category.
             last = np.maximum(numbers[:, 0], side.number(asked[:, 1, i] - 1e-9))
             here &= (numbers[:, 0] <= place) & (place <= last)
     return None if here.all() else here
 
 
-def of_truth(history: Any) -> Any:
+def highest_fidelity(history: Any) -> Any:
     """Return the answers at the highest fidelity, if there are several fidelities."""
     return history[history["task"] == 0] if "task" in history.dtype.names else history
 
 
 def plain(value: Any) -> str:
-    """Write a value of a side in a picture: numbers with few digits, text without quotes."""
+    """Return a value of a side as text: numbers with few digits, strings without quotes."""
     return readable(value, 3) if isinstance(value, (float, tuple)) else str(value)
 
 
 def shorten(text: str, longest: int) -> str:
-    """Return a text, or the beginning of one that is too long."""
+    """Return a text, cut off if it is too long."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
-    """Write the coordinates of a point as values of the sides."""
+    """Return the coordinates of a point as texts of values."""
     values = point.tolist()
     if sides is not None:
         values = [side.value(u) for side, u in zip(sides, values, strict=True)]
@@ -181,18 +181,18 @@ def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
 
 
 def is_short(side: Axis | None) -> TypeGuard[SeparateAxis]:
-    """Return whether a side has so few values that each is drawn."""
+    """Return whether a side has so few values that each gets a tick."""
     return isinstance(side, SeparateAxis) and side.n_settings <= MOST_TICKS
 
 
 def label_ticks(axis: Any, side: Axis) -> None:
-    """Let the ticks of an axis show values of a side, in the user's units and kinds."""
+    """Label the ticks of an axis with values of a side, in the user's units and types."""
     if isinstance(side, Span) or (isinstance(side, Steps) and not side.log):
         return  # coordinates are the values
     if is_short(side):
         middles = side.middles()
         labels = [shorten(plain(side.value(u)), LONGEST_LABEL) for u in middles]
-        style = {} if axis.axis_name == "y" else _turned(axis.axes, labels)
+        style = {} if axis.axis_name == "y" else _tick_style(axis.axes, labels)
         axis.set_ticks(middles, labels=labels, **style)
         return
     if isinstance(side, Quantile | Steps):
@@ -204,8 +204,8 @@ def label_ticks(axis: Any, side: Axis) -> None:
     axis.set_major_formatter(value)
 
 
-def _turned(ax: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the style of names below some axes with which they do not lie on each other."""
+def _tick_style(ax: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the style of tick labels with which they do not overlap."""
     from matplotlib.font_manager import FontProperties
 
     usual, small = (FontProperties(size=size).get_size_in_points() for size in ("medium", "small"))
@@ -220,7 +220,7 @@ def _turned(ax: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _round_places(side: Quantile | Steps) -> list[float]:
-    """Coordinates of round values, powers of ten where the side spans several of them."""
+    """Return coordinates of round values; of powers of ten if the side spans several."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     low, high = (float(side.value(u)) for u in side.ends)
@@ -241,12 +241,12 @@ def _round_places(side: Quantile | Steps) -> list[float]:
 
 
 def ink_of(ax: Any) -> Any:
-    """Colour of the labels of some axes, which is dark on light and light on dark."""
+    """Return the colour of the labels of some axes, dark on light and light on dark."""
     return ax.xaxis.label.get_color()
 
 
-def outlined(ax: Any, width: float = 1.5) -> dict[str, Any]:
-    """Style that sets a line off from any colours below it, by a rim like the background."""
+def outline_style(ax: Any, width: float = 1.5) -> dict[str, Any]:
+    """Return a line style with a rim in the background's colour, visible on any colour."""
     from matplotlib.patheffects import Normal, Stroke
 
     rim = Stroke(linewidth=2.0 * width + 2.0, foreground=ax.get_facecolor(), alpha=0.8)
@@ -254,7 +254,7 @@ def outlined(ax: Any, width: float = 1.5) -> dict[str, Any]:
 
 
 def mark_recommended(ax: Any, low: float, high: float) -> None:
-    """Mark what is recommended along the horizontal axis, however narrow it is."""
+    """Mark the recommendation along the horizontal axis, however narrow it is."""
     if high > low:
         ax.axvspan(low, high, color=RECOMMENDED, alpha=0.25, linewidth=0)
     style = {"linestyle": "--", "linewidth": 1.5, "label": "recommended"}
@@ -264,30 +264,30 @@ def mark_recommended(ax: Any, low: float, high: float) -> None:
 def predicted_at(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return mean and deviation of f at points (n, d) of a picture, and whether limits hold.
+    """Return mean and deviation of f at points (n, d) of a picture, and limit probabilities.
 
-    They are NaN where constraints exclude a point, and there are no probabilities without limits.
+    Infeasible points have NaN. The probabilities that all limits hold are None without limits.
     """
     X, possible = possible_of(optimizer, X, drawn)
     mean, std = optimizer.predict(as_coordinates(X), return_std=True)
     if possible is not None:
         mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
-    return mean, std, within_limits(optimizer, X)
+    return mean, std, limit_probabilities(optimizer, X)
 
 
 def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, half: np.ndarray) -> None:
-    """Draw a posterior along an axis with a band around it."""
+    """Draw a posterior along an axis with a band of half width ``half``."""
     (line,) = ax.plot(x, mean, label="posterior mean")
     band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
     ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
 
 
-def numbered(names: Sequence[str] | None, n: int) -> Sequence[str]:
-    """Return names of n features, which are their numbers where none are given."""
+def default_names(names: Sequence[str] | None, n: int) -> Sequence[str]:
+    """Return the names of n features, or names with their indices if there are none."""
     return [f"feature {i}" for i in range(n)] if names is None else names
 
 
-def within_limits(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
+def limit_probabilities(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
     """Return the probability that all limits hold at points (n, d); None without limits."""
     if not getattr(optimizer, "limits", None):
         return None
@@ -295,7 +295,7 @@ def within_limits(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
 
 
 def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:
-    """Shade where a limit is probably not kept, and mark the border; categories lie apart."""
+    """Shade where a limit is probably exceeded, and mark the border; categories are separate."""
     beyond = within < 0.5
     if not beyond.any():
         return
@@ -313,7 +313,7 @@ def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> Non
 
 
 def make_axes(ax: Any, **subplots: Any) -> Any:
-    """Return the axes given, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     with needs("drawing", "matplotlib", "plot"):
@@ -322,20 +322,20 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
 
 
 class Display:
-    """What every display has once it is drawn: its axes, and the figure with them."""
+    """Axes and figure of a display, set when it is drawn."""
 
     ax_: Axes
     figure_: Figure
 
     def _start(self, ax: Any) -> Any:
-        """Take the axes given, or those of a new figure."""
+        """Set and return the given axes, or the axes of a new figure."""
         ax = make_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
 
 def make_panels(ax: Any, n: int) -> list[Any]:
-    """Return n axes: the given ones, axes of a new figure, or axes in place of the given one."""
+    """Return n axes: the given ones, those of a new figure, or a grid in place of a single one."""
     n_rows = -(-n // PANELS_PER_ROW)
     n_columns = -(-n // n_rows)
     if ax is None:
@@ -352,7 +352,7 @@ def make_panels(ax: Any, n: int) -> list[Any]:
         return given
     if n == 1:
         return [ax]
-    # As in scikit-learn's displays: the axes given says where.
+    # As in scikit-learn's displays: the panels take the place of the given axes.
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError(
@@ -365,7 +365,7 @@ def make_panels(ax: Any, n: int) -> list[Any]:
 
 
 def _first_panels(axes: Any, n: int) -> list[Any]:
-    """The first n of a grid of axes; the others are removed."""
+    """Return the first n of a grid of axes, and remove the others."""
     for spare in axes.flat[n:]:
         spare.remove()
     return axes.ravel()[:n].tolist()

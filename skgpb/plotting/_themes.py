@@ -1,4 +1,4 @@
-"""Colours of pictures on light pages and on dark ones."""
+"""Colours of pictures on light and dark pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ THEMES = {
 
 
 def style_of(theme: str) -> dict[Any, Any]:
-    """Settings of matplotlib for a picture on a "light" or a "dark" page."""
+    """Return matplotlib's settings for a picture on a "light" or a "dark" page."""
     from matplotlib.rcsetup import cycler
 
     colours = THEMES[theme]

@@ -7,18 +7,18 @@ from typing import Any
 from skgpb.plotting._axes import ink_of
 from skgpb.plotting._letters import add_legend, fit_labels
 
-# Share of a side of the picture by which two numbers are apart that are written.
+# Least distance of two written numbers, as a share of a side of the picture.
 APART = 0.08
 
 
 def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
-    """Draw results over the first two of the measurements, and mark those that no other one beats.
+    """Draw results over the first two measurements, and mark those that no other one dominates.
 
     Parameters
     ----------
     ax : matplotlib Axes
     found : dict
-        As :meth:`~skgpb.lab.experiments.Experiment.trade_offs` returns it.
+        Result of :meth:`~skgpb.lab.experiments.Experiment.trade_offs`.
     """
     (x_name, y_name), best = found["names"][:2], set(found["best"])
     pairs = zip(found["queries"], found["values"], strict=True)

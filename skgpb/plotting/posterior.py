@@ -1,4 +1,4 @@
-"""Display of the posterior of f along one feature or over two."""
+"""Display of the posterior of f along one or two features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 __all__ = ["PosteriorDisplay"]
 
-# A recommended box with a side below this fraction of the map is marked by the star alone.
+# Least side of a recommended box, as a fraction of the map, that is drawn as a box.
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
@@ -28,20 +28,21 @@ class PosteriorDisplay(_axes.Display):
     """Posterior of f and the queries of a run, for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
-    map of the mean or of the standard deviation; what constraints exclude is hatched, or no curve.
+    map of the mean or of the standard deviation. Infeasible points are hatched, or gaps of the
+    curve.
 
     Parameters
     ----------
     grid : tuple of one or two ndarrays
-        Coordinates along the features drawn.
+        Coordinates along the drawn features.
     mean, std : ndarray of shape (n,) or (n, m)
-        Posterior of f on the grid, first feature first; in units of the reward.
+        Posterior of f on the grid, with the first feature first; in units of the reward.
     asked : ndarray of shape (n_asked, 2, n_features_drawn), default=None
-        Corners [lower, upper] of what was asked; the same twice for points.
+        Corners [lower, upper] of the queries, equal for points.
     rewards : ndarray of shape (n_asked,), default=None
-        The answers.
+        Answers.
     here : ndarray of shape (n_asked,) of bool, default=None
-        Whether a query has the categories in the title; others are drawn pale. None for all.
+        Whether a query has the categories in the title; others are pale. None for all.
     recommended : ndarray of shape (2, n_features_drawn), default=None
         Corners of the recommendation.
     feature_names : sequence of str, default=None
@@ -49,19 +50,19 @@ class PosteriorDisplay(_axes.Display):
     value_name : str, default=None
         Name of the rewards, for labels.
     title : str, default=None
-        Says where the features that are not drawn are fixed.
+        Values of the features that are not drawn.
     sides : sequence of Axis, default=None
         Scales of the drawn features, for the ticks; None if coordinates are values.
     within : ndarray of shape (n,) or (n, m), default=None
-        Probability on the grid that all limits on other outcomes hold. Where it is below one half
-        the drawing is shaded, up to a dotted line. None for no limits.
+        Probability on the grid that all limits on other outcomes hold. The region where it is below
+        one half is shaded, up to a dotted line. None without limits.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        With the curve or the map.
+        Axes with the curve or the map.
     figure_ : matplotlib Figure
-        With the axes and the colour bar.
+        Figure with the axes and the colour bar.
     mappable_ : matplotlib QuadMesh
         The map; None for one feature.
 
@@ -107,22 +108,22 @@ class PosteriorDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            With a Gaussian process, after at least one ``ask`` or ``fit``.
+            Optimizer with a Gaussian process, after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         features : int, str or sequence of one or two of them, default=None
-            Features to draw, by number or name; None for the first two, or the only one.
+            Features to draw, by index or name; None for the first two, or the only one.
         fixed : array-like of shape (d,) or dict, default=None
-            Point at which the other features are fixed, a dict, or numbers in the units of the
-            sides, where these have names; None for the centre of what is recommended.
+            Point at which the other features are fixed: a dict, or numbers in the units of the
+            sides, if these have names; None for the centre of the recommendation.
         grid_resolution : int, default=100
-            Points along a feature.
+            Number of points along a feature.
         feature_names : sequence of d str, default=None
-            Names of all features; None for those of the sides, or those seen by ``fit``.
+            Names of all features; None for those of the sides, or those that ``fit`` read.
         value_name : str, default=None
             Name of the rewards, for labels.
         **kwargs : dict
-            For :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -188,7 +189,7 @@ class PosteriorDisplay(_axes.Display):
         if kind not in ("mean", "std"):
             raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
         ax = self._start(ax)
-        names = _axes.numbered(self.feature_names, len(self.grid))
+        names = _axes.default_names(self.feature_names, len(self.grid))
         ax.set_xlabel(names[0])
         if self.title:
             ax.set_title(fill(self.title, _axes.TITLE_WIDTH), fontsize="medium", pad=9.0)
@@ -223,7 +224,7 @@ class PosteriorDisplay(_axes.Display):
         ax.set_ylabel(self.value_name or "f")
 
     def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> list[Any]:
-        """Draw a map; what its legend names."""
+        """Draw a map; return the entries of its legend."""
         from matplotlib.patches import Patch, Rectangle
 
         values = self.mean if kind == "mean" else self.std
@@ -232,7 +233,7 @@ class PosteriorDisplay(_axes.Display):
         self.mappable_ = ax.pcolormesh(
             *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
-        if not whole:  # settings that constraints exclude
+        if not whole:  # infeasible settings
             ax.patch.set(hatch="///", edgecolor=_axes.ink_of(ax))
         legend = []
         if self.within is not None and np.ptp(self.within) > 0.0:
@@ -251,7 +252,7 @@ class PosteriorDisplay(_axes.Display):
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))
             if not here.all():
                 other = {"marker": "X", "alpha": 0.75, "label": "queried in other categories"}
-                # The longest labels are one below the other.
+                # The longest labels are in one column.
                 legend.insert(1, ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
         if self.recommended is not None:
             low, high = self.recommended
@@ -259,7 +260,11 @@ class PosteriorDisplay(_axes.Display):
             extent = np.array([abs(side[-1] - side[0]) for side in self.grid])
             if (high - low >= SMALLEST_BOX * extent).all():
                 marked = True
-                edge = {"fill": False, "edgecolor": _axes.RECOMMENDED, **_axes.outlined(ax, 1.1)}
+                edge = {
+                    "fill": False,
+                    "edgecolor": _axes.RECOMMENDED,
+                    **_axes.outline_style(ax, 1.1),
+                }
                 box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
             style = {"marker": "*", "s": 130, "color": _axes.RECOMMENDED}

@@ -19,7 +19,7 @@ __all__ = ["SliceDisplay"]
 
 # Default number of panels.
 MOST_PANELS = 12
-# Inches of the title and the legend together for which a new figure has room.
+# Height in inches of the title and the legend together that a new figure provides.
 ROOM = 0.4
 
 
@@ -27,49 +27,49 @@ ROOM = 0.4
 class SliceDisplay(_axes.Display):
     """Posterior of f along each side in turn, the others at the recommendation.
 
-    Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
-    recommended: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A
-    steep curve is a side to be careful with, a flat one within its band a side that hardly
+    Use :meth:`from_optimizer`. Every panel varies one side and fixes the others at the
+    recommendation: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A
+    steep curve is a side to be careful with; a flat one within its band is a side that hardly
     matters here. All panels share the scale of the rewards. A curve ends where constraints do, and
-    of a mixture the part that there is most of makes room.
+    in a mixture the largest part makes room.
 
     Parameters
     ----------
     grids : list of ndarrays
-        Coordinates along each side drawn.
+        Coordinates along each drawn side.
     means, stds : list of ndarrays
         Posterior of f there, in units of the reward.
     asked : list of ndarrays of shape (n_asked, 2), default=None
-        Ends [lower, upper] along each side of what was asked; the same twice for points.
+        Ends [lower, upper] of the queries along each side, equal for points.
     rewards : ndarray of shape (n_asked,), default=None
-        The answers.
+        Answers.
     here : list of ndarrays of shape (n_asked,) of bool, default=None
-        Whether an answer lies on the slice along each side, and is drawn as a dot. All of them do
-        if there is one side, else those with the same values of all other sides. A mark shows
-        where each of the others was asked. Several at one place have a bar of one standard
-        deviation to either side of their mean. None for none of them.
+        Whether an answer lies on the slice along each side, and is drawn as a dot. With one side
+        all of them do, otherwise those with the same values of all other sides. A mark shows the
+        coordinate of each other query. Several answers to one query have a bar of one standard
+        deviation to either side of their mean. None if no answers lie on slices.
     recommended : ndarray of shape (n_drawn, 2), default=None
-        Ends of the recommendation along each side; the same twice for a point.
+        Ends of the recommendation along each side, equal for a point.
     feature_names : sequence of str, default=None
         Names of the drawn sides.
     value_name : str, default=None
         Name of the rewards, for labels.
     title : str, default=None
-        Says through which point the slices go.
+        Point through which the slices go.
     sides : sequence of Axis, default=None
         Scales of the sides, for the ticks; None if coordinates are values.
     within : list of ndarrays, default=None
-        Probability along each side that all limits on other outcomes hold. Where it is below one
-        half the panel is shaded, up to a dotted line. None for no limits.
+        Probability along each side that all limits on other outcomes hold. The region where it is
+        below one half is shaded, up to a dotted line. None without limits.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
         One for each side.
     ax_ : matplotlib Axes
-        The first of them.
+        The first of these.
     figure_ : matplotlib Figure
-        With the axes.
+        Figure with the axes.
 
     Examples
     --------
@@ -113,22 +113,22 @@ class SliceDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            With a Gaussian process, after at least one ``ask`` or ``fit``.
+            Optimizer with a Gaussian process, after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes or array-like of them, default=None
             Axes to draw on: one for each side, or one whose place the panels take; None for a new
             figure.
         features : int, str or sequence of them, default=None
-            Sides to draw, by number or name; None for all, or of more than twelve for
-            those that matter most by :func:`~skgpb.plotting.inspection.feature_effects`.
+            Sides to draw, by index or name; None for all, or for the twelve most important ones by
+            :func:`~skgpb.plotting.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
-            Point through which the slices go, a dict, or numbers in the units of the sides, where
-            these have names; None for the centre of what is recommended, or of the domain where
-            that needs a context or an answer.
+            Point through which the slices go: a dict, or numbers in the units of the sides, if
+            these have names; None for the centre of the recommendation, or of the domain if the
+            recommendation needs a context or an answer.
         grid_resolution : int, default=100
-            Points along a side that has no short list of values.
+            Number of points along a side without a short list of values.
         feature_names : sequence of d str, default=None
-            Names of all features; None for those of the sides, or of the columns of a table
-            given as ``pool``, ``arms`` or to ``fit``.
+            Names of all features; None for those of the sides, or of the columns of the table
+            ``pool``, ``arms`` or X of ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
 
@@ -207,7 +207,7 @@ class SliceDisplay(_axes.Display):
         new = ax is None
         self.axes_: list[Any] = _axes.make_panels(ax, len(self.grids))
         self._start(self.axes_[0])
-        names = _axes.numbered(self.feature_names, len(self.grids))
+        names = _axes.default_names(self.feature_names, len(self.grids))
         for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
             self._draw_side(panel, i)
             panel.set_xlabel(name)
@@ -265,7 +265,7 @@ class SliceDisplay(_axes.Display):
 
 
 def _on_slice(optimizer: Any, point: np.ndarray, asked: np.ndarray, i: int) -> np.ndarray:
-    """Return which queries (n, 2, d) were asked at a point, side ``i`` left out."""
+    """Return a mask (n,) of the queries (n, 2, d) that equal a point except on side ``i``."""
     lower, upper = optimizer.bounds_.T
     same = np.abs(asked - point) <= 1e-9 * (upper - lower)
     same[:, :, i] = True
@@ -273,7 +273,7 @@ def _on_slice(optimizer: Any, point: np.ndarray, asked: np.ndarray, i: int) -> n
 
 
 def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
-    """Draw mean and standard deviation of answers at the same place."""
+    """Draw mean and standard deviation of answers to the same query."""
     places, which, counts = np.unique(x, return_inverse=True, return_counts=True)
     groups = [rewards[which == k] for k in np.flatnonzero(counts > 1)]
     if groups:
@@ -289,14 +289,14 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
 
 
 def _make_room(figure: Any, letters: Sequence[Any]) -> None:
-    """Make a figure higher if what is above and below its panels takes more than usual."""
+    """Make a figure higher if the letters outside its panels need more room than usual."""
     inches = sum(each.get_window_extent().height for each in letters) / figure.dpi
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + max(0.0, inches - ROOM))
 
 
 def handles_of(axes: Sequence[Any]) -> list[Any]:
-    """Return what a legend of several panels names, once each."""
+    """Return the entries of a legend of several panels, each once."""
     handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
     if "posterior mean" in handles:
         handles.pop("posterior mean, 95 % interval", None)

@@ -1,4 +1,4 @@
-"""The tree of a search: how deep it went where."""
+"""The tree of a search: its depth in each part of the domain."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeDisplay"]
 
-# Area of a node that was never asked, and the area added for the node asked most often, in points;
-# the first area shrinks if there are more nodes than MANY.
+# Area of a node without answers, and the area added for the node with the most, in points; the
+# first area shrinks if there are more nodes than MANY.
 SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeDisplay(Display):
-    """Tree of a tree search, to see where it refines and why.
+    """Tree of a tree search, which shows where it refines and why.
 
-    Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition and
-    parents above the middle of their children. A node is the larger the more often its cell was
-    asked for.
+    Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition, and
+    parents above the middle of their children. The area of a node grows with the number of queries
+    of its cell.
 
     Parameters
     ----------
     depth : ndarray of shape (n_nodes,)
         Depth of every node; the root is at 0.
     parent : ndarray of shape (n_nodes,)
-        Node above, -1 for the root.
+        Parent of each node, -1 for the root.
     children : ndarray of shape (n_nodes, K)
-        Nodes below, -1 for leaves.
+        Children of each node, -1 for leaves.
     n_evaluations : ndarray of shape (n_nodes,)
         Number of queries of each node.
     mean : ndarray of shape (n_nodes,)
-        Estimated mean reward; NaN where nothing is known.
+        Estimated mean reward; NaN without an estimate.
     recommended : int, default=-1
-        Finest node around the cell recommended; -1 for none.
+        Finest node that contains the recommended cell; -1 without a recommendation.
     value_name : str, default=None
         Name of the rewards, for labels.
 
@@ -54,9 +54,9 @@ class TreeDisplay(Display):
     mappable_ : matplotlib PathCollection
         The nodes.
     ax_ : matplotlib Axes
-        With the tree.
+        Axes with the tree.
     figure_ : matplotlib Figure
-        With the axes and the colour bar.
+        Figure with the axes and the colour bar.
 
     Examples
     --------
@@ -92,15 +92,15 @@ class TreeDisplay(Display):
         Parameters
         ----------
         optimizer : GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer or another tree search
-            After at least one ``ask``.
+            Optimizer after at least one ``ask``.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         recommended : Cell, default=None
-            None for ``optimizer.recommend()``, or nothing where that needs a context or an answer.
+            None for ``optimizer.recommend()``, or no mark if that needs a context or an answer.
         value_name : str, default=None
             Name of the rewards, for labels.
         **kwargs : dict
-            For :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class TreeDisplay(Display):
         unknown = np.isnan(self.mean)
         faint = {"color": ink, "alpha": 0.3, "linewidths": 0, "zorder": 3}
         ax.scatter(x[unknown], y[unknown], s=smallest, **faint)
-        # Asked nodes are drawn on top.
+        # Nodes with answers are drawn on top.
         known = np.flatnonzero(~unknown)
         known = known[np.argsort(self.n_evaluations[known] > 0, kind="stable")]
         self.mappable_: PathCollection = ax.scatter(
@@ -204,7 +204,7 @@ class TreeDisplay(Display):
         return position
 
     def _path(self) -> np.ndarray:
-        """Nodes from the recommended one up to the root."""
+        """Return the nodes from the recommended one up to the root."""
         path, node = [], self.recommended
         while node >= 0:
             path.append(node)
@@ -213,7 +213,7 @@ class TreeDisplay(Display):
 
 
 def _node_around(tree: Any, cell: Cell) -> int:
-    """Finest node whose cell is, or contains, the one given."""
+    """Return the finest node whose cell is, or contains, the given one."""
     depth, index = cell.depth, cell.index
     while True:
         at = np.flatnonzero((tree.depth == depth) & (tree.index == index))
@@ -223,5 +223,5 @@ def _node_around(tree: Any, cell: Cell) -> int:
 
 
 def _estimates(optimizer: Any, tree: Any) -> np.ndarray:
-    """Return the posterior mean of every node, or the mean of its rewards without one."""
+    """Return the posterior mean of every node; without a posterior the mean of its rewards."""
     return optimizer.predict_query([optimizer.domain_.cell(i) for i in range(len(tree.depth))])

@@ -1,8 +1,8 @@
-"""Types of parameters that several classes share; no names but these are needed to read them.
+"""Types of parameters that several classes share, which need no other names to read.
 
-A parameter whose values nobody can list has the type ``Any``. Whatever a type allows is checked
-when it is used, and what it does not allow may work as well, as an iterator of integers may where a
-list is asked for.
+A parameter whose values cannot be listed has the type ``Any``. Values of the type are checked when
+they are used; other values may work as well, for example an iterator of integers in place of a
+list.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-# scikit-learn has no annotations. With a base class of type Any mypy would find nothing that is
-# misspelt, neither a parameter nor a method. Other type checkers read scikit-learn's source.
+# scikit-learn has no annotations. With a base class of type Any mypy would not find misspelt
+# parameters and methods. Other type checkers read scikit-learn's source.
 MYPY = False
 if MYPY:
     from skgpb.utils._for_mypy import BaseEstimator as BaseEstimator
@@ -24,22 +24,22 @@ else:
 
 
 class SupportsArray(Protocol):
-    """Whatever NumPy takes for an array: arrays, data frames, series, queries."""
+    """Objects that NumPy converts to an array: arrays, data frames, series, queries."""
 
     def __array__(self) -> np.ndarray: ...
 
 
-#: One number for each of several things.
+#: One number for each of several items.
 Values: TypeAlias = Sequence[float] | SupportsArray
 #: Rows of numbers, shape (n, d).
 Points: TypeAlias = Sequence[Sequence[float]] | Sequence[SupportsArray] | SupportsArray
-#: A box: a pair (lower, upper) for each side, or names of sides with the values that each may take.
+#: A box: a pair (lower, upper) for each side, or names of sides with their possible values.
 Bounds: TypeAlias = Points | Mapping[str, Any]
 #: Costs of answers: one for each query, or for each size of cells.
 Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
 Noise: TypeAlias = float | Values
-#: Low and high end by the names of what is measured; None for an open one.
+#: Low and high end by the names of outcomes; None for an open end.
 Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
 #: Seed of random numbers.
 Seed: TypeAlias = int | np.integer | np.random.RandomState | None
@@ -49,7 +49,7 @@ Direction: TypeAlias = Literal["maximize", "minimize"]
 Relearn: TypeAlias = Literal["doubling", "growing"] | int | None
 #: How hyperparameters are learned.
 Optimizer: TypeAlias = Literal["fmin_l_bfgs_b", "consistent"] | Callable[..., Any] | None
-#: A number, or what gives one for each round, counted from 1.
+#: A number, or a function of the round, counted from 1.
 PerRound: TypeAlias = float | Callable[[int], float]
 #: Factor of the posterior variance in a confidence bound.
 Beta: TypeAlias = Literal["theory", "rkhs"] | PerRound
@@ -57,7 +57,7 @@ Beta: TypeAlias = Literal["theory", "rkhs"] | PerRound
 FeedbackOfRegion: TypeAlias = Literal["center", "average", "integral"]
 #: Points along each axis of a region.
 Representatives: TypeAlias = int | Sequence[int] | None
-#: Variation of f within a region: by the kernel, by theory, by its two constants, or a function.
+#: Variation of f within a region: by the kernel, by theory, by two constants, or a function.
 Variation: TypeAlias = Literal["kernel", "theory"] | Sequence[float] | Callable[[Any], float]
-#: Rule by which a search recommends.
+#: Rule of the recommendation.
 RecommendMethod: TypeAlias = Literal["posterior", "best_observed", "shrinkage", "paper"]
