@@ -692,7 +692,7 @@ class OptimizerContract:
         """There is no recommendation before an answer, and failures take none away."""
         optimizer = self.make()
         for _ in range(2):  # before a run and during one
-            with pytest.raises(NotFittedError, match="no answer yet"):
+            with pytest.raises(NotFittedError, match="no observations yet"):
                 self.recommend(optimizer)
             self.ask(optimizer)
         with pytest.warns(EvaluationWarning, match=r"(\d+) of \1"):
@@ -701,7 +701,7 @@ class OptimizerContract:
         assert result.x is None and np.isnan(result.fun)
         assert result.nfev == result.nfail > len(result.history) == 0
         assert "evaluations failed" in result.message
-        with pytest.raises(NotFittedError, match="no answer yet"):
+        with pytest.raises(NotFittedError, match="no observations yet"):
             self.recommend(optimizer)
         self.play(optimizer, 1)
         self.recommend(optimizer)

@@ -21,7 +21,7 @@ from skgpb import GPUCBOptimizer, defaults  # noqa: E402
 
 def first_queries(seed):
     """How many queries are asked first, and where the last of them is."""
-    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=seed)
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=seed).start()
     n = optimizer._n_initial
     return float(n), float(optimizer.ask(n)[-1].points[0, 0])
 

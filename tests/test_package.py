@@ -109,10 +109,11 @@ def test_public_names_are_in_the_api_reference(name):
 def needs(name: str) -> str | None:
     """Return the library without which the examples of a module cannot run."""
     if name.startswith("skgpb.integrations."):
-        # The module, or the folder, has the name of the library that it needs.
-        return name.split(".")[2]
+        return name.split(".")[2]  # the module has the name of the library that it needs
     if name == "skgpb.lab.app.pages":
         return "flask"
+    if name.startswith("skgpb.lab.sql"):
+        return "ibis"
     return "matplotlib" if name.startswith("skgpb.plotting.") else None
 
 

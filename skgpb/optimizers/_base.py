@@ -1,9 +1,4 @@
-"""Base of all optimizers: what a search is to the loop, and the public methods of all of them.
-
-Notice that candidates of a grid search tie, because their scores do not depend on a search.
-Scikit-learn scores one candidate at a time. Scores that are equal to the last digit, on the same
-data and with different parameters, are those of equal predictions.
-"""
+"""Base class of all optimizers: their public methods, and the five methods that the loop calls."""
 
 from __future__ import annotations
 
@@ -54,7 +49,7 @@ from skgpb.utils.validation import (
 )
 from skgpb.utils.warnings import warn
 
-# == Notice that candidates of a grid search tie, because their scores do not depend on a search =
+# -- Ties in a grid search whose scores do not depend on the parameters of a search ----------------
 
 # Memory: number of data sets whose last score is remembered: one for each split of a
 # cross-validation.
@@ -83,7 +78,7 @@ def warn_of_tie(optimizer: BaseEstimator, score: float, data: Any) -> None:
         )
 
 
-# == Base of all optimizers: what a search is to the loop, and the public methods of all of them =
+# -- The base class --------------------------------------------------------------------------------
 
 # The kind of query that an optimizer asks.
 Q = TypeVar("Q", bound=Query)

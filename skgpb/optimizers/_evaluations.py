@@ -1,9 +1,4 @@
-"""The method ``run`` of all searches: queries that are evaluated, by whoever does it.
-
-Evaluation of the queries of a run: joblib in batches, or the workers of an executor.
-
-The loop over queries, whoever evaluates them, with checkpoints.
-"""
+"""The method ``run`` of all searches: workers, budget, stop and checkpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +29,7 @@ from skgpb.utils.progress import Progress
 from skgpb.utils.validation import MOST_JOBS, Integral, Real, check_size
 from skgpb.utils.warnings import warn
 
-# == Evaluation of the queries of a run: joblib in batches, or the workers of an executor ==
+# -- Workers: joblib in batches, or an executor ----------------------------------------------------
 
 # Speed: seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than
 # this.
@@ -237,7 +232,7 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-# == The loop over queries, whoever evaluates them, with checkpoints ==
+# -- The loop of one call of ``run`` ---------------------------------------------------------------
 
 # Speed: seconds between two looks whether another run has told an answer.
 PAUSE = 0.01

@@ -1,11 +1,4 @@
-"""Failures and limits: which queries and targets are of use.
-
-Limits on other measured outcomes: their models, and how probable it is that all limits hold.
-
-What failures and limits mean for the next query and for the recommendation.
-
-Feasibility: what failures, and limits on other outcomes, mean for queries and targets.
-"""
+"""Failed queries and limits on measured outcomes: which queries and targets are feasible."""
 
 from __future__ import annotations
 
@@ -26,7 +19,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
 from skgpb.utils.validation import Real, check_reward
 
-# == Limits on other measured outcomes: their models, and how probable it is that all limits hold
+# -- Limits on outcomes ----------------------------------------------------------------------------
 
 #: Descriptor rows, or blocks of them, as a process takes them.
 Blocks = np.ndarray | list[np.ndarray]
@@ -204,7 +197,7 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
 
 
-# == What failures and limits mean for the next query and for the recommendation ==
+# -- Probability of success ------------------------------------------------------------------------
 
 # Rounding: no chance is taken for smaller: variances stay above 0.
 LEAST_CHANCE = 1e-3
@@ -434,7 +427,7 @@ def _weighed(
     return round.replaced(known, round.query_noise * first**2, round.cost), first
 
 
-# == Feasibility: what failures, and limits on other outcomes, mean for queries and targets ==
+# -- Feasibility of queries and targets ------------------------------------------------------------
 
 #: Which rows of descriptors, or blocks of rows, may be recommended.
 IsFeasible: TypeAlias = Callable[[Any], np.ndarray]

@@ -1,10 +1,9 @@
-"""Files of runs: what ``save`` writes and ``load`` reads.
+"""Files of runs, which ``save`` writes and ``load`` reads.
 
-What files keep of the objects of a run: fields that each class declares once.
-A class lists in ``_kept_fields`` those of its fields, or properties that can be set, which change
-in a run and do not follow from the log at little cost. Everything else is as at the start of the
-run, or follows from these: ``_resume`` of a class renews it, when the fields of this class and of
-its bases are set, and refuses what cannot be.
+A file holds the events of a run and a snapshot of its state. The snapshot has the fields that each
+class lists in ``_kept_fields``: those that change during a run and cannot be computed from the
+events at little cost. After ``load`` has set them, ``_resume`` of a class recomputes the other
+fields, and raises an error if the kept values cannot be used.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from skgpb.utils.persistence import (
 )
 from skgpb.utils.warnings import warn
 
-# == What files keep of the objects of a run: fields that each class declares once ==
+# -- Snapshots of the fields in ``_kept_fields`` ---------------------------------------------------
 
 # Types of entries that an array holds without a change that anybody sees.
 ALIKE = ({float, np.float64}, {bool, np.bool_}, {int})
@@ -138,7 +137,7 @@ def _like(now: Any, kept: Any, name: str) -> Any:
     raise ValueError(f"{name.strip('_')} cannot be {kept!r} where it was {now!r} at the start")
 
 
-# == Files of runs: what ``save`` writes and ``load`` reads ==
+# -- The file of a run -----------------------------------------------------------------------------
 
 
 def write_run(

@@ -1,7 +1,4 @@
-"""Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals.
-
-What a bound on the norm of f decides in a search: the bonus, and which length scales to keep.
-"""
+"""Base class of optimizers with a Gaussian process on f: observing, learning and predicting."""
 
 from __future__ import annotations
 
@@ -63,11 +60,11 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["ModelParameters"]
 
-# == What a bound on the norm of f decides in a search: the bonus, and which length scales to keep
+# -- A bound on the norm of f: width of intervals, and which length scales are consistent ----------
 
-# As ``optimizer``: length scales are dropped that contradict the answers.
+# Value of ``optimizer`` that drops length scales which contradict the answers.
 CONSISTENT = "consistent"
-#: Constraints of ``beta`` where the norm may say how large it is.
+#: Constraints of ``beta`` of searches in which a bound on the norm may define it.
 BETA_CONSTRAINTS = [
     StrOptions({"theory", "rkhs"}),
     Interval(Real, 0, None, closed="left"),
@@ -77,18 +74,18 @@ BETA_CONSTRAINTS = [
 
 @dataclass(slots=True)
 class NormBound:
-    """What is assumed of f and the noise, and what of a search is decided by it.
+    """Assumptions about the norm of f and the noise, and the widths that follow from them.
 
     Attributes
     ----------
     guarantee : Guarantee
-        What is assumed.
+        Bounds on the norm of f and the noise, and the failure probability.
     alpha : float, array-like, callable or None
-        Noise variances of answers as they were given; None if they are learned.
+        Noise variances of answers, as given; None if they are learned.
     optimizer : str, callable or None
-        How hyperparameters are learned.
+        Optimizer of the hyperparameters, as given.
     beta : Any
-        Factor of the variance, as the user gave it, where a search has one.
+        Factor of the variance, as given; None if the search has no such parameter.
     """
 
     guarantee: Guarantee
@@ -98,21 +95,22 @@ class NormBound:
 
     @property
     def is_consistent(self) -> bool:
-        """True if length scales are dropped that contradict the answers."""
+        """True if length scales that contradict the answers are dropped."""
         return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
 
     @property
     def chooses(self) -> bool:
-        """True if queries are chosen by the bound, ``beta="rkhs"``."""
+        """True if the bound defines the width of the rule, ``beta="rkhs"``."""
         return isinstance(self.beta, str) and self.beta == "rkhs"
 
     def check_consistent(self, kernel: Kernel, is_given: bool, normalize_y: bool) -> None:
-        """Raise ValueError where length scales cannot be compared by a norm."""
+        """Raise ValueError if length scales cannot be compared by a norm."""
         alpha, misspecification = self.alpha, self.guarantee.misspecification
         if not is_given or alpha is None or normalize_y:
             raise ValueError(
-                f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
-                "kernel, whose length scales are the longest, alpha, and normalize_y=False"
+                f"optimizer={CONSISTENT!r} needs kernel, with the longest length scales to try, "
+                f"alpha, and normalize_y=False; got {'a' if is_given else 'no'} kernel, "
+                f"alpha={alpha!r} and normalize_y={normalize_y!r}"
             )
         noisy = callable(alpha) or bool(np.all(np.asarray(alpha) > 0.0))
         if not noisy or misspecification > 0.0:
@@ -123,7 +121,7 @@ class NormBound:
         shorter(kernel, kernel.theta)
 
     def widths(self, model: Model) -> Widths:
-        """Return the widths from the posterior of f and the hyperparameters at the start."""
+        """Return the widths of intervals for the posterior of ``model``."""
         several = self.is_consistent
         return Widths(
             model.process,
@@ -137,30 +135,29 @@ class NormBound:
         )
 
     def chosen(self, model: Model) -> Hyperparameters | None:
-        """Return hyperparameters that are chosen rather than learned, if they are."""
+        """Return the consistent hyperparameters; None with any other ``optimizer``."""
         if not self.is_consistent:
             return None
         theta = self.widths(model).next_theta(model.n_learned)
         return Hyperparameters(0.0, 1.0, theta, model.noise)
 
     def given_beta(self, t: int, model: Model) -> float:
-        """Factor of the variance in round t that the user chose in place of the theory's."""
+        """Return the user's beta in round t: a number, a function of t or the bound."""
         if callable(self.beta):
             return check_callable_value(self.beta, t, "beta")
         return self.widths(model).beta() if self.chooses else float(self.beta)
 
     def deviations_within(self, log_regions: float) -> float:
-        """Prior deviations by which f may differ from the answer to a region, in all of them.
+        """Return a bound on |f - answer| within all regions, in prior standard deviations.
 
-        ``log_regions`` is the logarithm of the number of regions over which the papers take a
-        union.
+        ``log_regions`` is the logarithm of the number of regions in the union bound of the papers.
         """
         if self.chooses:
             return float(self.guarantee.norm_bound)
         return sqrt(2.0 * (log_regions - log(self.guarantee.failure_probability)))
 
 
-# == Base of optimizers with a Gaussian process on f: observing, learning, predicting, intervals =
+# -- The base class --------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
@@ -236,12 +233,12 @@ class ModelParameters:
 
 
 class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
-    """A search for functionals of f that has a model of f: :class:`~skgpb.surrogate.model.Model`.
+    """Base of searches with a model of f, :class:`~skgpb.surrogate.model.Model`.
 
-    It learns when that is due, and ``surrogate_`` shows it. The domain, ``domain_``, says the
-    descriptor rows of points and queries. A subclass chooses queries (``_choose``), says what
-    depends on hyperparameters, units and parameters (``_renew``), and takes
-    :class:`ModelParameters`.
+    The model is refitted when its schedule says so; ``surrogate_`` is its public view. ``domain_``
+    returns the descriptor rows of points and queries. A subclass has the fields of
+    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_renew`` all that
+    depends on hyperparameters, units and parameters.
     """
 
     kernel: Kernel | None
@@ -253,7 +250,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     guarantee: Guarantee | None
     surrogate_: Any
 
-    # They say what is returned, and are no metadata of samples.
+    # These arguments select the return value; they are not metadata of samples.
     __metadata_request__predict = {"return_std": UNUSED, "return_cov": UNUSED}
 
     _compares = True
@@ -261,7 +258,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     _model: Model
     _gp: GaussianProcess
-    #: When the model is learned and compared with the answers.
+    #: Dates of the next refit and of the next comparison with the answers.
     _schedule: Schedule
 
     _parameter_constraints = {
@@ -281,32 +278,32 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _set_params(self, params: dict[str, Any]) -> None:
         if any(name.startswith("guarantee__") for name in params):
-            # A copy: what there is may be somebody else's, and what the run began with.
+            # A copy: the object may be shared with another estimator or with the start of the run.
             given = params.get("guarantee", self.guarantee)
             params = params | {"guarantee": clone(given or DEFAULT_GUARANTEE)}
         super()._set_params(params)
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Points (n, d) as ``surrogate_`` takes them."""
+        """Return the rows of points (n, d) for ``surrogate_``."""
         return self.domain_.rows_of(points)
 
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows of f at points (n, d), as the process knows them."""
+        """Return the descriptor rows of f at points (n, d) for the process."""
         return self._rows_of(points)
 
     # -- the model --------------------------------------------------------------------------
 
     @property
     def _norm(self) -> NormBound:
-        """What is assumed of f and the noise, as given, or the usual assumptions."""
-        own = self._params  # a rule may be asked that plays no run
+        """Assumptions about the norm of f and the noise: as given, or the defaults."""
+        own = self._params  # a rule may be evaluated outside of a run
         guarantee, beta = own.guarantee or DEFAULT_GUARANTEE, getattr(self, "beta", None)
         return NormBound(guarantee, own.alpha, self.optimizer, beta)
 
     def _options(self) -> ModelOptions:
-        """Return how the model is to be learned from now on."""
+        """Return the options of the model for the parameters in use."""
         model_noise, alpha = getattr(self, "model_noise", 0.0), self._run.params.alpha
-        # The noise of a typical query, where they differ in it.
+        # The noise of a typical query if queries differ in noise.
         typical = self._cost_model.typical_noise if self._has_costs else None
         noise = typical if typical is not None or alpha is None else float(alpha)
         return ModelOptions(
@@ -319,7 +316,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         )
 
     def _take_model(self, model: Model) -> None:
-        """Let this be the model; what every round reads of it are attributes."""
+        """Set the model, and the attributes of it that every round reads."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
         self._default_noise_variance = model.default_noise_variance
         self.surrogate_ = self.surrogate_.showing(model)
@@ -341,19 +338,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         n_columns : int
             Number of columns of descriptor rows.
         seed : int, default=None
-            For all random numbers; None draws one.
+            Seed of all random numbers; None draws one.
         our_prior : callable, default=None
-            Makes the prior of a kernel that the user did not choose, None that of points of a box.
+            Makes the prior of a default kernel; None stands for the prior of points of a box.
         usual_noise : tuple of two floats, default=None
-            Median of the noise variance as a share of that of the answers, and its spread.
+            Median of the noise variance as a share of the variance of the answers, and its spread.
         """
         run = self._run
         run.seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
         options, bounds, given = self._options(), self.bounds_, run.params.kernel
         if run.space is not None and isinstance(kernel, CellKernel):
             bounds = run.space.column_bounds
-        # A kernel that the user did not choose is ours, to be learned under our priors; another
-        # one may bring its own.
+        # A default kernel is learned under our priors; a given kernel may have a prior of its own.
         if given is not None or isinstance(getattr(self, "feedback", None), Kernel):
             prior = getattr(given, "prior", None)
         else:
@@ -375,7 +371,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._begin_with(model)
 
     def _begin_with(self, model: Model) -> None:
-        """Let this be the first model, and ``surrogate_`` show it."""
+        """Set the first model, and share the lock with ``surrogate_``."""
         self._share_lock(self.surrogate_)
         self._take_model(model)
         if self._norm.is_consistent:
@@ -393,41 +389,41 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     @property
     @locked
     def alpha_(self) -> float:
-        """Noise variance of an answer in use: ``alpha``, or what was learned."""
+        """Noise variance of an answer in use: ``alpha``, or the learned value."""
         check_is_fitted(self, "surrogate_")
         if callable(self._run.params.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
     def _after_fit(self) -> None:
-        """Renew what depends on the hyperparameters and the units of the surrogate."""
+        """Recompute values that depend on hyperparameters and units; called after each refit."""
         self._renew()
 
     def _renew(self) -> None:
-        """Renew what depends on these and on parameters that may be set during a run."""
+        """Recompute values that depend on hyperparameters, units and changeable parameters."""
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Condition on point evaluations, one functional each."""
+        """Condition on evaluations y (n,) of f at points X (n, d)."""
         self._model.condition(self._functionals_at(X), y)
         self._run.n_fitted = len(X)
         self._fit_model()
 
     def _warn_of_penalty(self) -> None:
-        """Warn where answers seem to stand for failures: beside them all others look alike.
+        """Warn if the last answer looks like a penalty for a failure, far from all others.
 
-        The last answer is compared with all before, which a search does not concentrate.
+        It is compared with all earlier answers.
         """
         rewards, first = self._model.samples.reward, defaults.FIRST_CHECK_OF_PENALTIES
         n = len(rewards)
         if n < first:
             return
-        # Most answers are above one of the last few: that is seen at once.
+        # Fast path: most answers are above one of the last few.
         if n > first and (rewards[-1] > min(rewards[-10:]) or rewards[-1] > min(rewards)):
             return
         best_first = np.sort(rewards)[::-1]
         for k in range(first // 2, first) if n == first else [n - 1]:
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
-            # Answers on a plateau hardly differ: a penalty is also far for their size.
+            # A plateau has nearly equal answers, so a penalty must also be far in absolute size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
                 worst = self._run.sign.of(float(best_first[-1]))
                 warn(
@@ -450,7 +446,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
                 warn(contradiction, ModelWarning)
 
     def _learn_or_keep(self) -> None:
-        """Learn; where that fails keep the hyperparameters, and the answer."""
+        """Refit the hyperparameters; if that fails keep the present ones, and the answer."""
         run = self._run
         when, n_events, failure = (run.n_told,), len(run.events), None
         replay = self._replay
@@ -462,11 +458,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
                 return
             except Exception as error:
                 if replayed:
-                    raise  # the learned values of a file are at fault, not the learner
+                    raise  # the values come from a file, which is damaged
                 failure = error
         del run.events[n_events:]
         run.events.append(("unlearned", *when))
-        # It is not tried again before it is due again.
+        # The next attempt is at the next date of the schedule.
         self._schedule.record_refit(run.n_known)
         if failure is not None:
             warn(
@@ -476,9 +472,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             )
 
     def _fit_model(self) -> None:
-        """Learn the scale of the rewards and the hyperparameters, and refactorise.
+        """Refit units and hyperparameters, and refactorise.
 
-        What changes is replaced, not changed in place.
+        Objects are replaced, never changed in place.
         """
         if not self._model.learns:
             return
@@ -494,7 +490,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def criticism(self) -> Criticism:
-        """Compare answers with the predictions from all others, see :ref:`model-criticism`."""
+        """Compare each answer with its prediction from the others, see :ref:`model-criticism`."""
         loop.check_informed(self)
         return self._model.criticism()
 
@@ -518,16 +514,16 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """Return the next query, different from the pending ones."""
 
     def _to_repeat(self) -> Any:
-        """Return a query to ask again, whose answer says too little; None if there is none."""
+        """Return a query that needs another answer; None if there is none."""
         places = self._doubted()
         return self._run.first_free(places) if places else None
 
     def _doubted(self) -> list[int]:
-        """Return which of the answers told are doubted, so that their queries are asked again."""
+        """Return the positions of suspect answers, whose queries are asked again."""
         run = self._run
         n_fitted = run.n_fitted
         if len(self._model.samples) - n_fitted != run.n_told:
-            return []  # some answers consist of several samples
+            return []  # some answers are several samples, so positions do not correspond
         return [s - n_fitted for s in self._model.diagnosis.suspects if s >= n_fitted]
 
     # -- predicting -------------------------------------------------------------------------
@@ -558,7 +554,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of f at points, in the user's units.
 
-        If the kernel is learned it is an average over models; ``surrogate_`` has the likeliest one.
+        If the kernel is learned this is an average over models; ``surrogate_`` has the likeliest.
 
         Parameters
         ----------
@@ -588,7 +584,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
-        If the kernel is learned each is from a model that is drawn as well, see :meth:`predict`.
+        If the kernel is learned, the model of each draw is drawn as well, see :meth:`predict`.
 
         Parameters
         ----------
@@ -638,12 +634,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def predict_query(
         self, queries: Any, return_std: bool = False, *, interval: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Posterior of what queries observe, without the noise of an answer.
+        """Posterior of the functionals that queries observe, without the noise of an answer.
 
         Parameters
         ----------
         queries : query or list of queries
-            Asked or not; in a list also points, of shape (d,) or (S, d), for their average.
+            Any queries; in a list also points, of shape (d,) or (S, d), for their average.
         return_std, interval : bool, default=False
             At most one of them.
 
@@ -666,7 +662,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         )
 
     def _blocks_of(self, queries: Any) -> Any:
-        """Rows of what each of the queries of ``predict_query`` observes."""
+        """Return the descriptor rows of each of the queries of ``predict_query``."""
         return [self.domain_.block_of(query) for query in self._inputs.queries(queries)]
 
     # -- intervals for every f of bounded norm ----------------------------------------------
@@ -676,9 +672,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @locked
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return ends (lower, upper) between which f lies, at all points and in all rounds at once.
+        """Return ends (lower, upper) of intervals that contain f, at all points in all rounds.
 
-        They hold with probability 1 - ``guarantee.failure_probability``, see
+        They hold jointly with probability 1 - ``guarantee.failure_probability``, see
         :doc:`/user_guide/guarantees`.
 
         Parameters
@@ -699,12 +695,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return ends
 
     def _check_consistent(self, kernel: Kernel) -> None:
-        """Raise ValueError where length scales cannot be compared by a norm."""
+        """Raise ValueError if length scales cannot be compared by a norm."""
         self._norm.check_consistent(kernel, self._run.params.kernel is not None, self.normalize_y)
         if self._model.model_noise > 0.0:
             raise ValueError(
-                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
-                "query: pass conditional instead of pairs"
+                f"optimizer={CONSISTENT!r} needs the distribution of the inputs of a query: pass "
+                "conditional instead of pairs"
             )
 
     # -- cells of any size ------------------------------------------------------------------
@@ -712,7 +708,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _best_region(
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
-        """Return the best cell of a size, of actions in a context if there are contexts."""
+        """Return the best cell with given side lengths, of actions if there are contexts."""
         run = self._run
         if any(getattr(run.params, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
@@ -724,7 +720,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             return self._functionals_at(np.hstack([np.tile(there, (len(points), 1)), points]))
 
         def worth(cells: list[np.ndarray]) -> np.ndarray:
-            """Mean, less caution, of the averages over cells."""
+            """Return mean - caution * std of the averages over cells."""
             if not caution:
                 return averages(lambda points: self._gp.moments(at(points)), cells)
             blocks, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
@@ -740,7 +736,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
 
     def _places_seen(self) -> np.ndarray:
-        """Points, or centres of regions, that were observed, shape (n, d)."""
+        """Return the observed points, or centres of observed regions, shape (n, d)."""
         d = len(self.bounds_)
         run = self._run
         if run.space is not None and run.space.discrete:
@@ -751,7 +747,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
 
 def prior_of_box(bounds: np.ndarray, space: ParameterSpace | None) -> Prior:
-    """Prior under which a kernel over points of a box, or over settings, is learned."""
+    """Return the prior of a default kernel over points of a box, or over settings."""
     if space is not None and space.discrete:
         return kernel_on_settings(None, space).prior
     return default_prior(bounds)

@@ -1,13 +1,7 @@
-"""What users give: the names and the sign of their numbers, contexts, queries and answers.
+"""Conversion of user input: names of sides, sign of rewards, contexts, queries and answers.
 
-Sides of boxes that have names, and the sign of rewards: what users mean by their numbers.
-
-Contexts, which the environment chooses: the box that they are in, and what stands for one.
-A context comes before the question and changes from round to round. The model is over rows
-[context, action], so that an answer in one context says something of others. With GP-UCB this is
-CGP-UCB [Krause2011]_.
-
-What users give as queries, points and answers: checked, and made into queries of the domain.
+The environment chooses a context before each query. The model has rows [context, action], so that
+an answer in one context is informative about the others. With GP-UCB this is CGP-UCB [Krause2011]_.
 
 References
 ----------
@@ -35,7 +29,7 @@ from skgpb.utils.validation import (
     row_message,
 )
 
-# == Sides of boxes that have names, and the sign of rewards: what users mean by their numbers ==
+# -- Names of sides, and the sign of rewards -------------------------------------------------------
 
 
 class Sign:
@@ -124,7 +118,7 @@ def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndar
     return None if bounds is None else check_bounds(bounds, name)
 
 
-# == Contexts, which the environment chooses: the box that they are in, and what stands for one ==
+# -- Contexts --------------------------------------------------------------------------------------
 
 
 class NoContexts:
@@ -214,7 +208,7 @@ class Contexts:
         return rows
 
 
-# == What users give as queries, points and answers: checked, and made into queries of the domain
+# -- Queries, points and answers -------------------------------------------------------------------
 
 #: Rewards and their noise, for type checkers: a number, which a text is not, one for each of
 #: several queries or of their parts, or covariances of these. None where there is none.

@@ -1,8 +1,7 @@
-"""The loop that every search is played in, and how a run is rebuilt from its log.
+"""The loop of all searches: begin, ask, tell and commit; and replay of a run from its events.
 
-Runs that are rebuilt from their log: from a file, with other events, after an interruption.
-
-The loop that every search is played in: start, ask, tell, stop, and begin again from the log.
+Each function takes the search as its first argument and requires that the caller holds the lock of
+the search. A change of the run is completed, or it is undone by a replay of the events.
 """
 
 from __future__ import annotations
@@ -41,24 +40,27 @@ from skgpb.utils.validation import (
 )
 from skgpb.utils.warnings import Message, holds_warnings, warn
 
-# == Runs that are rebuilt from their log: from a file, with other events, after an interruption =
+# -- Replay of events: after ``load``, ``fit`` and an interrupted change ---------------------------
 
 
 class Replay:
-    """An earlier run that an optimizer comes through, and what it takes from that run meanwhile.
+    """Replay of an earlier run: it brings an optimizer to the state that the run had.
+
+    While the events are repeated, the optimizer gets learned hyperparameters from here instead of
+    fitting them again.
 
     Parameters
     ----------
     events : sequence of events
-        The log of the earlier run.
+        The events of the earlier run, in order.
     seed : int, list or None
         Its seed; None draws one.
     names : list of str, default=None
-        Names of the features that ``fit`` had.
+        Names of the features of X in ``fit``.
     batch : sequence of queries, default=()
         Queries that ``run`` was evaluating.
     times : sequence of float, default=()
-        When its first answers and failures were told.
+        Times of its first answers and failures, in seconds since 1970.
     """
 
     def __init__(
@@ -73,45 +75,45 @@ class Replay:
         self.seed = seed
         self._times = times
         self._events, self._names, self._batch = events, names, batch
-        # Hyperparameters that the run learned, the next ones last, and when learning failed.
+        # Learned hyperparameters in reverse order; numbers of answers at which a fit failed.
         self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
         self._failures = {event[1:] for event in events if event[0] == "unlearned"}
-        #: Optimizers that take what they need from here.
+        #: Optimizers that read from this replay: the search, or one for each campaign.
         self._led: list[Any] = []
 
-    # -- what an optimizer takes from the earlier run -----------------------------------------
+    # -- read by the optimizer --------------------------------------------------------------
 
     @property
     def has_learned(self) -> bool:
-        """True while there are learned hyperparameters to be taken; then it learns by itself."""
+        """True while learned hyperparameters are left; afterwards the optimizer fits its own."""
         return bool(self._learned)
 
     def next_learned(self) -> Any:
-        """Take the next hyperparameters that the run learned."""
+        """Remove and return the next learned hyperparameters."""
         return self._learned.pop()
 
     def failed_to_learn(self, n_told: int) -> bool:
-        """Return whether learning from so many answers failed."""
+        """Return whether the fit after ``n_told`` answers failed in the earlier run."""
         return (n_told,) in self._failures
 
     def lead(self, optimizer: Any) -> None:
-        """Let an optimizer take from here until the replay ends."""
+        """Attach this replay to an optimizer until it ends."""
         optimizer._replay = self
         self._led.append(optimizer)
 
     def of_campaign(self, i: int) -> Replay:
-        """Return what one of several campaigns takes; it ends with this replay."""
+        """Return the replay of campaign ``i``, which ends together with this one."""
         own = [("unlearned", when) for when, campaign in self._failures if campaign == i]
         part = Replay(own, None if self.seed is None else self.seed[i])
         part._led = self._led
         return part
 
-    # -- coming through it --------------------------------------------------------------------
+    # -- repeating the events -----------------------------------------------------------------
 
     def rebuild(self, optimizer: Any, snapshot: dict[str, Any] | None = None) -> int:
-        """Let a fresh search be where the run was; how many queries came out otherwise.
+        """Bring a fresh search to the state of the run; return how many queries differ.
 
-        With a snapshot nothing is repeated.
+        With a snapshot its fields are restored, and no event is repeated.
         """
         n_mismatches = 0
         self.lead(optimizer)
@@ -121,7 +123,7 @@ class Replay:
             self._take_over(optimizer, snapshot)
         for each in self._led:
             vars(each).pop("_replay", None)
-            if snapshot is None:  # of campaigns it is not known
+            if snapshot is None:  # the times of campaigns are not in the events
                 times = each._run.times
                 times[:] = [nan] * len(times)
         names = self._names
@@ -138,16 +140,16 @@ class Replay:
         known = list(self._times)[: len(record.times)]
         record.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
-            record.unsaid = []  # it was said in the run
+            record.unsaid = []  # the run has warned already
         return n_mismatches
 
     @property
     def _fitted(self) -> bool:
-        """True if the run began with data."""
+        """True if the run began with ``fit``."""
         return bool(self._events) and self._events[0][0] == "fit"
 
     def _repeat_all(self, optimizer: Any) -> int:
-        """Begin as the run did and repeat its events; how many came out otherwise."""
+        """Begin as the run did and repeat its events; return how many queries differ."""
         if not self._fitted:
             begin(optimizer)
         n_mismatches = 0
@@ -165,7 +167,7 @@ class Replay:
         return n_mismatches
 
     def _take_over(self, optimizer: Any, snapshot: dict[str, Any]) -> None:
-        """Begin as the run did, and take its state over."""
+        """Begin as the run did, and restore its state from the snapshot."""
         if self._fitted:
             _, X, _, *rest = self._events[0]
             _fit_again(optimizer, X, None, *rest)
@@ -178,7 +180,7 @@ class Replay:
         optimizer._restore(snapshot)
 
     def _ask(self, optimizer: Any, query: Any) -> bool:
-        """Ask again; return whether another query was chosen than in the run."""
+        """Ask for a query; return whether it differs from that of the run."""
         run = optimizer._run
         if not isinstance(query, optimizer._query_type):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
@@ -186,15 +188,15 @@ class Replay:
         if chosen == query:
             return False
         run.take_back(chosen)
-        with suppress(ValueError):  # it is no query of this version
+        with suppress(ValueError):  # this version does not have the query
             optimizer._inputs.resolved(query)
-            if run.pending.get(query) is not None:  # only failed queries were left
+            if run.pending.get(query) is not None:  # the run had only failed queries left
                 run.release_failed()
             run.ask(query)
         return True
 
     def _take(self, optimizer: Any, kind: str, query: Any, *numbers: Any) -> None:
-        """Take an answer of the log, or what else it notes of a query."""
+        """Apply an event about a query: an answer, a failure, a number of rows or outcomes."""
         run = optimizer._run
         if kind == "tell":
             value, noise, *block = numbers
@@ -219,24 +221,24 @@ def rebuilt(
     snapshot: dict[str, Any] | None = None,
     lock: StateLock | None = None,
 ) -> tuple[Any, int]:
-    """Return an optimizer that is where a run was, and how many queries came out otherwise.
+    """Return an optimizer in the state of a run, and how many of its queries differ.
 
-    All parts of it are to hold ``lock``, if one is given.
+    All its parts share ``lock``, if one is given.
     """
     optimizer = cls(**parameters)
     if lock is not None:
         optimizer._lock = lock
     with warnings.catch_warnings():
-        # The algorithm has issued its warnings in the run itself.
+        # The run has issued these warnings already.
         warnings.simplefilter("ignore")
         return optimizer, replay.rebuild(optimizer, snapshot)
 
 
 def rebuilt_in_place(optimizer: Any) -> Any:
-    """Build the state from the log up to the change that was interrupted, and swap it in.
+    """Rebuild the state of an optimizer from the events before an interrupted change.
 
-    It is built in another object, so that an interruption meanwhile changes nothing, and taken
-    over at once.
+    The state is built in another object and moved by one assignment, so that a second interruption
+    changes nothing.
     """
     if optimizer._dirty is None:  # another thread was faster
         return optimizer
@@ -266,9 +268,9 @@ def rebuilt_in_place(optimizer: Any) -> Any:
 
 
 def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> None:
-    """Let an optimizer be what another one is, by one assignment, with some of its parameters.
+    """Replace the run state of an optimizer by that of another, in one assignment.
 
-    What follows from the log is all but attributes of users and of scikit-learn.
+    Attributes of users and of scikit-learn stay. ``parameters`` are replaced as well.
     """
 
     def is_derived(name: str) -> bool:
@@ -282,41 +284,41 @@ def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> N
 
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
-    """Repeat ``fit`` with the data of a log."""
+    """Call ``fit`` with the data of a "fit" event."""
     pairs = {} if queries is None else {"queries": as_coordinates(queries)}
     optimizer.fit(as_coordinates(X), y, **pairs)
 
 
 def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-    """Check the answers of an earlier run."""
+    """Validate an answer of an earlier run; return query, value and noise variance."""
     if isinstance(query, (optimizer._query_type, PointsQuery)):
         try:
             return optimizer._checked(query, reward, alpha)
         except ValueError:
-            # Not what this version asks: but it is known which points were averaged.
+            # This version does not have the query, but its points are known.
             pass
     return optimizer._checked(as_coordinates(query.points), reward, alpha)
 
 
 def seed_of_run(random_state: Any, replay: Replay | None) -> int:
-    """Seed of everything random in a run; that of a loaded run is the one it had."""
+    """Return the seed of all random numbers of a run; a replay has that of the earlier run."""
     if replay is not None and replay.seed is not None:
         return replay.seed
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _none_for_nan(alpha: Any) -> Any:
-    """Return noise variances as told: None, not NaN, for learned ones."""
+    """Return noise variances as given to ``tell``: None instead of NaN for learned ones."""
     if isinstance(alpha, list):
         return [_none_for_nan(each) for each in alpha]
     return None if alpha is None or np.isnan(alpha).all() else alpha
 
 
-# == The loop that every search is played in: start, ask, tell, stop, and begin again from the log
+# -- The functions of the loop ---------------------------------------------------------------------
 
 
-# What a search is to these functions: its five methods, what further ones and data say, and
-# its run, ``search._run``. Who calls them holds the lock of the search.
+# These functions use the five methods of a search, the further ones named on the page on
+# architecture, and its run, ``search._run``. The caller holds the lock of the search.
 
 # -- beginning --------------------------------------------------------------------------
 
@@ -324,9 +326,10 @@ def _none_for_nan(alpha: Any) -> Any:
 def fit(
     search: Any, X: Any, y: Any, check: Callable[[Any, Any], tuple[Any, ...]] | None = None
 ) -> Any:
-    """Start afresh with points, and evaluations of f there or None; return the search.
+    """Start a new run with points X and evaluations y of f there, or None; return the search.
 
-    ``check`` returns these, and what else is given, as arrays; None is the usual check.
+    ``check`` validates X and y and returns them, and further arrays, as arrays; None stands for
+    :func:`_checked_data`.
     """
     with unchanged_by_errors(search):
         _prepare(search)
@@ -351,7 +354,7 @@ def _checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def begin(search: Any, check: Callable[[], Any] = lambda: None) -> Any:
-    """Begin, unless it has begun, and return what is checked then; an error changes nothing."""
+    """Begin the run if it has not begun; return ``check()``. An error changes nothing."""
     if hasattr(search, "bounds_"):
         return check()
     with unchanged_by_errors(search):
@@ -361,7 +364,7 @@ def begin(search: Any, check: Callable[[], Any] = lambda: None) -> Any:
 
 
 def _prepare(search: Any) -> None:
-    """Check parameters before a start, and what names the sides have."""
+    """Validate the parameters and the names of sides, and make a new run."""
     check_parameters(search)
     seen = search.get_params(deep=False)
     every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
@@ -371,7 +374,7 @@ def _prepare(search: Any) -> None:
 
 
 def _begin_on(search: Any, X: np.ndarray | None) -> None:
-    """Forget everything and begin on the domain given, or on the bounding box of X."""
+    """Begin on the domain of the parameters, or on the bounding box of X."""
     bounds = search._domain(X)
     if bounds is None:
         if X is None:
@@ -395,20 +398,20 @@ def _begin_on(search: Any, X: np.ndarray | None) -> None:
     search._begin()
 
 
-# -- parameters that are set ------------------------------------------------------------
+# -- parameters set during a run --------------------------------------------------------
 
 
 def notice(search: Any, named: Collection[str] = ()) -> None:
-    """Take notice of parameters that were set since the run last looked.
+    """Apply the parameters that were set since the last call, and add them to the events.
 
-    Those that take part are in use from now on, all are events of the run. ``named`` ones may
-    have changed in place.
+    Those that can change during a run are used from now on, the others from the next ``fit``. Those
+    in ``named`` may have been changed in place.
     """
     run = search._run
     seen = run.seen
     names = [name for name, value in seen.items() if getattr(search, name) is not value]
     if named:
-        of_members = not seen.keys() >= set(named)  # names are those of members of a list
+        of_members = not seen.keys() >= set(named)  # names of parameters of members of a list
         names += [
             name
             for name, value in seen.items()
@@ -435,7 +438,7 @@ def notice(search: Any, named: Collection[str] = ()) -> None:
 
 
 def notice_and_say(search: Any) -> None:
-    """Take notice of parameters that were set, and say once which of them wait."""
+    """Apply parameters that were set; warn once of those that wait for the next ``fit``."""
     if not hasattr(search, "bounds_"):
         return
     notice(search)
@@ -456,11 +459,11 @@ def notice_and_say(search: Any) -> None:
 def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
     """Apply a change of the run completely, or not at all after an error (decision D-H34).
 
-    The log of events is the truth, and all else follows from it. A change that comes to its end
-    has appended its events. Of one that does not it is noted how many events there were, by
-    the first statement of a handler, which nothing can come in between, and the state is built
-    from these (``rebuilt_in_place``): at once, or, should that be interrupted as well, when a
-    method is called. What the library warns of meanwhile is issued when all is done.
+    The list of events is the truth; the rest of the state is derived from it. A completed change
+    has appended its events. For an interrupted change, the first statement of the handler stores
+    how many events there were before it. The state is then rebuilt from these events
+    (``rebuilt_in_place``): at once, or, if that is interrupted too, at the next call of a method.
+    Warnings are held back until the change is complete.
     """
     n_events = len(search._run.events)
     messages: list[Message] | None = []
@@ -469,7 +472,7 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
     except BaseException as error:
         search._dirty = n_events
         if isinstance(error, AllPendingError) and len(search._run.events) == n_events:
-            search._dirty = None  # it comes before anything changes
+            search._dirty = None  # this error is raised before any change
         else:
             with suppress(BaseException):
                 search._rebuilt()
@@ -482,7 +485,10 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any]:
-    """Queries that were asked since something was told, and others; or others alone."""
+    """Return ``count`` queries: those asked since the last answer, then new ones.
+
+    With ``another`` all of them are new.
+    """
     run = search._run
     asked = [] if another else run.asked
     if context is not None:
@@ -495,13 +501,13 @@ def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any
 
 
 def ask_more(search: Any, n: int, context: np.ndarray | None) -> list[Any]:
-    """Choose n further queries, or none if there are fewer than n."""
+    """Choose n new queries, or raise AllPendingError."""
     run, propose = search._run, partial(search._propose, context)
     return [run.ask_by(propose) for _ in range(n)]
 
 
 def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
-    """Check what was told and take it; return the search."""
+    """Validate one or several answers and apply them; return the search."""
     notice_and_say(search)
 
     def checked() -> list[Any]:
@@ -515,7 +521,7 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
 
 
 def take(search: Any, query: Any, value: Any, noise: Any) -> None:
-    """Take one validated answer or failure."""
+    """Apply one validated answer, or a failure if ``value`` is None."""
     run, outcomes = search._run, None
     if value is None:
         run.fail(query, "told as failed")
@@ -543,9 +549,9 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
 
 
 def repeated(search: Any, events: Sequence[Event]) -> Any:
-    """Return the run that this one would be, had these events happened; it does not change."""
+    """Return a search to which these events have happened; ``search`` does not change."""
     names = getattr(search, "feature_names_in_", None)
-    # When an answer was told is known as long as none before it was left out.
+    # The times of answers are known up to the first event that was left out.
     told, before = (
         [each for each in log if each[0] in ("tell", "fail")] for log in (events, search._events)
     )
@@ -561,24 +567,24 @@ def repeated(search: Any, events: Sequence[Event]) -> Any:
     return twin
 
 
-# -- what is known ----------------------------------------------------------------------
+# -- state of a run ---------------------------------------------------------------------
 
 
 def informed(search: Any) -> bool:
-    """True if an answer was told, or evaluations were given to ``fit``."""
+    """Return whether the run has answers, or evaluations given to ``fit``."""
     return hasattr(search, "bounds_") and search._run.informed
 
 
 def check_informed(search: Any) -> None:
-    """Raise NotFittedError where nothing is known that a recommendation could rest on."""
+    """Raise NotFittedError if there are no observations yet."""
     if informed(search):
         return
     if not hasattr(search, "bounds_"):
-        # Should more be missing than answers, such as a domain, that is said first.
+        # Raises an error of its own if the domain is missing as well.
         clone(search).start()
     raise NotFittedError(
-        f"This {type(search).__name__} instance has no answer yet that a recommendation "
-        "could rest on: tell it one, run it, or call fit(X, y)."
+        f"This {type(search).__name__} instance has no observations yet: call tell, run or "
+        "fit(X, y) before recommend."
     )
 
 
@@ -590,7 +596,7 @@ def value_of(search: Any, query: Any) -> float:
 
 
 def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
-    """Return what is known after the last query of a run, whose end ``stop`` decides."""
+    """Return the result of ``run`` after the query ``last``; ``stop`` defines its gap."""
     model, best = search._model, None
     if informed(search):
         context = as_coordinates(last.context) if search._contexts else None
@@ -606,15 +612,15 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
 
 
-# -- how far it is from the best --------------------------------------------------------
+# -- suboptimality gap and stopping -----------------------------------------------------
 
 
 def gap_later(
     search: Any, best: Any, delta: float | None, by_interval: bool
 ) -> Callable[[], float]:
-    """Return the gap of the present state, to be computed when it is asked for.
+    """Return a function that computes the gap of the present state.
 
-    None for ``delta`` is the usual one. The gap by intervals is computed at once, because it
+    None for ``delta`` stands for the default. The gap by intervals is computed at once, because it
     needs the present state.
     """
     comparison = None if best is None or not search._has_rivals else search._compared(best)
@@ -627,7 +633,7 @@ def gap_later(
 
 
 def check_stop(search: Any, stop: Any) -> None:
-    """Raise unless this can be ``stop`` of ``run``."""
+    """Raise an error if ``stop`` is not valid for this search."""
     own = search._params
     if isinstance(stop, Stop) and not search._has_rivals:
         why = "" if own.context_bounds is None else ", which depends on the context"
@@ -642,9 +648,9 @@ def check_stop(search: Any, stop: Any) -> None:
 
 
 def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> bool:
-    """Return whether a run may stop now, which it may not before anything is known.
+    """Return whether a run may stop now; never before the first observation.
 
-    The lock is free while it is computed.
+    The lock is not held during the computation.
     """
     if stop is None or not informed(search):
         return False

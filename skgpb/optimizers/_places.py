@@ -1,9 +1,4 @@
-"""Geometry of answers and of cells: the nearest ones, and where a cell is best.
-
-Predictions without a model: what was answered nearest to a point.
-
-The best cell of a size that the user names, wherever it lies.
-"""
+"""Means of the nearest answers where there is no model, and the best cell of a given size."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives
 from skgpb.utils.validation import check_numbers
 
-# == Predictions without a model: what was answered nearest to a point ==
+# -- Means of the nearest answers ------------------------------------------------------------------
 
 
 def nearest_means(
@@ -40,9 +35,9 @@ def nearest_means(
     X : ndarray of shape (n, d)
         Points.
     boxes : sequence of m ndarrays of shape (2 d,)
-        Boxes [lower, upper] that were observed, at least one; those of equal ones are averaged.
+        Observed boxes [lower, upper], at least one; values of equal boxes are averaged.
     values : sequence of m floats
-        What was observed.
+        Observed values of the boxes.
     bounds : ndarray of shape (d, 2)
         The domain, whose sides are the units of distance.
     space : ParameterSpace or None
@@ -71,29 +66,28 @@ def nearest_means(
     return means[nearest]
 
 
-# == The best cell of a size that the user names, wherever it lies ==
+# -- The best cell of a given size, at any place ---------------------------------------------------
 
 #: Sides of a cell: one for all, one for each, or by name.
 SideLengths = float | Sequence[float] | np.ndarray | Mapping[str, float]
-#: Returns what several cells are worth, from points (S, d) in each.
+#: Returns the scores of several cells, given the points (S, d) of each.
 Worth = Callable[[list[np.ndarray]], np.ndarray]
 
-# Memory: points per block, and cells, which have 100 points or fewer.
+# Memory: points per block, and cells per block, of at most 100 points each.
 POINTS_AT_A_TIME, CELLS_AT_A_TIME = 3200, 32
-# Accuracy: places that are compared before the best are improved, times that the neighbours of the
-# best run of separate values are tried, and how many of them along one side.
+# Accuracy: positions that are compared before the best are improved, sweeps over the neighbours of
+# the best run of separate values, and neighbours along one side.
 N_PLACES, N_SWEEPS, N_BESIDE = 512, 3, 32
 
 
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
-    """Return the sides (d,) of a cell, from one number for all, one for each, or a dict.
+    """Return the side lengths (d,) of a cell, from one number, d numbers or a dict.
 
-    A side of separate values is their number in the cell, one unless the user says otherwise.
+    The length of an integer or categorical side is a number of values, by default 1.
     """
     if space is not None and space.feasible is not None:
         raise ValueError(
-            f"side must be None where the box has constraints: a cell would violate them; got "
-            f"{side!r}"
+            f"side must be None if the box has constraints: a cell would violate them; got {side!r}"
         )
     d, extent = len(bounds), bounds[:, 1] - bounds[:, 0]
     values = np.zeros(d, dtype=np.intp) if space is None else space.n_values
@@ -101,7 +95,10 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
         side = _by_name(side, space, values)
     elif values.any() and np.ndim(side) == 0:
         if values.all():
-            raise ValueError(f"side must say of how many values a cell is, by name, got {side!r}")
+            raise ValueError(
+                "side must be a dict with the number of values of each side, such as {'n': 3}, "
+                f"because no side is continuous; got {side!r}"
+            )
         side = np.where(values > 0, 1, side)
     sides = check_numbers(side, "side", ensure_2d=False) if np.ndim(side) else np.array([side])
     if sides.dtype.kind not in "fiu" or sides.shape not in ((1,), (d,)):
@@ -125,7 +122,7 @@ def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) ->
     """Return the sides of a dict; integer and categorical sides default to single values."""
     if space is None:
         raise ValueError(
-            f"side must be a number, or several, where sides have no names; got {side!r}"
+            f"side must be a number or several numbers if sides have no names; got {side!r}"
         )
     names = space.names
     needed = [name for name, n in zip(names, values, strict=True) if not n]
@@ -137,7 +134,7 @@ def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) ->
 
 
 def averages(values: Callable[[np.ndarray], np.ndarray], cells: list[np.ndarray]) -> np.ndarray:
-    """Return the averages over cells of what has values at points; cells have many in common."""
+    """Return the average of ``values`` over each cell; points shared by cells count once."""
     points, which = np.unique(np.concatenate(cells), axis=0, return_inverse=True)
     begins = range(0, len(points), POINTS_AT_A_TIME)
     found = np.concatenate([values(points[i : i + POINTS_AT_A_TIME]) for i in begins])
@@ -152,15 +149,15 @@ def best_placed(
     sides: np.ndarray,
     space: ParameterSpace | None = None,
 ) -> Region:
-    """Return the cell of given sides that is worth most.
+    """Return the cell of given side lengths with the highest score.
 
-    Places that fill the box and those around what was observed are compared, and the best of them
-    are improved by local searches.
+    Positions that fill the box, and positions around the observed points, are compared; the best of
+    them are improved by local searches.
 
     Parameters
     ----------
     worth : callable
-        Returns what cells are worth, such as the posterior mean of their averages.
+        Returns the scores of cells, such as the posterior means of their averages.
     seen : ndarray of shape (n, d)
         Observed points.
     bounds : ndarray of shape (d, 2)
@@ -175,13 +172,13 @@ def best_placed(
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)
     offsets = representatives(np.zeros(d), sides, counts)
-    # The lower corner of the cell moves in a box of its own; not at all where it is as long.
+    # The lower corner moves in a box of its own, except along sides as long as the domain.
     last = np.maximum(bounds[:, 1] - sides, lower)
     free = np.flatnonzero(last > lower)
     room = np.column_stack([lower, last])[free]
 
     def value(places: np.ndarray) -> np.ndarray:
-        """What cells are worth whose free coordinates are at places (n, n_free)."""
+        """Return the scores of cells whose lower corners have free coordinates (n, n_free)."""
         corners = np.tile(lower, (len(places), 1))
         corners[:, free] = places
         return worth([corner + offsets for corner in corners])
@@ -203,19 +200,19 @@ def best_placed(
 
 
 def beside_of(start: int, n: int) -> list[int]:
-    """Other starts of n, those next to one and some of the rest."""
+    """Return the starts beside ``start`` and some of the other n, without ``start``."""
     others = {*range(start - 2, start + 3), *range(0, n, -(-n // N_BESIDE))}
     return sorted(other for other in others if 0 <= other < n and other != start)
 
 
 def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
-    """Place a region if some sides are integers or categories: best value ranges first."""
+    """Place a region if some sides are integers or categories: first choose their values."""
     starts, free, room = placed.starts, placed.free, placed.room
 
     def value(run: tuple[int, ...], places: np.ndarray) -> np.ndarray:
         return worth([placed.points(run, place) for place in places])
 
-    # Runs of values that are looked at: all, or some and those that were observed.
+    # Runs of values that are compared: all, or a part and the observed ones.
     sizes = [range(n) for n in starts]
     if np.prod(starts, dtype=float) <= N_PLACES:
         runs = list(product(*sizes))
@@ -237,7 +234,7 @@ def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
     run = list(values)[int(np.argmax(tops))]
 
     def polished(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
-        """Return the best place for a run, starting from the best one evaluated."""
+        """Return the best position of a run and its score, starting from the best evaluated."""
         first, top = some[argmax_first(found)], float(found.max())
         if len(free):
             begin = some[best_apart(some, found, room)[:2]]

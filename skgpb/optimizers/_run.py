@@ -1,10 +1,7 @@
-"""A run: what happened, the parameters in use, and what comes out of it.
+"""State of one run of a search: events, pending queries, parameters in use, and its result.
 
-Parameters as a run has them: copies, which change only when the run takes notice.
-
-The record of a run: what happened, what is pending, and what is being evaluated.
-
-The result of ``run``, with a readable text.
+:class:`Run` has no reference to its search, so that a copy, a pickle or a restored run needs no
+rebinding. History, failures and pending queries are derived from its list of events.
 """
 
 from __future__ import annotations
@@ -29,9 +26,9 @@ from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
 
-# == Parameters as a run has them: copies, which change only when the run takes notice ==
+# -- Parameters of a run: copies, which ``set_params`` changes between two rounds ------------------
 
-#: Parameters that matter at the start of a run only, whichever class has them.
+#: Parameters, of any class, that a run reads at its start only.
 AT_START: frozenset[str] = frozenset(
     {
         "answer_kernel",
@@ -68,7 +65,7 @@ AT_START: frozenset[str] = frozenset(
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise where parameters have a value that they cannot have."""
+    """Raise an error if a parameter has a value that is not accepted."""
     validate_params(estimator)
     guarantee = getattr(estimator, "guarantee", None)
     if guarantee is not None:
@@ -78,7 +75,7 @@ def check_parameters(estimator: Any) -> None:
 def checked_method(
     method: RecommendMethod | None, known: tuple[RecommendMethod, ...]
 ) -> RecommendMethod:
-    """Resolve ``method`` of ``recommend``; the first of the known ones is the usual one."""
+    """Return a valid ``method`` of ``recommend``; None stands for the first of ``known``."""
     if method is None:
         return known[0]
     if method not in known:
@@ -87,9 +84,9 @@ def checked_method(
 
 
 def own_copy(value: Any) -> Any:
-    """Return a copy that nobody else changes, or the value where nobody can.
+    """Return a private copy of a parameter, or the value itself if it is immutable.
 
-    Functions are what they are, and so are random numbers, from which a run draws its seed.
+    Functions are not copied, nor are random generators, from which a run draws its seed.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         if value.base is None and not value.flags.writeable:
@@ -121,19 +118,19 @@ def are_equal(one: Any, other: Any) -> bool:
         return False
 
 
-# == The record of a run: what happened, what is pending, and what is being evaluated ==
+# -- The run ---------------------------------------------------------------------------------------
 
-#: What failures have taught.
+#: Result of a model of failures.
 Taught = TypeVar("Taught")
 
-#: An event of the log of a run: its kind, and what the kind says.
+#: An event of a run: its kind, followed by the values of this kind.
 Event = tuple[Any, ...]
 
-# Kinds of events that answer a query.
+# Kinds of events that are answers to a query.
 ANSWERED = ("tell", "fail", "rows")
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "outcomes", *ANSWERED)
-# Format: in the place of when a pending query may be asked again, for one that is not pending.
+# Format: value in ``pending`` of a query that is not pending.
 NOT_PENDING = -1
 
 
@@ -150,7 +147,7 @@ def history_table(
 
 
 def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
-    """Return failures, as :class:`Run` has them, as a table; d is for one without any."""
+    """Return the failures of a :class:`Run` as a table, of width 2 d if it is empty."""
     rows = [(i, query.box, reason) for i, query, reason in failures]
     width = len(rows[0][1]) if rows else 2 * d
     dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
@@ -158,13 +155,13 @@ def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
 
 
 def block_told(event: Event) -> str | None:
-    """Return the name of the block of an answer, None for none and for other events."""
+    """Return the name of the block of a "tell" event; None if it has none, or for other events."""
     return event[4] if event[0] == "tell" and len(event) > 4 else None
 
 
 @dataclass(frozen=True, eq=False)
 class CompletedEvaluation:
-    """An answer that has arrived but is not told, to a query asked after n events."""
+    """An answer that was not told yet, to a query that was asked after ``n_events`` events."""
 
     query: Any
     outcome: tuple[Any, Any]
@@ -172,7 +169,7 @@ class CompletedEvaluation:
 
 
 class Evaluations:
-    """Evaluations that outlive the call of ``run`` that began them.
+    """Evaluations that may outlive the call of ``run`` that started them.
 
     Attributes
     ----------
@@ -180,7 +177,7 @@ class Evaluations:
         Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
         not changed.
     arrived : list of CompletedEvaluation
-        Answers to be told next, in whichever call.
+        Answers to be told next, by this call of ``run`` or a later one.
     """
 
     def __init__(self) -> None:
@@ -189,56 +186,55 @@ class Evaluations:
 
 
 class Run:
-    """One run of a search: what happened, the parameters in use, and what its numbers mean.
-
-    It knows nothing of the search, so that whatever has it is copied, pickled and swapped as it is.
+    """State of one run of a search, without a reference to the search.
 
     Parameters
     ----------
     given : dict
-        Copies of what it begins with: of parameters, and of others that classes without them lack.
+        Copies of the parameters at the start, and defaults for those that the class does not have.
     seen : dict
         Parameters, as they are on the search.
 
     Attributes
     ----------
     events : list of events
-        Everything that happened, in order: all else follows from it.
+        All events, in order. The other attributes can be derived from them.
     history : list of tuples
         A row for each answer.
     n_told, n_fitted : int
         Number of answers, and of evaluations that were given to ``fit``.
     pending : dict
-        Queries being evaluated (None); failed ones, with the time when they may be asked again.
+        Queries being evaluated (None), and failed ones with the count of answers and failures at
+        which they may be asked again.
     failures : list of tuples
-        Of each failure the number of answers before it, the query and the reason.
+        For each failure: the number of answers before it, the query and the reason.
     times : list of float
-        When each answer and each failure was told, in seconds since 1970; NaN where nobody knows.
+        Time of each answer and failure, in seconds since 1970; NaN if it is unknown.
     asked : list of queries
-        Queries that were asked since something was told, to be returned again.
+        Queries that were asked since the last answer or failure; ``ask`` returns them again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before they were told.
     params : SimpleNamespace
-        What is given, as the run uses it.
+        The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
-        Names of all sides, of those of actions, of contexts, and of queries.
+        Names of the sides of the whole box, of actions, of contexts and of queries.
     sign : Sign
         The sign of rewards.
     seed : int, list of int or None
-        Seed of everything random, or of each of its parts; None where nothing is random.
+        Seed of all random numbers, or one for each campaign; None if there are none.
     parameters, newest, seen : dict
-        Parameters at the start, and as they were when the run last looked at them: copies, and the
-        objects themselves.
+        Copies of the parameters at the start, copies of the latest ones, and the latest objects
+        themselves, to notice a change by identity.
     unsaid : list of str
-        Parameters that wait for the next start, which the run has not said yet.
+        Parameters that wait for the next ``fit``, and of which no warning was issued yet.
     rows : dict
-        Number of rows of a table that queries have, of those whose rows were counted.
+        Number of rows of a table in a query, for the queries whose rows were counted.
     blocks : dict
-        Numbers, from 1, of the blocks of answers by their names, in the order in which they came.
+        Numbers, from 1, of the blocks of answers by name, in order of appearance.
     block : str or None
-        Block of the answer that is being taken.
+        Block of the answer that is being applied.
     evaluations : Evaluations
-        What calls of ``run`` are evaluating.
+        Evaluations of calls of ``run``.
     """
 
     _kept_fields = ("times", "history", "failures", "pending", "asked", "rows", "n_fitted")
@@ -261,7 +257,7 @@ class Run:
         self.n_told = self.n_fitted = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
-        # What failures have taught, by the numbers of answers and failures.
+        # Models of failures, by the numbers of answers and failures.
         self._taught: dict[tuple[int, int], Any] = {}
         self.times: list[float] = []
         self.asked: list[Any] = []
@@ -271,7 +267,7 @@ class Run:
         self.block: str | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
-        """Name the sides of all boxes, or raise; the arguments are those of ``checked_space``."""
+        """Set the names of the sides of all boxes; the arguments are those of ``checked_space``."""
         own, space_of = self.params, partial(checked_space, optimizer=optimizer, sides=sides)
         actions = space_of(own.bounds, "bounds", keeps_settings=keeps_settings)
         contexts = space_of(own.context_bounds, "context_bounds")
@@ -281,37 +277,40 @@ class Run:
 
     @property
     def informed(self) -> bool:
-        """True if an answer was told, or evaluations were given to ``fit``."""
+        """True if there are answers, or evaluations given to ``fit``."""
         return self.n_known > 0
 
     @property
     def n_known(self) -> int:
-        """Number of answers, with those that were given to ``fit``."""
+        """Number of observations: answers, and evaluations given to ``fit``."""
         return self.n_told + self.n_fitted
 
     @property
     def awaited(self) -> list[Any]:
-        """Queries being evaluated, in order."""
+        """Queries being evaluated, in the order in which they were asked."""
         return [query for query, until in self.pending.items() if until is None]
 
     @property
     def stratum(self) -> int:
-        """Number of the block of the answer that is being taken, 0 for none."""
+        """Number of the block of the answer that is being applied; 0 if it has none."""
         return self.number_of(self.block)
 
     def number_of(self, block: str | None) -> int:
-        """Return the number of a block, which may be a new one; 0 for None."""
+        """Return the number of a block by name, the next free one for a new block; 0 for None."""
         return 0 if block is None else self.blocks.get(block, len(self.blocks) + 1)
 
     def stratum_of_last(self, n_events: int) -> int:
-        """Return the number of the block of the last answer among some first events, or 0."""
+        """Return the number of the block of the last answer in the first ``n_events``, or 0."""
         for event in reversed(self.events[:n_events]):
             if event[0] in ("tell", "fit"):
                 return self.number_of(block_told(event))
         return 0
 
     def name_of(self, n_samples: int, sample: int) -> str | None:
-        """Name the query of one of the samples of a model; None if it was told otherwise."""
+        """Return the name of the query of a sample of the model.
+
+        None if the sample was given to ``fit``, or an answer consists of several samples.
+        """
         told, place = self.told_queries(), sample - self.n_fitted
         if place >= 0 and len(told) == n_samples - self.n_fitted:
             return repr(told[place])
@@ -328,16 +327,18 @@ class Run:
         learn: Callable[[np.ndarray, np.ndarray], Taught],
         n_failures: int | None = None,
     ) -> Taught | None:
-        """Return what some first failures have taught, or all; None without any, or answers.
+        """Return the result of ``learn`` for the first ``n_failures`` failures.
+
+        None before the first failure or the first observation.
 
         Parameters
         ----------
         fitted : ndarray of shape (n, n_columns)
-            Rows of evaluations that were known before the run.
+            Rows of the evaluations given to ``fit``.
         row_of : callable
             Returns the row (n_columns,) of a query.
         learn : callable
-            Learns from rows (n, n_columns) and whether they succeeded, 1 or 0, (n,).
+            Fits a model to rows (n, n_columns) and successes, 1 or 0, of shape (n,).
         n_failures : int, default=None
             Number of failures; None for all.
         """
@@ -353,12 +354,12 @@ class Run:
                     succeeded.append(float(kind == "tell"))
                     left -= kind == "fail"
             taught = learn(np.array(asked), np.array(succeeded))
-            # Those of all failures, and those before the last answer, by which candidates move.
+            # Two are kept: of all failures, and of those before the last answer, for candidates.
             self._taught = dict([*self._taught.items(), (when, taught)][-2:])
         return self._taught[when]
 
     def outcomes_of_regions(self, bounds: np.ndarray) -> Chances | None:
-        """Return what failures of regions of a box (d, 2) have taught, by their [lower, upper]."""
+        """Return the model of failures of regions [lower, upper] in a box (d, 2)."""
         if not self.failures:
             return None
         X = self.events[0][1] if self.n_fitted else np.empty((0, len(bounds)))
@@ -366,12 +367,12 @@ class Run:
         return self.outcomes(np.hstack([X, X]), lambda query: query.box, learn)
 
     def chances_of_regions(self, bounds: np.ndarray) -> Chances | None:
-        """Return where evaluations of regions fail, None as long as nothing is known of that."""
+        """Return the model of failures of regions; None if it is no better than their rate."""
         found = self.outcomes_of_regions(bounds)
         return found if found is not None and found.known else None
 
     def first_free(self, places: list[int]) -> Any:
-        """Return the query of the first of some answers that is not pending, or None."""
+        """Return the query of the first answer in ``places`` that is not pending, or None."""
         told = self.told_queries()
         return next((told[place] for place in places if told[place] not in self.pending), None)
 
@@ -384,9 +385,9 @@ class Run:
             self.asked_again.discard(query)
 
     def ask_by(self, propose: Callable[[], Any]) -> Any:
-        """Record the query that is proposed, or that there is none.
+        """Call ``propose``, record the query and return it.
 
-        Where all are pending, those that have failed may be asked again.
+        If all queries are pending, the failed ones are released first.
         """
         try:
             query = propose()
@@ -404,11 +405,11 @@ class Run:
         return query
 
     def take_back(self, query: Any) -> None:
-        """Forget the query that was asked last."""
+        """Remove the query that was asked last."""
         del self.pending[query], self.asked[-1], self.events[-1]
 
     def close(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
-        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
+        """Add an answer to the history, with the moments of its query before the answer."""
         self.add((query.box, reward, mean, std, expanded))
 
     def add(self, row: tuple[Any, ...]) -> None:
@@ -417,7 +418,7 @@ class Run:
         self.n_told += 1
 
     def tell(self, query: Any, value: Any, noise: Any) -> bool:
-        """Record an answer; return whether it is a second one to a query that was asked twice."""
+        """Record an answer; return whether it is the second one to a query that was asked twice."""
         second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
         if second:
             self.asked_again.discard(query)
@@ -429,7 +430,7 @@ class Run:
         return second
 
     def fail(self, query: Any, reason: str) -> None:
-        """Record a failure, and leave the query out for a while."""
+        """Record a failure; the query is not asked again for a while, longer each time."""
         self.failures.append((self.n_told, query, reason))
         self.times.append(time())
         self.events.append(("fail", query, reason))
@@ -440,7 +441,7 @@ class Run:
         self._release()
 
     def count(self, query: Any, n: int) -> None:
-        """Record how many rows of a table a query has; there is no answer to one without any."""
+        """Record the number of rows of a table in a query; a query without rows has no answer."""
         self.events.append(("rows", query, n))
         self.rows[query] = n
         if not n:
@@ -448,15 +449,15 @@ class Run:
             self._release()
 
     def measure(self, query: Any, outcomes: dict[str, float]) -> None:
-        """Record what else was measured with the last answer."""
+        """Record the outcomes that were measured with the last answer."""
         self.events.append(("outcomes", query, outcomes))
 
     def release_failed(self) -> None:
-        """Let all failed queries be asked again."""
+        """Allow all failed queries to be asked again."""
         self.pending = dict.fromkeys(self.awaited)
 
     def _release(self) -> None:
-        """Forget which queries to return again, and release queries that failed long ago."""
+        """Clear the queries that ``ask`` returns again; release queries that failed long ago."""
         self.asked = []
         if not self.failures:
             return
@@ -468,9 +469,9 @@ class Run:
     def setting(
         self, seen: dict[str, Any], changed: dict[str, Any], waiting: Collection[str]
     ) -> Self:
-        """Return the same record, with parameters that are set after the last event.
+        """Return a copy of this run, with parameters that were set after the last event.
 
-        ``changed`` are copies of those that differ; ``waiting`` ones count from the next start on.
+        ``changed`` has copies of those that differ; ``waiting`` ones apply after the next ``fit``.
         """
         out = copy(self)
         out.seen = self.seen | seen
@@ -485,10 +486,7 @@ class Run:
         return out
 
     def until(self, n_events: int | None) -> Self:
-        """Return events, answers and failures of a record whose later events do not count.
-
-        None stands for a record all of which counts.
-        """
+        """Return a copy of this run with its first ``n_events`` events; None stands for all."""
         if n_events is None:
             return self
         out = copy(self)
@@ -500,7 +498,7 @@ class Run:
         return out
 
     def _resume(self) -> None:
-        """Count the answers, which have to be those of the events."""
+        """Count the answers, and check that they are those of the events."""
         kinds = [event[0] for event in self.events]
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
@@ -509,34 +507,33 @@ class Run:
         self.blocks = {name: number for number, name in enumerate(names, 1)}
 
 
-# == The result of ``run``, with a readable text ==
+# -- The result of ``run`` -------------------------------------------------------------------------
 
-# What is recommended.
+# Type of a recommendation.
 X = TypeVar("X")
 
 
 class RunResult(OptimizeResult, Generic[X]):
-    """Result of ``run``: an ``OptimizeResult`` that prints what was found in a few lines.
+    """Result of ``run``: an ``OptimizeResult`` that prints as a few lines.
 
     Attributes
     ----------
     x : query
-        The recommendation; None without any answer.
+        The recommendation; None if there are no answers.
     fun : float
-        Its estimated mean reward, NaN where nothing is known.
+        Its estimated mean reward; NaN if there are no answers.
     nfev, nfail : int
         Number of evaluations, and how many of these failed.
     history : ndarray
-        Everything told, see ``history_``.
+        All answers, see ``history_``.
     success : bool
-        Whether anything is known.
+        Whether there is a recommendation.
     message : str
-        Why the run ended.
+        Reason for the end of the run.
     model : dict of str
-        What is known of the model of f at the end, in words: under ``"noise"`` that of the answers,
-        and if there is something to say, ``"outliers"``, ``"lack of fit"``, and under ``"beware"``
-        how the answers contradicted the model when they were last compared. Empty for methods
-        without a Gaussian process.
+        Description of the model of f at the end: ``"noise"`` of the answers and, if they apply,
+        ``"outliers"``, ``"lack of fit"`` and ``"beware"``, how the answers contradicted the model
+        in the latest check. Empty for methods without a Gaussian process.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
@@ -559,14 +556,14 @@ class RunResult(OptimizeResult, Generic[X]):
         return self
 
     def __missing__(self, key: str) -> Any:
-        """Compute an attribute when it is first read."""
+        """Compute the gap when it is first read."""
         if key != "gap" or "compute" not in vars(self):
             raise KeyError(key)
         self["gap"] = self.__dict__.pop("compute")()
         return self["gap"]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the gap and not the posterior that it is computed from."""
+        """Pickle the gap instead of the posterior from which it is computed."""
         if "compute" in vars(self):
             self["gap"]
         return type(self), (dict(self),)
@@ -579,9 +576,8 @@ class RunResult(OptimizeResult, Generic[X]):
             lines += [("best is at most", f"{self.gap:.3g} better")] * bool(np.isfinite(self.gap))
         failed = f", {self.nfail} of them failed" if self.nfail else ""
         lines.append(("evaluations", f"{self.nfev}{failed}"))
-        if (
-            self.get("cost", self.nfev - self.nfail) != self.nfev - self.nfail
-        ):  # some price is not 1
+        n_answers = self.nfev - self.nfail
+        if self.get("cost", n_answers) != n_answers:  # the cost of some query is not 1
             lines.append(("cost", f"{self.cost:g}"))
         if np.isfinite(rewards).any():
             low, high = np.nanmin(rewards), np.nanmax(rewards)

@@ -1,17 +1,4 @@
-"""Queries and targets of a search: prices, sizes, candidates, covariances, the best.
-
-Costs and noise variances of answers: numbers for each query or size, or functions of a query.
-
-Answers about wanted cells, which need no assumption about f.
-
-Candidates in a box that follow the posterior: where they move, and in which order.
-
-The queries and targets of a search, which its posterior tracks.
-
-Models of the outcomes that have limits.
-
-What is recommended: the best of finitely many functionals, and the best region near it.
-"""
+"""Queries and targets of a search over sets: costs, candidates, posterior, recommendation."""
 
 from __future__ import annotations
 
@@ -51,7 +38,7 @@ from skgpb.utils.roots import PivotedRoot
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import check_callable_value, check_numbers
 
-# == Costs and noise variances of answers: numbers for each query or size, or functions of a query
+# -- Costs and noise variances of queries ----------------------------------------------------------
 
 #: Format: parameters that may differ between queries: what stands for None, which is also the least
 #: that a number is above, or 0 for one that may be 0.
@@ -227,7 +214,7 @@ class QueryPrices:
         return check_callable_value(self._alpha, argument, "alpha")
 
 
-# == Answers about wanted cells, which need no assumption about f ==
+# -- Target-size cells, which are compared without a model -----------------------------------------
 
 
 @dataclass
@@ -300,7 +287,7 @@ class TargetSizes:
         return self.queries.nearest_size(query, self.numbers) >= 0
 
 
-# == Candidates in a box that follow the posterior: where they move, and in which order ==
+# -- Candidates of a box, which are drawn around the incumbents ------------------------------------
 
 
 class PosteriorIncumbents(Incumbents):
@@ -467,7 +454,7 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     return np.array(list(distinct.values())[:n])
 
 
-# == The queries and targets of a search, which its posterior tracks ==
+# -- The posterior of queries and targets ----------------------------------------------------------
 
 
 class ExpectedAnswers:
@@ -770,7 +757,7 @@ class PosteriorCache:
             self._entered = context.tobytes(), place[1]
 
 
-# == Models of the outcomes that have limits ==
+# -- Models of limited outcomes --------------------------------------------------------------------
 
 
 class OutcomeModels:
@@ -857,7 +844,7 @@ class OutcomeModels:
         return OutcomeConstraints(known) if known else None
 
 
-# == What is recommended: the best of finitely many functionals, and the best region near it ==
+# -- The recommendation ----------------------------------------------------------------------------
 
 # Methods that recommend one of the queries that were answered.
 ANSWERED = frozenset({"best_observed", "shrinkage"})

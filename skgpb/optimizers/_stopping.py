@@ -1,16 +1,11 @@
-r"""When to stop, and how far a recommendation is from the best.
+"""Stop rules, the expected gain of further answers, and the suboptimality gap.
 
-When a run may stop, because enough is known.
+Expected gain: if n queries are chosen at once, the posterior means after their answers are jointly
+normal. The gain is the expected amount by which the largest of them exceeds the largest mean of
+today, the knowledge gradient of n queries [Wu2016]_. Queries that are chosen one by one gain more.
 
-How much better the best expected value will be after some further answers.
-After answers to queries that are chosen at once the posterior means are normal variables, whose
-covariance is what these answers explain of f. The gain is by how much the largest of them is
-expected to exceed the largest mean of today: the knowledge gradient of several queries [Wu2016]_.
-Queries that are chosen one by one, each by all answers before it, gain more.
-
-The suboptimality gap of a recommendation against given rivals.
-The recommendation is one of several functionals of f; its rivals are the others. If there are too
-many rivals to list, a finite sample represents them.
+Gap: the recommendation is compared with its rivals, the other functionals of f that could have been
+recommended [Wilson2024]_. If there are too many to list, a finite sample represents them.
 
 References
 ----------
@@ -43,11 +38,11 @@ from skgpb.utils.validation import Real, check_size
 
 __all__ = ["Stop"]
 
-# == When a run may stop, because enough is known ==
+# -- Stop rules ------------------------------------------------------------------------------------
 
 
 def check_share(value: Any, name: str) -> float:
-    """Return a probability in (0, 1), or raise."""
+    """Return ``value`` as a float; raise ValueError if it is not in (0, 1)."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not 0.0 < value < 1.0:
         raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
@@ -55,7 +50,7 @@ def check_share(value: Any, name: str) -> float:
 
 
 def first_where_learned(n_dims: int) -> int:
-    """Answers before the first check where hyperparameters are learned (decision D-G12)."""
+    """Return the number of answers before the first check with a learned kernel (D-G12)."""
     return defaults.FIRST_STOP * max(1, n_dims - 1)
 
 
@@ -64,9 +59,9 @@ class Stop:
     """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
 
     The rule of [Wilson2024]_. It draws the values of all possible recommendations jointly from the
-    posterior, as often as it needs to decide whether the best of a draw exceeds the recommendation
-    by more than epsilon with a probability of at most delta. delta includes the error of the draws
-    in all checks. A check is made whenever the number of answers has grown by a tenth.
+    posterior, until it can decide whether the best of a draw exceeds the recommendation by more
+    than epsilon with a probability of at most delta. delta includes the error of the draws in all
+    checks. A check is made whenever the number of answers has grown by a tenth.
 
     Parameters
     ----------
@@ -126,7 +121,7 @@ class Stop:
 
     @property
     def message(self) -> str:
-        """Why a run ended that this has stopped."""
+        """Reason for the end of a run that this rule has stopped."""
         return f"within {self.epsilon:g} of the best with probability {1.0 - self.delta:g}"
 
     def risks(self, n: int, learned: bool = False, n_dims: int = 1) -> tuple[float, float] | None:
@@ -139,20 +134,20 @@ class Stop:
         learned : bool, default=False
             Whether hyperparameters or the noise are learned from them.
         n_dims : int, default=1
-            Number of dimensions, where they are.
+            Number of dimensions, read if hyperparameters are learned.
 
         Returns
         -------
         risks : tuple of two floats, or None
-            Their probabilities of being wrong; None where no check is due.
+            Error probabilities of the posterior and of the draws; None if no check is due.
         """
         if n < (self.min_answers or (first_where_learned(n_dims) if learned else 1)):
             return None
-        # Checks are counted by what was told, so that a run that is resumed makes the same ones.
+        # Counted by the number of answers, so that a resumed run makes the same checks.
         check = floor(log(n) / log(defaults.STOP_GROWTH))
         if n > 1 and check == floor(log(n - 1) / log(defaults.STOP_GROWTH)):
             return None
-        share = 6.0 / (pi * (check + 1)) ** 2  # these sum to one over all checks
+        share = 6.0 / (pi * (check + 1)) ** 2  # the shares of all checks sum to one
         of_draws = (1.0 - defaults.POSTERIOR_SHARE) * self.delta * share
         return defaults.POSTERIOR_SHARE * self.delta, of_draws
 
@@ -160,21 +155,21 @@ class Stop:
         return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, bound={self.bound!r})"
 
 
-# == How much better the best expected value will be after some further answers ==
+# -- Expected gain of further answers --------------------------------------------------------------
 
-# Accuracy: draws of further answers.
+# Accuracy: number of draws of further answers.
 N_DRAWS = 256
-# Rounding: share of a prior variance below which a variance is none.
+# Rounding: a variance below this share of the prior variance counts as 0.
 KNOWN = 1e-9
 
 
 class _Further:
-    """Functionals of a process, of which some will be answered.
+    """Posterior moments of functionals after hypothetical answers to some of them.
 
     Attributes
     ----------
     mean, var : ndarray of shape (n,)
-        Their posterior, the variances as they will be, in the user's units.
+        Present posterior means, and variances after the answers, in the user's units.
     """
 
     def __init__(self, gp: GaussianProcess, blocks: Sequence[np.ndarray]) -> None:
@@ -186,23 +181,23 @@ class _Further:
         self._prior = gp.variance(self._functionals) * gp.scale**2
         left = self._prior - np.einsum("ij,ij->i", V, V) * gp.scale**2
         self.var: np.ndarray = np.maximum(left, 0.0)
-        # By how much the means move with the next answer, in standard deviations of that.
+        # Change of all means (n,) per standard deviation of each answer.
         self.moves: list[np.ndarray] = []
 
     def answer(self, i: int, noise: float) -> None:
-        """Take it that functional i will be answered."""
+        """Add a hypothetical answer to functional i."""
         gp, V = self._gp, self._explained
         column = gp.covariance(self._functionals, self._functionals.one(i))[:, 0] - V @ V[i]
         column = column * gp.scale**2 - sum(move * move[i] for move in self.moves)
         total = float(column[i]) + noise
-        # What is known already moves nothing; else digits that cancelled would.
+        # A known functional changes no mean; rounding errors would be amplified otherwise.
         move = column / np.sqrt(total) if total > KNOWN * self._prior[i] else 0.0 * column
         self.moves.append(move)
         self.var = np.maximum(self.var - move**2, 0.0)
 
 
 def promising(gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int) -> list[int]:
-    """Return the numbers of n functionals to answer, each as if it taught nothing of others."""
+    """Return the indices of n functionals, chosen one by one by the gain of each by itself."""
     further, chosen = _Further(gp, blocks), list[int]()
     for _ in range(n):
         gains = log_own_gain(further.mean, further.var, np.full(len(blocks), noise))
@@ -214,18 +209,18 @@ def promising(gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n
 def expected_gain(
     gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, chosen: Sequence[int]
 ) -> float:
-    """Return by how much the largest mean is expected to rise by further answers.
+    """Return the expected increase of the largest posterior mean by further answers.
 
     Parameters
     ----------
     gp : GaussianProcess
         The posterior.
     blocks : sequence of ndarray of shape (n_rows, n_columns)
-        Descriptor rows of what may be asked and recommended.
+        Descriptor rows of the functionals that can be queried and recommended.
     noise : float
         Noise variance of an answer, in the user's units.
     chosen : sequence of int
-        Numbers of what will be answered.
+        Indices of the functionals that will be answered.
 
     Returns
     -------
@@ -252,22 +247,21 @@ def expected_gain(
     return max(0.0, float(later.max(axis=1).mean() - further.mean.max()))
 
 
-# == The suboptimality gap of a recommendation against given rivals ==
+# -- Suboptimality gap -----------------------------------------------------------------------------
 
-# Format: distinguishes the random stream of a gap from all others of a run.
+# Format: key of the random stream of a gap, different from all other streams of a run.
 GAP_STREAM = 0x676170
-# Accuracy: best regions of each level that are looked into, and regions from which on a gap looks
-# into these alone.
+# Accuracy: number of regions that are refined on each level, once there are MANY_REGIONS of them.
 BEAM, MANY_REGIONS = 16, 256
 
 
 def is_by_intervals(stop: Any) -> bool:
-    """Return whether intervals are to say when a run may stop."""
+    """Return whether ``stop`` is a rule that compares intervals."""
     return isinstance(stop, Stop) and stop.bound == "interval"
 
 
 class Comparison(ABC):
-    """Posterior of the recommendation and of its alternatives at one moment.
+    """Posterior of the recommendation and of its rivals, in the present state of a search.
 
     Parameters
     ----------
@@ -276,9 +270,9 @@ class Comparison(ABC):
     best : ndarray of shape (n_rows, n_columns)
         Descriptor rows of the recommendation.
     widths : callable
-        Makes the widths of intervals for every f of bounded norm, as they are then.
+        Returns the present widths of intervals for every f of bounded norm.
     models : callable, default=None
-        Makes models other than that of ``gp`` that fit the answers; None if there are none.
+        Returns the models that are averaged, given an epsilon; None if ``gp`` is the only one.
     """
 
     def __init__(
@@ -292,42 +286,42 @@ class Comparison(ABC):
 
     @abstractmethod
     def blocks(self) -> list[np.ndarray]:
-        """Return the functionals of f of the rivals, and last that of the recommendation."""
+        """Return the descriptor rows of the rivals, followed by those of the recommendation."""
 
     def __call__(self) -> SuboptimalityGap:
-        """Compute how far the recommendation is below the best."""
+        """Return the gap between the recommendation and the best rival, by ``gp`` alone."""
         return SuboptimalityGap.from_process(self._gp, self.blocks())
 
     def by_intervals(self) -> float:
-        """Largest upper end of an interval less the lower end of the recommendation's, >= 0."""
+        """Return the largest upper end minus the lower end of the recommendation, at least 0."""
         lower, upper = self._widths().ends(self.blocks())
         return max(0.0, float(upper.max() - lower[-1]))
 
     def gap(self, delta: float, rng: np.random.Generator) -> float:
-        """Compute how much better the best may be, with probability 1 - delta."""
+        """Return the bound on the gap that holds with probability 1 - delta."""
         return (self.averaged() or self()).quantile(delta, rng)
 
     def is_within(
         self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
     ) -> bool:
-        """Return whether the best is better by at most epsilon, see :class:`Stop` for the risks."""
+        """Return whether the gap is at most epsilon; ``risks`` are those of :meth:`Stop.risks`."""
         if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
             return False
         averaged = self.averaged(epsilon)
         return averaged is None or averaged.is_within(epsilon, *risks, rng)
 
     def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
-        """Compute the gap averaged over the models that fit the answers, if there are any.
+        """Return the gap averaged over models; None if there is one model.
 
-        If it is to be compared with epsilon > 0, the models take f to vary by more than that.
+        With epsilon > 0 the models assume that f varies by more than that.
         """
         models = self.models(epsilon)
         return None if models is None else models.suboptimality_gap(self.blocks())
 
     def expected_gain(self, noise: float, n: int) -> float:
-        """Return by how much the best mean is expected to rise by n answers.
+        """Return the expected increase of the largest mean by n answers with this noise variance.
 
-        They have this noise, or that of each model where several were learned.
+        With averaged models each has its own noise variance.
         """
         blocks = self.blocks()
         chosen = promising(self._gp, blocks, noise, n)
@@ -342,40 +336,40 @@ class Comparison(ABC):
         return float(models.weights @ gains)
 
     def models(self, epsilon: float = 0.0) -> Models | None:
-        """Return the models that fit the answers, if there are any, as :meth:`averaged` does."""
+        """Return the averaged models, see :meth:`averaged`; None if there is one model."""
         return None if self._models is None else self._models(epsilon)
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
-        """Return whether known values already show that the gap may exceed epsilon."""
+        """Return whether tracked values show already that the gap may exceed epsilon."""
         return False
 
 
 class Rivals(Comparison):
-    """Finitely many rows against one functional; ``parts`` are those of every comparison."""
+    """Comparison with finitely many rows; ``parts`` are the arguments of :class:`Comparison`."""
 
     def __init__(self, rows: np.ndarray, *parts: Any) -> None:
         super().__init__(*parts)
         self._rows = rows
 
     def blocks(self) -> list[np.ndarray]:
-        """Return the descriptor rows of the rivals, and last that of the recommendation."""
+        """Return each row as a block, followed by the rows of the recommendation."""
         return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
 
 
 class Refined(Comparison):
-    """Regions of a domain and finer ones against one of them."""
+    """Comparison with the regions of a domain and with finer ones inside them."""
 
     def __init__(self, domain: Any, finest_depth: int, *parts: Any) -> None:
         super().__init__(*parts)
         self._domain, self._finest_depth = domain, finest_depth
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
-        """Return whether one of the regions of the search itself, which are tracked, shows it."""
+        """Return whether a tracked region is more than epsilon better with probability > delta."""
         beside = SuboptimalityGap.from_marginals(self._gp, self._best)
         return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
     def blocks(self) -> list[np.ndarray]:
-        """Refine all regions until they are many, then those that may be best."""
+        """Refine all regions until there are MANY_REGIONS, then the BEAM best; return all."""
         regions, finest_depth = self._domain.copy(), self._finest_depth
         front, blocks = regions.front(finest_depth), []
         while front:
@@ -390,12 +384,12 @@ class Refined(Comparison):
 
 
 def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
-    """Random numbers of their own, the same whenever this state is looked at."""
+    """Return a generator of its own for a gap, the same for the same state of a run."""
     return np.random.default_rng([seed, n_told, GAP_STREAM])
 
 
 def check_failures(guarantee: Guarantee | None, delta: float, name: str) -> None:
-    """Raise ValueError where intervals fail more often than delta."""
+    """Raise ValueError if intervals may fail with a probability above delta."""
     given = (guarantee or DEFAULT_GUARANTEE).failure_probability
     if given > delta:
         raise ValueError(

@@ -1,21 +1,8 @@
-r"""Searches of cells: how cells are cut, what they are worth, and the searches that share it.
+"""Searches by cells of a partition: cutting, variation of f within a cell, and their base classes.
 
-Variation of a Gaussian process within the cells of a partition, and its smoothness.
-For a cell with centre c write g = max over x in the cell of
+The variation of a cell with centre c is g = max over x in the cell of
 
     d(x, c) = sd(f(x) - f(c)) = sqrt(k(x, x) + k(c, c) - 2 k(x, c)).
-
-A horizon: the number of evaluations that the constants of an algorithm are meant for.
-
-Parameters for cutting a box or a pool into cells, and the variation of f in cells.
-
-Searches of the cells of a partition, with a model or without one.
-
-Base of searches by cells or balls: answers of regions, and the recommended region.
-
-Base of tree searches with a model: leaves, learning, the recommended region.
-
-Constants of adaptive trees, which depend on the number of evaluations, and a guard of memory.
 
 References
 ----------
@@ -94,7 +81,7 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["PartitionSearch"]
 
-# == Variation of a Gaussian process within the cells of a partition, and its smoothness ==
+# -- Variation of f within cells, and the smoothness of kernels ------------------------------------
 
 # Accuracy: along an axis of [-1, 1], its ends and its middle, points spread evenly, and points as
 # dense as they are near the ends, to find the right place in the last of many periods.
@@ -152,9 +139,9 @@ def cell_deviations(
     cells: Callable[[int], list[tuple[np.ndarray, np.ndarray]]],
     n_depths: int,
 ) -> np.ndarray:
-    """g_h for h = 0..n_depths - 1: the largest sd of f(x) - f(centre), x in a cell of depth h.
+    """Return g_h, h = 0..n_depths - 1: the largest sd of f(x) - f(centre) in a cell of depth h.
 
-    ``cells`` returns the corners of the cells of a depth that are looked at.
+    ``cells(h)`` returns the corners (lower, upper) of a sample of cells of depth h.
     """
     g = np.zeros(n_depths)
     for h in range(n_depths):
@@ -171,9 +158,10 @@ def cell_deviations(
 def answer_deviations(
     gp: GaussianProcess, partition: BoxPartition | PoolPartition, n_depths: int, everywhere: bool
 ) -> np.ndarray:
-    """Largest prior sd of f(x) minus the answer to a cell, x in cells of depth h = 0..n_depths - 1.
+    """Return the largest prior sd of f(x) - answer in cells of depth h = 0..n_depths - 1.
 
-    Over a sample of cells of each depth; with ``everywhere`` not those of the same shape alone.
+    The maximum is over x and over a sample of cells of each depth: one of each shape, or, with
+    ``everywhere``, cells at several places.
     """
     found = np.zeros(n_depths)
     for depth in range(n_depths):
@@ -196,7 +184,7 @@ def answer_deviations(
 
 
 class PriorOfPoints:
-    """Prior covariance of f between points of a box, from that of the answers to queries."""
+    """Prior covariance of f between points of a box, from the kernel of the answers to cells."""
 
     def __init__(self, kernel: Kernel, space: ParameterSpace | None = None) -> None:
         self.kernel, self.space = kernel, space
@@ -211,22 +199,22 @@ class PriorOfPoints:
 
 
 def never_increasing(g: np.ndarray) -> np.ndarray:
-    """Raise g_h to the largest of g_h, g_{h+1}, ..., so that no level is promised too little.
+    """Return the smallest non-increasing sequence that is at least g.
 
-    Finer cells may stray farther from their average: a periodic f over one period and a half,
-    say, does so more than over two.
+    Finer cells may vary more around their average: a periodic f does over one and a half periods,
+    compared with two.
     """
     return np.maximum.accumulate(g[::-1])[::-1]
 
 
 def largest_within(deviations: Callable[[np.ndarray], np.ndarray], d: int) -> float:
-    """Largest of ``deviations(t)``, t (n, d) in the cube [-1, 1]^d, up to a few percent.
+    """Return the largest of ``deviations(t)``, t (n, d) in the cube [-1, 1]^d, up to a few percent.
 
-    Corners are the farthest where covariance falls with distance, but a periodic process may be
-    the same there. From the best of corners and points spread over the cube, two rounds look
-    along all axes at once and take the best of every axis, which is the maximum wherever it is a
-    monotone function of a sum or product over the axes. The points are no lattice, which a period
-    could fit.
+    If the covariance decreases with distance the maximum is at a corner, but not for a periodic
+    process. The search starts from the best of the corners and of points spread over the cube, not
+    on a lattice, which a period could match. Two rounds search along all axes and combine the best
+    values of the axes; this is exact if the deviation is a monotone function of a sum or product
+    over the axes.
     """
     if d == 1:
         return float(deviations(LINE[:, None]).max())
@@ -247,10 +235,11 @@ def largest_within(deviations: Callable[[np.ndarray], np.ndarray], d: int) -> fl
 
 
 def smoothness_exponent(kernel: Kernel | Callable, bounds: np.ndarray) -> float:
-    """Alpha of equation 3.3, d(x, y) <= C |x - y|^alpha for near points, to two decimals.
+    """Return alpha of equation 3.3, d(x, y) <= C |x - y|^alpha for near points, to two decimals.
 
-    1 for kernels with a differentiable process or nearly so (RBF, Matern with nu > 1), 1/2 for
-    the exponential kernel; the least over the axes, at the centre of the domain.
+    It is 1 for kernels of a process that is differentiable or nearly so (RBF, Matern with nu > 1),
+    and 1/2 for the exponential kernel. The smallest alpha of the axes is returned, at the centre of
+    the domain.
     """
     center, side = bounds.mean(axis=1), bounds[:, 1] - bounds[:, 0]
     exponents = [1.0]
@@ -262,12 +251,12 @@ def smoothness_exponent(kernel: Kernel | Callable, bounds: np.ndarray) -> float:
 
 
 def h_max(n: int, alpha: float, n_children: int, d: int) -> float:
-    """Depth of equation 3.4 for n evaluations, a real number; rho = K^(-1/d) for boxes."""
+    """Return the depth of equation 3.4 for n evaluations, a float; rho = K^(-1/d) for boxes."""
     return log(n) / (2.0 * alpha * log(n_children) / d) * (1.0 + 1.0 / alpha)
 
 
 def _deviations(kernel: Callable, center: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Standard deviations of f(points) - f(center), without white noise, shape (n,)."""
+    """Return the standard deviations (n,) of f(points) - f(center), without white noise."""
     X = np.concatenate([center[None], points])
     own = _variances(kernel, X)
     variances = own[1:] + own[0] - 2.0 * np.asarray(kernel(X[:1], points))[0]
@@ -275,7 +264,7 @@ def _deviations(kernel: Callable, center: np.ndarray, points: np.ndarray) -> np.
 
 
 def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:
-    """Variances of f at points (n, d), without white noise and without all their pairs."""
+    """Return the variances (n,) of f at points (n, d), without white noise."""
     if hasattr(kernel, "diag") and not contains_white_noise(kernel):
         return kernel.diag(X)
     # A copy, because k(X) of scikit-learn adds white noise on the diagonal and k(X, Y) does not.
@@ -283,7 +272,7 @@ def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:
     return np.concatenate([np.diag(np.asarray(kernel(part, part.copy()))) for part in parts])
 
 
-# == A horizon: the number of evaluations that the constants of an algorithm are meant for ==
+# -- Horizon: the number of evaluations for which an algorithm computes its constants --------------
 
 #: Constraints of ``horizon`` and ``anytime``.
 HORIZON: dict[str, Any] = {
@@ -294,21 +283,21 @@ HORIZON: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Horizon:
-    """The number of evaluations that constants are meant for.
+    """Number of evaluations for which the constants of an algorithm are computed.
 
     Attributes
     ----------
     n : int
         Number of evaluations.
     past_horizon : bool
-        Whether the user was warned that more are made.
+        Whether a warning was issued because there were more evaluations.
     """
 
     n: int
     past_horizon: bool = False
 
     def at(self, t: int, anytime: bool, name: str) -> Horizon:
-        """Return the constants for evaluation t; ``anytime`` doubles n (D-B7), else it warns."""
+        """Return the horizon for evaluation t > n: doubled with ``anytime`` (D-B7), or warn."""
         if t <= self.n:
             return self
         if anytime:
@@ -325,9 +314,9 @@ class Horizon:
         return replace(self, past_horizon=True)
 
 
-# == Parameters for cutting a box or a pool into cells, and the variation of f in cells ==
+# -- Cutting of a box or a pool into cells ---------------------------------------------------------
 
-#: Constraints of the parameters that say how a domain is cut.
+#: Constraints of the parameters for cutting a domain into cells.
 CUTTING: dict[str, Any] = {
     "pool": "no_validation",
     "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
@@ -339,12 +328,12 @@ CUTTING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Cutting:
-    """Parameters of a search about the cells of its domain, a box or a pool.
+    """Parameters of a search that define the cells of its domain, a box or a pool.
 
     Attributes
     ----------
     pool : array-like of shape (n, d) or None
-        The points, where the domain is no box.
+        The points of a pool; None if the domain is a box.
     space : ParameterSpace or None
         Names of the sides of the box.
     n_children, feedback, n_representatives, max_depth, min_members
@@ -361,7 +350,7 @@ class Cutting:
 
     @classmethod
     def of(cls, given: Any, space: ParameterSpace | None) -> Cutting:
-        """Return the parameters that are attributes of an object."""
+        """Return the cutting with the parameters of an object."""
         names = [each.name for each in fields(cls) if each.name != "space"]
         return cls(space=space, **{name: getattr(given, name) for name in names})
 
@@ -380,13 +369,13 @@ class Cutting:
         return box
 
     def counts(self, d: int) -> tuple[int, ...]:
-        """Representatives along each side of a box."""
+        """Return the number of representatives along each side of a box of d dimensions."""
         if isinstance(self.feedback, str) and self.feedback == "center":
             return (1,) * d
         return points_per_axis(self.n_representatives, d, self.space)
 
     def check(self, d: int) -> None:
-        """Raise ValueError where d dimensions cannot be cut like this."""
+        """Raise ValueError if a domain of d dimensions cannot be cut with these parameters."""
         self.given_depth()
         if self.pool is None:
             self.counts(d)
@@ -403,7 +392,7 @@ class Cutting:
         return depth
 
     def depth(self, d: int) -> int:
-        """Resolve ``max_depth``: as given, or some cuts along every axis, within 64-bit indices."""
+        """Return ``max_depth``: as given, or a number of cuts per axis, within 64-bit indices."""
         given = self.given_depth()
         if given is not None:
             return given
@@ -453,7 +442,7 @@ def check_variation(variation: Any) -> None:
 
 
 def given_variation(variation: Any, n: int) -> np.ndarray:
-    """delta(h) for depths h = 0..n - 1 where the user gave it, in units of the reward."""
+    """Return the user's delta(h) for depths h = 0..n - 1, in units of the reward."""
     if callable(variation):
         return np.array([check_callable_value(variation, h, "variation") for h in range(n)])
     c, rho = variation
@@ -461,9 +450,9 @@ def given_variation(variation: Any, n: int) -> np.ndarray:
 
 
 def best_divisible(partition: Partition, best_leaf: Callable[[np.ndarray], int]) -> int:
-    """Return the best leaf that can be split, where all are being evaluated.
+    """Return the best leaf that can be split, or raise AllPendingError.
 
-    ``best_leaf`` takes a mask (n_nodes,) of what is excluded, and returns -1 where nothing is left.
+    ``best_leaf`` takes a mask (n_nodes,) of excluded nodes; it returns -1 if all are excluded.
     """
     leaves = partition.tree.leaves
     excluded = np.zeros(partition.tree.n_nodes, dtype=np.uint8)
@@ -480,13 +469,13 @@ def best_divisible(partition: Partition, best_leaf: Callable[[np.ndarray], int])
 
 
 def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
-    """Boxes [lower, upper] of nodes, shape (n, 2 d)."""
+    """Return the boxes [lower, upper] of nodes, shape (n, 2 d)."""
     tree = partition.tree
     return np.hstack([tree.lower[nodes], tree.upper[nodes]])
 
 
 def leaves_that_always_failed(partition: Partition, chances: Chances) -> list[int]:
-    """Return the leaves that have failed, were never answered, and can be split."""
+    """Return the leaves that have failed at every evaluation and can be split."""
     leaves = partition.tree.leaves
     failed = leaves[chances.among(chances.always_failed, boxes_of(partition, leaves))]
     return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
@@ -495,7 +484,7 @@ def leaves_that_always_failed(partition: Partition, chances: Chances) -> list[in
 def without_unlikely(
     partition: Partition, excluded: np.ndarray | None, chances: Chances
 ) -> np.ndarray:
-    """Exclude the leaves that hardly ever have an answer as well."""
+    """Return the mask ``excluded`` with the leaves that are unlikely to succeed added."""
     tree = partition.tree
     leaves = tree.leaves
     marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
@@ -503,7 +492,7 @@ def without_unlikely(
     return marked
 
 
-# == Searches of the cells of a partition, with a model or without one ==
+# -- Searches by cells, with or without a model ----------------------------------------------------
 
 
 class Partitioned(BaseBanditOptimizer[Q]):
@@ -537,13 +526,13 @@ class Partitioned(BaseBanditOptimizer[Q]):
 
 
 class CellSearch(Partitioned[Cell]):
-    """One that asks the best leaf, which gives way to its children when it is split."""
+    """A search that asks the best leaf; a leaf that is split is replaced by its children."""
 
     _query_type = Cell
 
     @property
     def _cutting(self) -> Cutting:
-        """How the domain is cut into cells."""
+        """Parameters for cutting the domain into cells."""
         run = self._run
         return Cutting.of(run.params, run.space)
 
@@ -556,18 +545,17 @@ class CellSearch(Partitioned[Cell]):
 
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        """Return the leaf of the largest index that is not excluded, -1 if there is none."""
+        """Return the leaf with the largest index that is not excluded; -1 if all are."""
 
     @abstractmethod
     def _best_of(self, nodes: np.ndarray) -> int:
-        """Return the place of the node of the largest mean."""
+        """Return the position in ``nodes`` of the node with the largest mean."""
 
     def _cell_to_ask(self, split: Callable[[int], Any]) -> Cell:
-        """Return the best leaf; where every leaf is pending, the best are split early.
+        """Return the best leaf; if every leaf is pending, split the best of them first.
 
-        Where it depends on the cell whether an evaluation fails, cells that have failed give way to
-        their children, and those that hardly ever have an answer are asked only if no others are
-        left.
+        If failures depend on the cell, cells that always failed are split, and cells that are
+        unlikely to succeed are asked only if no other cells are left.
         """
         run = self._run
         domain, pending, node = self.domain_, run.pending, -1
@@ -584,7 +572,7 @@ class CellSearch(Partitioned[Cell]):
         return domain.cell(node)
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
-        """Return the split cell of the highest mean at the deepest level that has any."""
+        """Return the split cell with the highest mean on the deepest level with split cells."""
         outcomes = self._run.outcomes_of_regions(self.bounds_)
         nodes = self.domain_.deepest_split_nodes(
             outcomes.always_failed if outcomes else frozenset()
@@ -592,15 +580,15 @@ class CellSearch(Partitioned[Cell]):
         return self.domain_.cell(int(nodes[self._best_of(nodes)]))
 
 
-# == Base of searches by cells or balls: answers of regions, and the recommended region ==
+# -- Searches by regions: cells or balls -----------------------------------------------------------
 
-# Rounding: largest rounding error of tracked values, in units of the process.
+# Rounding: bound on the rounding error of tracked values, in units of the process.
 ROUNDING_OF_REGIONS = 1e-5
-# Accuracy: nodes along each continuous side of a cell of settings, where its mean has no closed
-# form.
+# Accuracy: quadrature nodes along each continuous side of a cell of settings, for means without a
+# closed form.
 NODES_OF_SETTINGS = 8
 
-#: Constraints of the parameters that say what a region answers, and how optimistic a search is.
+#: Constraints of the parameters for the feedback of regions and the optimism of a search.
 REGIONS: dict[str, Any] = {
     "beta": BETA_CONSTRAINTS,
     "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
@@ -611,7 +599,7 @@ REGIONS: dict[str, Any] = {
 def kernel_of_points(
     kernel: Kernel | None, box: np.ndarray, space: ParameterSpace | None, smooth: bool
 ) -> Kernel:
-    """Prior covariance of f: as given, or the default one for a box or the columns of settings."""
+    """Return the prior covariance of f: as given, or the default for a box or for settings."""
     if kernel is not None:
         return clone(kernel)
     if space is not None and space.discrete:
@@ -626,7 +614,7 @@ def kernel_of_regions(
     box: np.ndarray,
     space: ParameterSpace | None,
 ) -> Kernel:
-    """Covariance between the answers to regions of a box, see ``feedback`` of GPOOOptimizer."""
+    """Return the covariance of answers to regions, see ``feedback`` of GPOOOptimizer."""
     if isinstance(feedback, Kernel):
         return clone(feedback)
     # Averages over regions have a closed form for RBF kernels.
@@ -643,7 +631,7 @@ def kernel_of_regions(
 class RegionSearch(GaussianProcessOptimizer[Q]):
     """A Gaussian-process search for the best region, possibly finer than the queries.
 
-    The domain lists the regions known so far (``front``), and those inside some (``finer``).
+    The domain lists its present regions (``front``), and the finer regions inside them (``finer``).
     """
 
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
@@ -657,11 +645,11 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     @property
     @abstractmethod
     def _finest_depth(self) -> int:
-        """Depth of the finest regions that there are."""
+        """Depth of the finest regions of the domain."""
 
     @abstractmethod
     def _slots_of(self, front: list[Any]) -> np.ndarray:
-        """Return the numbers under which regions of the front are tracked, -1 if they are not."""
+        """Return the slots of regions of the front; -1 for regions that are not tracked."""
 
     @overload
     def recommend(
@@ -732,13 +720,13 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         return self._best_by_posterior(finest_depth, float(caution))
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Q:
-        """Return the best region by the posterior, of all that are no finer than that."""
+        """Return the best region by the posterior among those of depth at most ``finest_depth``."""
         domain, outcomes = self.domain_.copy(), self._run.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
 
             def among(regions: list[Any], known: Chances = outcomes) -> np.ndarray:
-                """Return which regions are likely to have an answer."""
+                """Return a mask of the regions that are likely to succeed."""
                 return known.possible(np.array([domain.query(each).box for each in regions]))
 
             which = np.flatnonzero(among(front))
@@ -748,7 +736,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         unit = self._model.tie_scale
         return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
 
-    # -- how far it is from the best ----------------------------------------------------------
+    # -- suboptimality gap --------------------------------------------------------------------
 
     def _compared(self, best: Any) -> Refined:
         gp, rows = self._gp.copy(), self.domain_.block_of(best)
@@ -759,9 +747,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 def in_question(
     front: list[Any], slots: np.ndarray, posterior: Posterior, caution: float
 ) -> list[Any]:
-    """Return the part of a front that may be among the best by the tracked values.
+    """Return the regions of a front that may be among the BEAM best, by their tracked values.
 
-    ``slots`` are the numbers under which regions are tracked, -1 if they are not.
+    ``slots`` has -1 for regions that are not tracked; these stay.
     """
     tracked = slots >= 0
     if tracked.sum() <= BEAM:
@@ -782,29 +770,29 @@ def best_by_posterior(
     unit: float,
     possible: Callable[[list[Any]], np.ndarray] | None = None,
 ) -> Any:
-    """Descend from regions to finer ones inside, from the best of each level.
+    """Return the best region of a beam search from coarse to fine regions.
 
     Parameters
     ----------
     gp : GaussianProcess
         The posterior.
     regions : Partition or Balls
-        The domain, which is refined.
+        The domain, which this search refines.
     front : list
-        The regions to begin with.
+        The regions of the first level.
     finest_depth : int
         The deepest level.
     caution : float
-        Number of standard deviations that are taken off a mean.
+        Number of standard deviations that are subtracted from a mean.
     unit : float
-        Size of the values that rounding errors are proportional to, see ``exceeds``.
+        Size of the values, to which rounding errors are proportional, see ``exceeds``.
     possible : callable, default=None
-        Returns which of some regions may be recommended; None stands for all.
+        Returns a mask of the regions that may be recommended; None stands for all.
 
     Returns
     -------
     query : query
-        The best of them.
+        The best region of all levels.
     """
     best, top = None, -np.inf
     while front:
@@ -819,15 +807,15 @@ def best_by_posterior(
     return regions.query(best)
 
 
-# == Base of tree searches with a model: leaves, learning, the recommended region ==
+# -- Tree searches with a model --------------------------------------------------------------------
 
-# Speed: averages over more rows of a pool than this go by features, see LowRank.
+# Speed: averages over more rows of a pool than this are computed by features, see LowRank.
 MANY_ROWS = 512
 
 
 @cache
 def log_of_cells(n_children: int, max_depth: int) -> float:
-    """Logarithm of the number of cells of a tree, a large integer."""
+    """Return the logarithm of the number of cells of a tree."""
     return log((n_children ** (max_depth + 1) - 1) // (n_children - 1))
 
 
@@ -911,11 +899,11 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     # -- choosing and splitting leaves --------------------------------------------------------
 
     def _choose(self, context: np.ndarray | None) -> Cell:
-        """Return the best leaf that is not being evaluated and is likely to have an answer."""
+        """Return the best leaf that is not pending and likely to succeed."""
         return self._cell_to_ask(lambda leaf: self._expand_all([leaf]))
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
-        """Split several leaves, whose children take their place and are tracked at once."""
+        """Split several leaves and track their children in one step; return the first children."""
         firsts, slots, blocks = [], [], []
         for node in nodes:
             slot, leaves = self._tree.node(node)[2], self._tree.n_leaves
@@ -932,7 +920,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         return log_of_cells(self._tree.n_children, self.domain_.max_depth)
 
     def _beta(self, t: int) -> float:
-        """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
+        """Return beta_t of Lemma 1 of the GPOO paper: a union over cells and rounds (D-A6)."""
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
         theta = self._norm.guarantee.failure_probability
@@ -984,7 +972,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     @property
     def _moments(self) -> Moments:
-        """What is known of tracked cells."""
+        """Posterior moments of the tracked cells."""
         return self._gp.posterior.known_moments()
 
     @_moments.setter
@@ -992,23 +980,23 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._track(moments)
 
     def _track(self, moments: Moments | None = None) -> None:
-        """Follow every leaf, by its slot; ``moments`` as the process takes them."""
+        """Track every leaf in its slot; ``moments`` are known ones, for the process."""
         blocks = self.domain_.blocks(0, self._tree.n_nodes)
         self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
-        """Deepest level at which cells are split, for a kernel between answers."""
+        """Return the deepest level at which cells are split, for a kernel of answers."""
         return cutting.depth(self.n_features_in_)
 
     def _query_kernel(self) -> Kernel:
-        """Covariance between the answers that the oracle returns."""
+        """Return the covariance of the answers of the oracle."""
         run = self._run
         box, space = self.bounds_, run.space
         if run.params.pool is None or isinstance(run.params.feedback, Kernel):
             counts = self._cutting.counts(len(box))
             return kernel_of_regions(run.params.feedback, run.params.kernel, counts, box, space)
         base = kernel_of_points(run.params.kernel, box, space, smooth=False)
-        # By features if cells average too many rows for a sum over pairs.
+        # A low-rank kernel if cells average too many rows for a sum over pairs.
         given = run.params.n_representatives
         many = isinstance(given, Integral) and int(given) > MANY_ROWS
         if not (many or run.params.feedback == "integral"):
@@ -1024,7 +1012,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._variation = self._variation_bound()
 
     def _variation_bound(self) -> np.ndarray:
-        """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
+        """Return delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n = self.max_depth_ + 2
         run = self._run
         if run.params.variation != "kernel":
@@ -1036,7 +1024,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
 
 def is_stationary(kernel: Kernel) -> bool:
-    """Return whether all cells of a depth have equal priors, as far as the kernel shows."""
+    """Return whether cells of equal shape have equal priors, as far as the kernel says."""
     return isinstance(kernel, CellKernel) and bool(kernel.base.is_stationary())
 
 
@@ -1047,10 +1035,10 @@ def warn_of_grid(
     bounds: np.ndarray,
     space: ParameterSpace | None,
 ) -> None:
-    """Warn if a cell half a side away from one of the finest is known to be better."""
+    """Warn if a cell shifted by half a side from ``best`` is significantly better."""
     step = 0.5 * np.diag(best.upper - best.lower)
     if space is not None:
-        # No run of values lies half a side away from another.
+        # Integers and categories cannot be shifted by half a side.
         step[[axis.discrete for _, axis in space.axes]] = 0.0
     corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
     boxes = np.hstack([corners, corners + best.upper - best.lower])
@@ -1067,9 +1055,9 @@ def warn_of_grid(
         )
 
 
-# == Constants of adaptive trees, which depend on the number of evaluations, and a guard of memory
+# -- Constants of adaptive trees, and a limit on the number of cells -------------------------------
 
-# Rounding: a depth that is an integer up to rounding is that integer.
+# Rounding: a depth within this of an integer is that integer.
 ROUNDING_OF_CELLS = 1e-9
 
 #: Constraints of the parameters that only adaptive trees have.
@@ -1089,9 +1077,9 @@ class Constants:
     h_max : float
         As given, or equation 3.4 (decision D-B4); a real number.
     max_depth : int
-        The same, rounded down.
+        ``h_max`` rounded down.
     log_cells : float
-        Logarithm of the number of cells: those that n evaluations create, not all K^h.
+        Logarithm of the number of cells that n evaluations can create, at most all K^h.
     """
 
     def __init__(
@@ -1110,7 +1098,7 @@ class Constants:
     def of_prior(
         cls, n: int, n_children: int, bounds: np.ndarray, prior: Callable, given: int | None
     ) -> Constants:
-        """Return those of a prior covariance of f between the points of a box."""
+        """Return the constants for a prior covariance of f between points of a box."""
         exponent = smoothness_exponent(prior, bounds)
         return cls(n, int(n_children), len(bounds), exponent, given)
 
@@ -1129,15 +1117,15 @@ class Constants:
 
 
 class RefinementGuard:
-    """Says whether another cell may be split before the next evaluation (decision D-B6).
+    """Limit on the number of cells that are split before the next evaluation (decision D-B6).
 
-    Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing where
-    the index is large, at a cost that is bounded by the number of evaluations.
+    There is no limit up to ``max_active`` leaves. With more leaves it is one cell, so that the tree
+    keeps growing where the index is large, and its size is bounded by the number of evaluations.
     """
 
     _kept_fields = ("warned",)
 
-    #: Whether the user was told.
+    #: Whether the warning was issued.
     warned: bool = False
 
     def admits(self, tree: Tree, leaves_before: int, max_active: int, n_told: int) -> bool:
@@ -1177,13 +1165,13 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
         self._refined = False
 
     def _follow_horizon(self, t: int) -> None:
-        """Let the constants hold for evaluation t."""
+        """Update the horizon and the constants for evaluation t."""
         if t > self._horizon.n:
             self._horizon = self._horizon.at(t, self.anytime, type(self).__name__)
             self._renew_constants()
 
     def _renew_constants(self) -> None:
-        """Let the constants be those of the horizon."""
+        """Recompute the constants for the present horizon."""
         if self._horizon.n != self._constants.n:
             self._constants = self._constants.renewed(self._horizon.n)
             self.domain_.max_depth = self._constants.max_depth
@@ -1203,6 +1191,6 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
     @property
     @locked
     def horizon_(self) -> int:
-        """Number of evaluations that the constants are meant for at present."""
+        """Number of evaluations for which the constants are computed at present."""
         check_is_fitted(self, "bounds_")
         return self._horizon.n

@@ -1,12 +1,8 @@
-r"""One budget, several campaigns: a bandit that pulls one arm of each.
+"""A bandit over several campaigns with one budget, which plays one arm of each in every round.
 
-The multiple-choice knapsack: one arm of each campaign, the most value within a budget.
-
-Posterior of the candidate allocations of a budget.
-
-Every campaign has its own optimizer over finite arms and its own posterior. In each round their
-indices, one per arm and campaign, go into a multiple-choice knapsack, whose exact solution is the
-*allocation* to play; its rewards come back campaign by campaign.
+Each campaign has an optimizer over finite arms with a posterior of its own. In each round the
+indices of all arms go into a multiple-choice knapsack; its exact solution is the *allocation* to
+play. An answer has one reward per campaign.
 
 References
 ----------
@@ -64,7 +60,7 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["CombinatorialBandit", "knapsack"]
 
-# == The multiple-choice knapsack: one arm of each campaign, the most value within a budget ==
+# -- Multiple-choice knapsack: one arm of each campaign --------------------------------------------
 
 # Rounding: costs that differ by less than this share of the budget are equal: 0.1 + 0.2 does not
 # exceed 0.3.
@@ -239,7 +235,7 @@ def costs_of_arms(costs: Any, arms: Sequence[NDArray[np.float64]]) -> list[NDArr
     return costs
 
 
-# == Posterior of the candidate allocations of a budget ==
+# -- Posterior of candidate allocations ------------------------------------------------------------
 
 # Accuracy: draws whose best allocation is a candidate, for rules without additive scores.
 N_DRAWN = 256
@@ -312,7 +308,7 @@ class AllocationPosterior(QueryTargetPosterior):
         return self.draws(n_draws, rng)
 
 
-# == One budget, several campaigns: a bandit that pulls one arm of each ==
+# -- The bandit ------------------------------------------------------------------------------------
 
 #: What a campaign answers, for type checkers: a number, "12 of 300", or nothing.
 Reported: TypeAlias = SupportsFloat | str | None

@@ -1,8 +1,4 @@
-r"""Expected improvement and the probability of improvement.
-
-EI: the arm of the largest expected improvement upon the largest posterior mean.
-
-PI: the arm that most probably improves upon the best mean.
+"""Expected improvement (EI) and probability of improvement (PI) over the largest posterior mean.
 
 References
 ----------
@@ -26,7 +22,7 @@ from skgpb.utils.validation import Interval, Real
 
 __all__ = ["EIOptimizer", "PIOptimizer"]
 
-# == EI: the arm of the largest expected improvement upon the largest posterior mean ==
+# -- EI --------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -77,7 +73,7 @@ class EIOptimizer(Search):
         return log_expected_improvement(posterior.mean, posterior.std, threshold)
 
 
-# == PI: the arm that most probably improves upon the best mean ==
+# -- PI --------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -26,10 +26,9 @@ __all__ = ["Round"]
 
 # Memory: covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
 MOST_ARMS_IN_FULL = 5_000
-# Memory: covariance="full" is refused beyond (3.2 GB).
+# Memory: covariance="full" is refused for more arms (3.2 GB).
 FULL_AT_MOST = 20_000
-# Rounding: arms that could add no more than this share to a weighted sum, all together, are left
-# out.
+# Rounding: arms that together add at most this share to a weighted sum are left out of it.
 NEGLIGIBLE_REDUCTION = 1e-14
 
 Value = TypeVar("Value")
@@ -43,11 +42,11 @@ class QueryTargetPosterior(ABC):
     offset, scale : float
         Units: a reward is ``offset + scale * value``.
     query_mean, query_var : ndarray of shape (n_queries,)
-        Posterior of what the rows of queries observe.
+        Posterior moments of the functionals that the queries observe.
     target_mean, target_var : ndarray of shape (n_targets,)
-        Posterior of the targets.
+        Posterior moments of the targets.
     incumbent : float or None
-        Value to improve upon, where it is not the largest mean of all.
+        Value to improve upon; None stands for the largest mean of a query.
     """
 
     incumbent: float | None = None
@@ -71,10 +70,10 @@ class QueryTargetPosterior(ABC):
 
     @abstractmethod
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances (n_targets,) of one target with all."""
+        """Posterior covariances (n_targets,) of one target with all targets."""
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Posterior covariances (n_queries,) of queries with a weighted sum of some targets."""
+        """Posterior covariances (n_queries,) of queries with a weighted sum of targets."""
         return self.covariance()[:, numbers] @ weights
 
     @abstractmethod
@@ -83,10 +82,10 @@ class QueryTargetPosterior(ABC):
 
     @abstractmethod
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws (n_draws, n_queries) of what the queries observe."""
+        """Joint draws (n_draws, n_queries) of the functionals that the queries observe."""
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
-        """Weighted fall (n_queries,) of the deviations of all targets by an answer to each row."""
+        """Weighted reduction (n_queries,) of all target deviations by an answer to each query."""
         C, std = self.covariance(), np.sqrt(self.target_var)
         total = np.maximum(self.query_var + noise, np.finfo(float).tiny)
         left = np.maximum(self.target_var - C**2 / total[:, np.newaxis], 0.0)
@@ -94,7 +93,7 @@ class QueryTargetPosterior(ABC):
 
 
 class ArmPosterior(QueryTargetPosterior):
-    """Covariances if queries and targets are one set; ``pairs`` is called when one is needed."""
+    """Covariances if queries and targets are one set; ``pairs()`` is called on first use."""
 
     def __init__(
         self,
@@ -120,7 +119,7 @@ class ArmPosterior(QueryTargetPosterior):
         return self._pairs().covariance(self._expected, self._pulled, self._noises)
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one arm with all."""
+        """Posterior covariances of one arm with all arms."""
         return self._pairs().rows(self._expected, np.array([number]))[0]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -128,18 +127,18 @@ class ArmPosterior(QueryTargetPosterior):
         return self._pairs().draws(n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Return the same: queries are targets."""
+        """Return :meth:`draws`: here the queries are the targets."""
         return self.draws(n_draws, rng)
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
-        """Weighted fall of all deviations by a pull of each arm, equation 37 of [Nuara2020]_.
+        """Weighted reduction of all deviations by a pull of each arm, equation 37 of [Nuara2020]_.
 
         O(n_arms) for each arm of positive weight, after O(n_arms t) for its covariances, unless the
         covariances of all pairs are kept.
         """
         n, var = len(self.query_var), self.query_var
         out = np.zeros(n)
-        # No fall exceeds the standard deviation itself.
+        # No reduction exceeds the standard deviation itself.
         most = weights * np.sqrt(var)
         order = np.argsort(most, kind="stable")
         left_out = np.searchsorted(
@@ -158,7 +157,7 @@ class ArmPosterior(QueryTargetPosterior):
 
 
 def _keeps_covariance(covariance: str, n_arms: int) -> bool:
-    """Resolve ``covariance``, refusing what would not fit into memory."""
+    """Return whether the full matrix is kept; refuse one that does not fit into memory."""
     if covariance == "full" and n_arms > FULL_AT_MOST:
         raise ValueError(
             f"covariance='full' would keep {n_arms} x {n_arms} covariances, "
@@ -168,7 +167,7 @@ def _keeps_covariance(covariance: str, n_arms: int) -> bool:
 
 
 class CrossPosterior(QueryTargetPosterior):
-    """Covariances if queries and targets are two sets, whose covariances are tracked."""
+    """Covariances if queries and targets are two sets, with tracked covariances."""
 
     def __init__(
         self,
@@ -177,8 +176,8 @@ class CrossPosterior(QueryTargetPosterior):
         root: Callable[[], PivotedRoot | None] = lambda: None,
     ) -> None:
         gp, n = across.gp, across.n_first
-        # Reductions of covariances by pending answers, as ``pending_downdate`` has them; and how
-        # targets are drawn, if they stay where they are.
+        # Reductions of covariances by pending answers (see ``pending_downdate``), and a root of the
+        # prior covariance of the targets, None if candidates move.
         self._across, self._downdate, self._root = across, downdate, root
         mean, var = gp.posterior.tracked_mean(), gp.posterior.tracked_var()
         if len(downdate):
@@ -192,7 +191,7 @@ class CrossPosterior(QueryTargetPosterior):
             return known
         known = known.copy()
         first, others = np.split(self._downdate, [self._across.n_first], axis=1)
-        # In place: memory for another matrix takes longer than all else.
+        # In place: allocating another matrix takes longer than the product.
         return dgemm(-1.0, others.T, first, beta=1.0, c=known.T, overwrite_c=True).T
 
     @property
@@ -210,7 +209,7 @@ class CrossPosterior(QueryTargetPosterior):
         return prior @ weights - told - downdate[:, :n].T @ (downdate[:, n + numbers] @ weights)
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one target with all."""
+        """Posterior covariances of one target with all targets."""
         return self._among(np.array([number]))[0]
 
     def _among(self, numbers: np.ndarray) -> np.ndarray:
@@ -218,7 +217,7 @@ class CrossPosterior(QueryTargetPosterior):
         return self._across.target_covariance_rows(numbers) - others[:, numbers].T @ others
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of all targets, given what was told and is pending."""
+        """Joint draws of all targets, given the answers and the pending queries."""
         across, mean = self._across, self.target_mean
         m, n = len(mean), across.n_first
         prior = self._root()
@@ -236,7 +235,7 @@ class CrossPosterior(QueryTargetPosterior):
         return mean + rng.standard_normal((check_draws(n_draws, m), m)) @ root.T
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of what all rows of queries observe."""
+        """Joint draws of the functionals that the queries observe."""
         gp, n = self._across.gp, self._across.n_first
         _, cov = gp.moments(gp.tracked.rows[:n], cov=True)
         downdate = self._downdate[:, :n]
@@ -244,17 +243,17 @@ class CrossPosterior(QueryTargetPosterior):
         return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
 
 
-class KnownAt(QueryTargetPosterior):
-    """Covariances of any functionals as queries with targets that are tracked.
+class PosteriorAtRows(QueryTargetPosterior):
+    """Covariances of any functionals, as queries, with the tracked targets.
 
     Parameters
     ----------
     gp : GaussianProcess
-        The posterior, pending queries being answered with what is expected.
+        The posterior, given the expected answers to pending queries.
     rows : ndarray of shape (n_queries, n_columns)
         Descriptors of the queries.
-    known : CrossPosterior, ArmPosterior or KnownAt
-        What is known of the targets.
+    known : CrossPosterior, ArmPosterior or PosteriorAtRows
+        Posterior of the targets.
     """
 
     def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Any) -> None:
@@ -275,7 +274,7 @@ class KnownAt(QueryTargetPosterior):
         return self._gp.posterior_covariance(self._queries, targets)
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one target with all."""
+        """Posterior covariances of one target with all targets."""
         return self._known.target_covariance(number)
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -297,25 +296,25 @@ class Round:
     """Posterior of queries and targets before a round, the argument of acquisition functions.
 
     Values are in units of the surrogate, where the prior is the kernel; these are the units of the
-    rewards unless rewards are scaled. Pending queries count as answered with the expected answer.
-    Arrays are to be read: change a copy.
+    rewards unless rewards are scaled. Pending queries count as answered, with the expected answer.
+    Do not change the arrays: change a copy.
 
     Attributes
     ----------
     t : int
         The round about to be played, counted from 1.
     query_mean, query_var : ndarray of shape (n_queries,)
-        Posterior of what queries observe, without the noise of an answer.
+        Posterior moments of the functionals that the queries observe, without noise.
     query_noise : ndarray of shape (n_queries,)
         Noise variance of an answer.
     cost : ndarray of shape (n_queries,)
-        Price of an answer.
+        Cost of an answer.
     target_mean, target_var : ndarray of shape (n_targets,)
-        Posterior of the targets. Where arms are pulled these are the queries.
+        Posterior moments of the targets. If arms are pulled, the targets are the queries.
     offset, scale : float
         Units: a reward is ``offset + scale * value``.
     known : QueryTargetPosterior
-        What all of this is read from.
+        The posterior from which the attributes are read.
     """
 
     offset: float
@@ -342,7 +341,7 @@ class Round:
         self.target_mean, self.target_var = known.target_mean, known.target_var
         self.offset, self.scale = known.offset, known.scale
         self.query_noise, self.cost, self.t = noise, cost, t
-        self._make_rng = make_rng  # most rules draw nothing, and seeding takes half of a round
+        self._make_rng = make_rng  # called on demand: seeding takes half of a round
         self._once: dict[str, Any] = {}
 
     @classmethod
@@ -364,31 +363,31 @@ class Round:
     def at(
         self, gp: GaussianProcess, rows: np.ndarray, noise: np.ndarray, cost: np.ndarray
     ) -> Round:
-        """Return the same round for other queries.
+        """Return this round with other queries.
 
         Parameters
         ----------
         gp : GaussianProcess
-            The posterior, pending queries being answered with what is expected.
+            The posterior, given the expected answers to pending queries.
         rows : ndarray of shape (n, n_columns)
             Descriptors of the queries.
         noise, cost : ndarray of shape (n,)
-            Noise variances, in the user's units, and prices of their answers.
+            Noise variances, in the user's units, and costs of their answers.
         """
-        known, noise = KnownAt(gp, rows, self.known), noise / gp.scale**2
+        known, noise = PosteriorAtRows(gp, rows, self.known), noise / gp.scale**2
         out = self.replaced(known, noise, cost)
         out._once = self._once
         return out
 
     def replaced(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
-        """Return the same round with another posterior, noise and costs of queries."""
+        """Return this round with another posterior, and other noise variances and costs."""
         return Round(known, noise, cost, self.t, self._make_rng)
 
     def once(self, name: str, compute: Callable[[], Value]) -> Value:
-        """Return what ``compute`` returned when it was first called in this round.
+        """Return ``compute()``, which is called once in this round.
 
-        It is for what does not depend on the queries, such as samples of the largest target, where
-        a rule is to be followed for other queries as well, see :meth:`at`.
+        Use it for values that do not depend on the queries, such as samples of the largest target,
+        if a rule is evaluated for other queries as well, see :meth:`at`.
         """
         if name not in self._once:
             self._once[name] = compute()
@@ -396,7 +395,7 @@ class Round:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """Random numbers of this round: at every look a new generator, in the same state."""
+        """Random generator of this round; each round object begins in the same state."""
         return self._make_rng()
 
     # -- queries ----------------------------------------------------------------------------
@@ -413,7 +412,7 @@ class Round:
 
     @property
     def n_arms(self) -> int:
-        """Number of queries, as rules over arms call it."""
+        """Number of queries, the name for rules over arms."""
         return len(self.cost)
 
     @property
@@ -428,7 +427,7 @@ class Round:
 
     @property
     def std(self) -> np.ndarray:
-        """Standard deviations of what queries observe, shape (n_queries,)."""
+        """Square roots of ``query_var``, shape (n_queries,)."""
         return np.sqrt(self.query_var)
 
     @property
@@ -438,12 +437,12 @@ class Round:
 
     @property
     def incumbent(self) -> float:
-        """Value to improve upon: the largest mean of a query, under limits of one within them."""
+        """Value to improve upon: the largest mean of a query, with limits of a feasible one."""
         known = self.known.incumbent
         return float(self.query_mean.max()) if known is None else known
 
     def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
-        """Values of f, in units of the surrogate, as rewards."""
+        """Convert values of f from the units of the surrogate to those of the reward."""
         return values * self.scale + self.offset
 
     # -- queries and targets ----------------------------------------------------------------
@@ -463,7 +462,7 @@ class Round:
         Parameters
         ----------
         numbers : ndarray of int, shape (k,)
-            Numbers of the targets.
+            Indices of the targets.
         weights : ndarray of shape (k,)
             Their weights.
         """
@@ -474,22 +473,22 @@ class Round:
         return self.known.draws(n_draws, self.rng)
 
     def query_draws(self, n_draws: int) -> np.ndarray:
-        """Joint draws of what all rows of queries observe, shape (n_draws, n_queries)."""
+        """Joint draws of the functionals that the queries observe, shape (n_draws, n_queries)."""
         return self.known.query_draws(n_draws, self.rng)
 
     def own_reduction(self) -> np.ndarray:
-        """S_t(x, x), the fall (n_queries,) of a query's own standard deviation by an answer."""
+        """S_t(x, x): reduction (n_queries,) of the deviation of each query by an answer to it."""
         return own_reduction(self.std, self.query_noise)
 
     def reduction(self, weights: np.ndarray, covariance: str = "auto") -> np.ndarray:
-        """Weighted fall of the standard deviations of all targets by an answer to each query.
+        """Weighted reduction of the deviations of all targets by an answer to each query.
 
         Parameters
         ----------
         weights : ndarray of shape (n_targets,)
             w_t(x'), >= 0.
         covariance : {"auto", "full", "lean"}, default="auto"
-            Whether to keep the covariance of all pairs of arms.
+            Whether to keep the covariances of all pairs of arms in memory.
 
         Returns
         -------
@@ -499,7 +498,7 @@ class Round:
         return self.known.reduction(self.query_noise, weights, covariance)
 
     def log_knowledge_gradient(self) -> np.ndarray:
-        """Logarithms of the expected rises of the largest target mean, shape (n_queries,)."""
+        """Log of the expected increase of the largest target mean, shape (n_queries,)."""
         return log_knowledge_gradient(
             self.target_mean, self.covariance, self.query_var, self.query_noise
         )
@@ -512,11 +511,11 @@ class Round:
         Parameters
         ----------
         covariance : ndarray of shape (n_queries,)
-            Posterior covariances of the functional with all rows of queries.
+            Posterior covariances of the functional with the queries.
         variance : float, or ndarray of shape (n_queries,)
-            Its posterior variance; one for each query where each has a functional of its own.
+            Its posterior variance; one for each query if each has a functional of its own.
         rounding : float, default=0.0
-            Queries whose variances are at most this share of the largest one tell nothing.
+            Queries whose variances are at most this share of the largest one get 0.
         """
         var, unit = self.query_var, self.largest_variance
         std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
@@ -529,5 +528,5 @@ class Round:
 
     @property
     def largest_variance(self) -> float:
-        """The largest variance of a query or a target, 1 where all are 0."""
+        """The largest variance of a query or a target; 1 if all are 0."""
         return float(max(self.query_var.max(), self.target_var.max())) or 1.0

@@ -1,16 +1,7 @@
-r"""The rules that add a multiple of the deviation to the mean: GP-UCB, IGP-UCB and URGP-UCB.
+"""Upper confidence bounds: GP-UCB, IGP-UCB and URGP-UCB.
 
-Base of the UCB family: beta_t, the exploration term of Algorithm 1.
-
-How GP-UCB explores where beta is not given: our own schedules (decision D-D9).
-
-GP-UCB: the arm of the largest upper confidence bound.
-The algorithm of the paper is ``beta="theory"``. The schedules without a given beta, and what is
-done for a small simple regret, are our own; decision D-D9 says how they were chosen.
-
-IGP-UCB: GP-UCB with a confidence width for any f of bounded norm.
-
-URGP-UCB: GP-UCB with the fall of the uncertainty for a bonus.
+Each rule adds a bonus to the posterior mean. GP-UCB of the paper is ``beta="theory"``; without a
+given beta, its schedules are our own (decision D-D9).
 
 References
 ----------
@@ -46,7 +37,7 @@ from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 
 __all__ = ["BaseUCBOptimizer", "GPUCBOptimizer", "IGPUCBOptimizer", "URGPUCBOptimizer"]
 
-# == Base of the UCB family: beta_t, the exploration term of Algorithm 1 ==
+# -- Base classes: beta_t, the exploration term of Algorithm 1 -------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -88,7 +79,7 @@ class BaseUCBOptimizer(Search):
         Parameters
         ----------
         posterior : Round
-            Knows the round and the number of arms.
+            The round, of which t and the number of arms are read.
 
         Returns
         -------
@@ -100,7 +91,7 @@ class BaseUCBOptimizer(Search):
         return self._norm.given_beta(posterior.t, self._model)
 
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return what beta="theory" stands for in round t, counted from 1."""
+        """Return beta_t of ``beta="theory"`` in round t, counted from 1."""
         raise ValueError(
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define exploration(posterior)"
@@ -110,7 +101,7 @@ class BaseUCBOptimizer(Search):
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), which holds for all arms in all rounds."""
         delta = self._norm.guarantee.failure_probability
         if self.domain_.is_discretization:
-            # Candidates stand for a box: the other half of delta is left for f between them.
+            # In a box, the other half of delta is for f between the candidates.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)
 
@@ -135,32 +126,32 @@ class GainUCBOptimizer(BaseUCBOptimizer):
         self._gain = GainOfRound(self)
 
 
-# == How GP-UCB explores where beta is not given: our own schedules (decision D-D9) ==
+# -- Exploration of GP-UCB without a given beta ----------------------------------------------------
 
-# Limit: values of beta, each twice the one before, until one asks for something unknown.
+# Limit: number of times that beta is doubled.
 MOST_DOUBLINGS = 40
-# Rounding: share of each side by which two settings that are one may differ (D-H40).
+# Rounding: two settings are the same if they differ by at most this share of each side (D-H40).
 SAME_SETTING = 1e-6
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The schedule of beta, and the rounds in which no upper bound chooses.
+    """The schedule of beta, and the rounds in which another rule chooses.
 
     Parameters
     ----------
     regret : {"cumulative", "simple"}
-        The regret that is to be small.
+        The regret that is minimised.
     horizon : int or None
-        Number of answers, if it is known.
+        Number of answers of the run, if it is known in advance.
     is_learned : bool
         Whether the kernel is learned.
     queries, targets : ArmSet
-        The two sets; the same object twice where arms are pulled.
+        The two sets; the same object twice if arms are pulled.
     asked : callable
         Returns the rows of all queries, pending ones included.
     model : Model
-        It knows whether answers have noise.
+        The model; its diagnosis says whether answers have noise.
     """
 
     regret: Literal["cumulative", "simple"]
@@ -177,7 +168,7 @@ class Exploration:
         if not self.is_learned:
             return beta
         many, at_the_end = arms.layout.n_sides >= defaults.MANY_SIDES, self.horizon is None
-        # Of settings some are whole numbers or of a list.
+        # Some sides are integers or lists.
         if arms.space_of_all is not None and arms.space_of_all.discrete:
             beta *= defaults.SETTINGS_BETA_FACTOR
         elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
@@ -186,10 +177,10 @@ class Exploration:
         return self._beta_past_known(beta, round) if past_known else beta
 
     def _beta_past_known(self, beta: float, round: Round) -> float:
-        """Return beta, doubled until the arm of the largest bound is none whose value is known.
+        """Return beta, doubled until the arm of the largest bound has an uncertain value.
 
-        Where answers are exact, the arm of the best one would be pulled in all remaining rounds.
-        A pending query counts as answered, as in the posterior.
+        With exact answers the best arm would otherwise be pulled in all remaining rounds. A pending
+        query counts as answered, as in the posterior.
         """
         mean, std, arms, asked = round.mean, round.std, self.queries.rows, self.asked()
         known = std < defaults.NEGLIGIBLE * np.ptp(mean)
@@ -201,30 +192,30 @@ class Exploration:
         return beta
 
     def follows_other_rule(self, round: Round) -> bool:
-        """Return whether no upper bound chooses, where the simple regret is to be small."""
+        """Return whether another rule replaces the upper bounds in this round."""
         return self._seeks_gain(round) or self._distances_from_asked(round) is not None
 
     def other_scores(self, round: Round) -> np.ndarray | None:
-        """Return the logarithms of what arms are worth by another rule; None for upper bounds.
+        """Return log scores that replace the upper bounds in this round; None if nothing does.
 
-        It is the knowledge gradient in the last rounds before the horizon, and the distance from
-        all other queries in some rounds. Both are for a small simple regret.
+        For a small simple regret these are the knowledge gradient, in the last rounds before the
+        horizon, and the distance from all other queries, in some rounds.
         """
         if self._seeks_gain(round):
             return round.log_knowledge_gradient()
         distances = self._distances_from_asked(round)
-        # Logarithms, as those of the knowledge gradient: of a repeat it is not -inf.
+        # Logarithms, as for the knowledge gradient; the score of a repeated query stays finite.
         return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
 
     def _seeks_gain(self, round: Round) -> bool:
-        """Return whether the knowledge gradient chooses."""
+        """Return whether the knowledge gradient chooses in this round."""
         if self.horizon is None:
             return False
         last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
         return last and round.n_targets <= MOST_ARMS_IN_FULL
 
     def _distances_from_asked(self, round: Round) -> np.ndarray | None:
-        """Return distances from all queries, in lengths of sides; None where they do not count."""
+        """Return distances from all queries, in side lengths; None if they are not the scores."""
         if not self.is_learned:
             return None
         layout, arms = self.queries.layout, self.queries.rows
@@ -240,7 +231,7 @@ class Exploration:
         return distances if distances.max() > SAME_SETTING else None
 
 
-# == GP-UCB: the arm of the largest upper confidence bound ==
+# -- GP-UCB ----------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -309,7 +300,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, from the theory, or of the schedule."""
+        """Return beta_t: given, from the theory, or from the schedule."""
         if self.beta is not None:
             return super().exploration(posterior)
         both_default = self.regret == "cumulative" and self.horizon is None
@@ -319,7 +310,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     @property
     def _exploration(self) -> Exploration:
-        """The schedule where beta is not given."""
+        """The schedule that is used if beta is not given."""
         run = self._run
         return Exploration(
             self.regret,
@@ -342,7 +333,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     _theory_beta = BaseUCBOptimizer._union_bound
 
 
-# == IGP-UCB: GP-UCB with a confidence width for any f of bounded norm ==
+# -- IGP-UCB: confidence widths for any f of bounded norm ------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -390,11 +381,11 @@ class IGPUCBOptimizer(GainUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Theorem 2, with the gain of the round to come, which is no less."""
+        """Return beta_t of Theorem 2, with the information gain of the next round, not smaller."""
         return self._widths().beta_of_gain(self._gain(t), 1.0)
 
 
-# == URGP-UCB: GP-UCB with the fall of the uncertainty for a bonus ==
+# -- URGP-UCB: the decrease of the uncertainty as bonus --------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

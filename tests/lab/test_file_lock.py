@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from skgpb import file_lock
+from skgpb.lab import file_lock
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.file_lock import FileLock
 from skgpb.testing import interrupted_at, lines_of
