@@ -14,7 +14,7 @@ from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, as_coordinates
-from skgpb.plotting.inspection import check_is_single, feature_names_of
+from skgpb.plotting.inspection import check_is_single, find_feature_names
 from skgpb.utils.install import needs
 from skgpb.utils.validation import Integral, check_numbers, has_contexts
 
@@ -56,7 +56,7 @@ def check_has_posterior(optimizer: Any) -> None:
         raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
 
 
-def recommendation_of(optimizer: Any) -> Any:
+def find_recommendation(optimizer: Any) -> Any:
     """Return the recommendation, or None if it needs a context or an answer."""
     if has_contexts(optimizer):
         return None
@@ -66,9 +66,9 @@ def recommendation_of(optimizer: Any) -> Any:
         return None
 
 
-def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
+def resolve_names(optimizer: Any, given: Sequence[str] | None) -> list[str]:
     """Return the names of all features, the given ones or the optimizer's."""
-    names = feature_names_of(optimizer) if given is None else [str(name) for name in given]
+    names = find_feature_names(optimizer) if given is None else [str(name) for name in given]
     if len(names) != optimizer.n_features_in_:
         raise ValueError(
             f"feature_names must name each of {optimizer.n_features_in_} features, got {given!r}"
@@ -76,13 +76,13 @@ def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
     return names
 
 
-def sides_of(optimizer: Any) -> list[Axis] | None:
+def feature_axes(optimizer: Any) -> list[Axis] | None:
     """Return the scale of each feature; None if its coordinates are the values."""
     space = optimizer._run.space
     return None if space is None else [axis for _, axis in space.axes]
 
 
-def numbers_of(features: Any, names: Sequence[str], most: int) -> list[int]:
+def feature_indices(features: Any, names: Sequence[str], most: int) -> list[int]:
     """Return the indices of some different features, given by index or name."""
     d = len(names)
     drawn: list[Any] = [features] if isinstance(features, (Integral, str)) else list(features)
@@ -102,10 +102,10 @@ def check_resolution(grid_resolution: Any) -> None:
         raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
 
 
-def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def slice_position(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the fixed values of undrawn features, and the corners of the recommendation."""
     d, corners = optimizer.n_features_in_, None
-    best = recommendation_of(optimizer)
+    best = find_recommendation(optimizer)
     if best is not None:
         point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
@@ -119,7 +119,7 @@ def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]
     return fixed, corners
 
 
-def possible_of(
+def satisfy_constraints(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return points (n, d) moved onto the equations, and a mask of feasible ones, or None."""
@@ -127,7 +127,7 @@ def possible_of(
     return (X, None) if feasible is None else feasible.satisfy_equations(X, drawn)
 
 
-def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+def queried_boxes(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the corners (n, 2, d) of queries, and their answers; None for indirect queries.
 
     Answers at low fidelity are left out: they are values of another function.
@@ -139,7 +139,7 @@ def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     return boxes, history["reward"]
 
 
-def with_categories_of(
+def category_mask(
     point: np.ndarray, asked: np.ndarray, sides: Sequence[Any] | None, drawn: Sequence[int]
 ) -> np.ndarray | None:
     """Return a mask (n,) of the queries with a point's categories on undrawn sides.
@@ -172,7 +172,7 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
+def format_point(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
     """Return the coordinates of a point as texts of values."""
     values = point.tolist()
     if sides is not None:
@@ -240,7 +240,7 @@ def _round_places(side: Quantile | Steps) -> list[float]:
     return places
 
 
-def ink_of(ax: Any) -> Any:
+def label_color(ax: Any) -> Any:
     """Return the colour of the labels of some axes, dark on light and light on dark."""
     return ax.xaxis.label.get_color()
 
@@ -261,14 +261,14 @@ def mark_recommended(ax: Any, low: float, high: float) -> None:
     ax.axvline(0.5 * (low + high), color=RECOMMENDED, **style)
 
 
-def predicted_at(
+def predict_points(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return mean and deviation of f at points (n, d) of a picture, and limit probabilities.
 
     Infeasible points have NaN. The probabilities that all limits hold are None without limits.
     """
-    X, possible = possible_of(optimizer, X, drawn)
+    X, possible = satisfy_constraints(optimizer, X, drawn)
     mean, std = optimizer.predict(as_coordinates(X), return_std=True)
     if possible is not None:
         mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
@@ -294,7 +294,7 @@ def limit_probabilities(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
     return optimizer.predict_within_limits(as_coordinates(X))
 
 
-def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:
+def shade_violations(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:
     """Shade where a limit is probably exceeded, and mark the border; categories are separate."""
     beyond = within < 0.5
     if not beyond.any():
@@ -309,7 +309,7 @@ def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> Non
     place = {"transform": ax.get_xaxis_transform(), "alpha": 0.3}
     ax.fill_between(x, 0.0, 1.0, where=beyond, **place, **style)
     for border in (0.5 * (x[1:] + x[:-1]))[beyond[1:] != beyond[:-1]]:
-        ax.axvline(border, color=ink_of(ax), linestyle="dotted", linewidth=1.5)
+        ax.axvline(border, color=label_color(ax), linestyle="dotted", linewidth=1.5)
 
 
 def make_axes(ax: Any, **subplots: Any) -> Any:

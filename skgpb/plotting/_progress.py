@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 from skgpb.plotting._letters import fit_labels
 from skgpb.plotting.regret import RegretDisplay
 
@@ -37,7 +37,7 @@ def draw_progress(ax: Any, entries: Sequence[dict[str, Any]], direction: str, ou
             answers[place] = answer
             within[place] = answer if entry["within_limits"] else np.nan
     if np.isfinite(beyond).any():
-        style = {"color": ink_of(ax), "linewidths": 1.0, "label": "beyond a limit"}
+        style = {"color": label_color(ax), "linewidths": 1.0, "label": "beyond a limit"}
         ax.scatter(np.arange(1, len(beyond) + 1), beyond, s=18, marker="x", **style)
     best = (np.fmin if direction == "minimize" else np.fmax).accumulate(within)
     RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)

@@ -10,7 +10,7 @@ THEMES = {
 }
 
 
-def style_of(theme: str) -> dict[Any, Any]:
+def theme_style(theme: str) -> dict[Any, Any]:
     """Return matplotlib's settings for a picture on a "light" or a "dark" page."""
     from matplotlib.rcsetup import cycler
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 from skgpb.plotting._letters import add_legend, fit_labels
 
 # Least distance of two written numbers, as a share of a side of the picture.
@@ -25,7 +25,7 @@ def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
     points = [(query in best, row[0], row[1], query) for query, row in pairs]
     front = sorted(point[1:] for point in points if point[0])
     others = [point[1:] for point in points if not point[0]]
-    style = {"ms": 4, "mew": 0, "color": ink_of(ax), "alpha": 0.55, "label": "results"}
+    style = {"ms": 4, "mew": 0, "color": label_color(ax), "alpha": 0.55, "label": "results"}
     ax.plot([x for x, *_ in others], [y for _, y, _ in others], "o", **style)
     ax.plot([x for x, *_ in front], [y for _, y, _ in front], "o--", ms=6, label="best compromises")
     width, height = [

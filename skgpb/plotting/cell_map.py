@@ -128,7 +128,7 @@ class CellMapDisplay(_axes.Display):
                 raise ValueError(
                     "recommended must be given, because the best cell depends on the context"
                 )
-            recommended = _axes.recommendation_of(optimizer)
+            recommended = _axes.find_recommendation(optimizer)
         tree, cell_of = optimizer.tree_, optimizer.domain_.cell
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
         mean, std = optimizer.predict_query(cells, return_std=True)
@@ -165,9 +165,9 @@ class CellMapDisplay(_axes.Display):
             answers=answers,
             points=points,
             leaf_of=leaf_of,
-            feature_names=_axes.names_of(optimizer, feature_names),
+            feature_names=_axes.resolve_names(optimizer, feature_names),
             value_name=value_name,
-            sides=_axes.sides_of(optimizer),
+            sides=_axes.feature_axes(optimizer),
         )
         return display.plot(ax)
 
@@ -217,7 +217,7 @@ class CellMapDisplay(_axes.Display):
         order = np.argsort(self.lower[:, 0])
         edges = np.concatenate([self.lower[order, 0], self.upper[order[-1:], 0]])
         mean, half = self.mean[order], _axes.QUANTILE_95 * self.std[order]
-        value, ink = self.value_name or "average", _axes.ink_of(ax)
+        value, ink = self.value_name or "average", _axes.label_color(ax)
         band = ax.stairs(
             mean + half, edges, baseline=mean - half, fill=True, alpha=0.25, label="95 % interval"
         )
@@ -259,7 +259,11 @@ class CellMapDisplay(_axes.Display):
                 linewidths=0,
                 rasterized=True,
             )
-        style: dict[str, Any] = {"facecolor": "none", "edgecolor": _axes.ink_of(ax), "alpha": 0.7}
+        style: dict[str, Any] = {
+            "facecolor": "none",
+            "edgecolor": _axes.label_color(ax),
+            "alpha": 0.7,
+        }
         legend = []
         if self.lower.shape[1] == 2:
             outlines = [box(lower, upper) for lower, upper in self.asked]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skgpb.plotting._axes import Display, default_names, names_of
+from skgpb.plotting._axes import Display, default_names, resolve_names
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.plotting.inspection import feature_effects
 
@@ -100,7 +100,7 @@ class ImportanceDisplay(Display):
         display : ImportanceDisplay
         """
         effects = feature_effects(optimizer, n_samples)
-        names = names_of(optimizer, feature_names)
+        names = resolve_names(optimizer, feature_names)
         display = cls(
             known=effects.known,
             possible=effects.possible,

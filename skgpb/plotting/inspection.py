@@ -86,10 +86,10 @@ def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
         known = (mean[:n] - mean[n:]) ** 2
         squares[:, i] = known.mean(), (known + variance).mean()
     known, possible = np.sqrt(0.5 * squares)
-    return Bunch(feature_names=feature_names_of(optimizer), known=known, possible=possible)
+    return Bunch(feature_names=find_feature_names(optimizer), known=known, possible=possible)
 
 
-def feature_names_of(optimizer: Any) -> list[str]:
+def find_feature_names(optimizer: Any) -> list[str]:
     """Return the names of the features of an optimizer that has started.
 
     Parameters

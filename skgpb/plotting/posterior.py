@@ -132,18 +132,20 @@ class PosteriorDisplay(_axes.Display):
         check_is_fitted(optimizer, "bounds_")
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
-        drawn = _axes.numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
+        names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
+        drawn = _axes.feature_indices(
+            range(min(d, 2)) if features is None else features, names, most=2
+        )
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.place_of(optimizer, fixed)
+        point, corners = _axes.slice_position(optimizer, fixed)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
-        mean, std, within = _axes.predicted_at(optimizer, X, drawn)
-        asked, rewards = _axes.asked_of(optimizer)
-        values = _axes.setting_of(point, sides)
+        mean, std, within = _axes.predict_points(optimizer, X, drawn)
+        asked, rewards = _axes.queried_boxes(optimizer)
+        values = _axes.format_point(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
         display = cls(
             grid=grid,
@@ -151,7 +153,7 @@ class PosteriorDisplay(_axes.Display):
             std=std.reshape(shape),
             asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
-            here=None if asked is None else _axes.with_categories_of(point, asked, sides, drawn),
+            here=None if asked is None else _axes.category_mask(point, asked, sides, drawn),
             recommended=None if corners is None else corners[:, drawn],
             feature_names=[names[i] for i in drawn],
             sides=None if sides is None else [sides[i] for i in drawn],
@@ -212,13 +214,13 @@ class PosteriorDisplay(_axes.Display):
         _axes.draw_band(ax, x, self.mean, half)
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
-            ink = _axes.ink_of(ax)
+            ink = _axes.label_color(ax)
             if (high > low).any():
                 ax.hlines(self.rewards, low, high, color=ink, lw=0.8, alpha=0.35)
             style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
         if self.within is not None:
-            _axes.shade_beyond(ax, x, self.within, False)
+            _axes.shade_violations(ax, x, self.within, False)
         if self.recommended is not None:
             _axes.mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
@@ -234,19 +236,19 @@ class PosteriorDisplay(_axes.Display):
             *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
         if not whole:  # infeasible settings
-            ax.patch.set(hatch="///", edgecolor=_axes.ink_of(ax))
+            ax.patch.set(hatch="///", edgecolor=_axes.label_color(ax))
         legend = []
         if self.within is not None and np.ptp(self.within) > 0.0:
             beyond = {"levels": [-1.0, 0.5], "colors": ["black"], "alpha": 0.45}
             ax.contourf(*self.grid, self.within.T, **beyond)
             border = {"levels": [0.5], "colors": ["white"], "linestyles": "dotted"}
             ax.contour(*self.grid, self.within.T, **border)
-            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": _axes.ink_of(ax)}
+            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": _axes.label_color(ax)}
             legend.append(Patch(label="probably beyond a limit", **shade))
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
             here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
-            ink = {"facecolors": ax.get_facecolor(), "edgecolors": _axes.ink_of(ax)}
+            ink = {"facecolors": ax.get_facecolor(), "edgecolors": _axes.label_color(ax)}
             style = {"s": 14, "linewidths": 0.7} | ink
             if here.any():
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))

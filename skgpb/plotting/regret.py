@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.optimizers import _loop as loop
-from skgpb.plotting._axes import Display, highest_fidelity, ink_of
+from skgpb.plotting._axes import Display, highest_fidelity, label_color
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.plotting.inspection import check_is_single
 from skgpb.problems.metrics import cumulative_regret, instant_regret
@@ -239,7 +239,7 @@ class RegretDisplay(Display):
             ax.scatter(rounds, self.answers, s=10, color=self.line_.get_color(), alpha=0.5)
         if self.kind == "best" and self.optimum is not None and "optimum" not in others:
             thin = {"linewidth": 1.0, "linestyle": (0, (1, 3)), "label": "optimum"}
-            ax.axhline(self.optimum, color=ink_of(ax), **thin)
+            ax.axhline(self.optimum, color=label_color(ax), **thin)
         what = KINDS[self.kind]
         if self.value_name and self.kind == "best":
             what = f"best {self.value_name} so far"

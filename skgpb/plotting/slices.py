@@ -139,16 +139,16 @@ class SliceDisplay(_axes.Display):
         check_is_fitted(optimizer, "bounds_")
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
+        names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
         if features is None:
             features = range(d)
             if d > MOST_PANELS:
                 order = np.argsort(-feature_effects(optimizer).known, kind="stable")
                 features = sorted(order[:MOST_PANELS].tolist())
-        drawn = _axes.numbers_of(features, names, most=d)
+        drawn = _axes.feature_indices(features, names, most=d)
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.place_of(optimizer, fixed)
+        point, corners = _axes.slice_position(optimizer, fixed)
         of_drawn = [None if sides is None else sides[i] for i in drawn]
         grids = [
             side.middles()
@@ -160,12 +160,12 @@ class SliceDisplay(_axes.Display):
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
-            mean, std, hold = _axes.predicted_at(optimizer, X, [i])
+            mean, std, hold = _axes.predict_points(optimizer, X, [i])
             means.append(mean)
             stds.append(std)
             within += [] if hold is None else [hold]
-        asked, rewards = _axes.asked_of(optimizer)
-        values = _axes.setting_of(point, sides)
+        asked, rewards = _axes.queried_boxes(optimizer)
+        values = _axes.format_point(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
         if d > MOST_PANELS:
             pairs = [*(pairs[i] for i in drawn), "..."]
@@ -222,7 +222,7 @@ class SliceDisplay(_axes.Display):
         fit_labels(*self.axes_)
         if new:
             n_columns = self.axes_[0].get_gridspec().ncols
-            add_legend_of_figure(self.figure_, handles_of(self.axes_), 2 * n_columns)
+            add_legend_of_figure(self.figure_, legend_handles(self.axes_), 2 * n_columns)
             if self.title:
                 width = _axes.TITLE_WIDTH * n_columns
                 title = self.figure_.suptitle(fill(self.title, width), fontsize="medium")
@@ -241,7 +241,7 @@ class SliceDisplay(_axes.Display):
                 low = high = 0.5 * (low + high)
             _axes.mark_recommended(ax, low, high)
         if self.within is not None:
-            _axes.shade_beyond(ax, x, self.within[i], _axes.is_short(side))
+            _axes.shade_violations(ax, x, self.within[i], _axes.is_short(side))
         if side is not None and _axes.is_short(side):
             ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
             ax.set_xlim(*side.ends)
@@ -252,7 +252,7 @@ class SliceDisplay(_axes.Display):
             middles = self.asked[i].mean(axis=1)
             none = np.zeros(len(middles), dtype=bool)
             here = none if self.here is None or self.rewards is None else self.here[i]
-            style = {"color": _axes.ink_of(ax), "alpha": 0.55, "linestyle": "none"}
+            style = {"color": _axes.label_color(ax), "alpha": 0.55, "linestyle": "none"}
             if not here.all():
                 # Answers far from the slice would seem to contradict it.
                 mark = {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
@@ -281,7 +281,7 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
         style = {
             "fmt": "none",
             "capsize": 3,
-            "ecolor": _axes.ink_of(ax),
+            "ecolor": _axes.label_color(ax),
             "elinewidth": 1.0,
             "alpha": 0.7,
         }
@@ -295,7 +295,7 @@ def _make_room(figure: Any, letters: Sequence[Any]) -> None:
     figure.set_size_inches(width, height + max(0.0, inches - ROOM))
 
 
-def handles_of(axes: Sequence[Any]) -> list[Any]:
+def legend_handles(axes: Sequence[Any]) -> list[Any]:
     """Return the entries of a legend of several panels, each once."""
     handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
     if "posterior mean" in handles:

@@ -9,7 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.plotting._axes import RECOMMENDED, Display, check_has_cells, ink_of, recommendation_of
+from skgpb.plotting._axes import (
+    RECOMMENDED,
+    Display,
+    check_has_cells,
+    find_recommendation,
+    label_color,
+)
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
@@ -110,14 +116,14 @@ class TreeDisplay(Display):
         check_has_cells(optimizer, "tree of cells")
         tree = optimizer.tree_
         if recommended is None:
-            recommended = recommendation_of(optimizer)
+            recommended = find_recommendation(optimizer)
         display = cls(
             depth=np.asarray(tree.depth),
             parent=np.asarray(tree.parent),
             children=np.asarray(tree.children),
             n_evaluations=np.asarray(tree.n_evaluations),
             mean=_estimates(optimizer, tree),
-            recommended=-1 if recommended is None else _node_around(tree, recommended),
+            recommended=-1 if recommended is None else _containing_node(tree, recommended),
             value_name=value_name,
         )
         return display.plot(ax, **kwargs)
@@ -147,7 +153,7 @@ class TreeDisplay(Display):
             across, down = (np.column_stack([a[above], a[nodes], gap]).ravel() for a in (x, y))
             return across, down
 
-        ink = ink_of(ax)
+        ink = label_color(ax)
         thin = {"color": ink, "alpha": 0.3, "lw": max(0.15, 0.8 * min(1.0, MANY / len(x)))}
         ax.plot(*edges(child), zorder=1, **thin)
         path = self._path()
@@ -212,7 +218,7 @@ class TreeDisplay(Display):
         return np.array(path, dtype=np.intp)
 
 
-def _node_around(tree: Any, cell: Cell) -> int:
+def _containing_node(tree: Any, cell: Cell) -> int:
     """Return the finest node whose cell is, or contains, the given one."""
     depth, index = cell.depth, cell.index
     while True:
