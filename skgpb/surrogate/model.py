@@ -795,7 +795,7 @@ class Model:
             self.contradicted = contradiction_message(
                 found,
                 worst,
-                # The kernel of f; what an answer averages is known.
+                # The kernel of f itself, not of averages of f.
                 getattr(self.process.kernel, "base", self.process.kernel),
                 self.alpha,
                 knows_noise=self.options.noise is not None,
