@@ -180,6 +180,7 @@ def test_where_nothing_can_be_written_the_error_names_what_was_given(
 # Parallel ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow)]
 )
@@ -262,7 +263,7 @@ def test_a_checkpoint_of_another_run_is_not_replaced(tmp_path):
     assert path.read_bytes() == before
     path.write_text("mine")
     for resume in (False, True):
-        with pytest.raises(ValueError, match=r"checkpoint .*delete it or choose another name"):
+        with pytest.raises(ValueError, match=r"checkpoint .*otherwise choose another name"):
             optimizer().run(lambda query: 1 / 0, 1, checkpoint=path, resume=resume)
     assert path.read_text() == "mine"
 

@@ -547,6 +547,9 @@ class PoolPartition(Partition):
         # Bounding boxes by slice: large slices take long to read.
         self._boxes: dict[tuple[int, int], np.ndarray] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_boxes": {}}
+
     def _arrange(self) -> np.ndarray:
         """Return a permutation of the rows in which every cell, at any depth, is a slice."""
         points, K = self.pool, self.tree.n_children

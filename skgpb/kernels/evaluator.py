@@ -634,9 +634,10 @@ class _ByRow:
         self.known[places] = True
 
 
-def key_of(block: np.ndarray, stratum: int = 0) -> bytes:
+def key_of(block: np.ndarray, stratum: int = 0) -> str:
     """Return the identity of a functional: equal for equal descriptors (-0.0 is 0.0) and level."""
-    return (block + 0.0).tobytes() + (b"%d" % stratum if stratum else b"")
+    # A str, because some file formats allow no other keys.
+    return (block + 0.0).tobytes().decode("latin-1") + (str(stratum) if stratum else "")
 
 
 def unique_rows(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:
@@ -646,7 +647,7 @@ def unique_rows(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[
     """
     if not merge:
         return np.arange(len(rows)), list(range(len(rows)))
-    position: dict[bytes, int] = {}
+    position: dict[str, int] = {}
     first: list[int] = []
     numbers = np.empty(len(rows), dtype=np.intp)
     for i, row in enumerate(rows):

@@ -29,6 +29,8 @@ RECOMMENDED = "#d55e00"
 BEYOND = "#777777"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
+# Range of rewards without bounds.
+EVERYTHING = (-np.inf, np.inf)
 # Largest number of values of a side that all have ticks.
 MOST_TICKS = 12
 # Largest number of letters of a value's name; width of a letter in font sizes; rotation in degrees
@@ -57,13 +59,34 @@ def check_has_posterior(optimizer: Any) -> None:
 
 
 def find_recommendation(optimizer: Any) -> Any:
-    """Return the recommendation, or None if it needs a context or an answer."""
-    if has_contexts(optimizer):
+    """Return the recommendation, or None if it needs a context or an answer.
+
+    A campaign has no recommendation of its own, because its best arm depends on the budget of all
+    campaigns.
+    """
+    if has_contexts(optimizer) or getattr(optimizer, "_campaign", None) is not None:
         return None
     try:
         return optimizer.recommend()
     except NotFittedError:
         return None
+
+
+def select_campaign(bandit: Any, features: Any) -> tuple[Any, list[int], Any]:
+    """Return the optimizer of a campaign, its drawn features, and its recommended arm.
+
+    The arm is None if there is no recommendation yet.
+    """
+    names, widths = find_feature_names(bandit), [each.n_features_in_ for each in bandit.optimizers_]
+    owners = np.repeat(np.arange(len(widths)), widths)
+    drawn = [] if features is None else feature_indices(features, names, most=2)
+    if len(set(owners[drawn])) != 1:
+        raise ValueError(f"features must be of one campaign, from {names}; got {features!r}")
+    which = int(owners[drawn[0]])
+    best = find_recommendation(bandit)
+    first = int(np.flatnonzero(owners == which)[0])
+    part = None if best is None else best.arms[which]
+    return bandit.optimizers_[which], [i - first for i in drawn], part
 
 
 def resolve_names(optimizer: Any, given: Sequence[str] | None) -> list[str]:
@@ -102,10 +125,15 @@ def check_resolution(grid_resolution: Any) -> None:
         raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
 
 
-def slice_position(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the fixed values of undrawn features, and the corners of the recommendation."""
+def slice_position(
+    optimizer: Any, fixed: Any, part: Any = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the fixed values of undrawn features, and the corners of the recommendation.
+
+    ``part`` is the recommended arm of a campaign; None for the recommendation of the optimizer.
+    """
     d, corners = optimizer.n_features_in_, None
-    best = find_recommendation(optimizer)
+    best = find_recommendation(optimizer) if part is None else part
     if best is not None:
         point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
@@ -275,11 +303,20 @@ def predict_points(
     return mean, std, limit_probabilities(optimizer, X)
 
 
-def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, half: np.ndarray) -> None:
-    """Draw a posterior along an axis with a band of half width ``half``."""
+def clip_interval(
+    mean: np.ndarray, std: np.ndarray, ends: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the means and the ends of the 95 % intervals, clipped to the range ``ends``."""
+    half = QUANTILE_95 * std
+    mean, low, high = (np.clip(each, *ends) for each in (mean, mean - half, mean + half))
+    return mean, low, high
+
+
+def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Draw a posterior along an axis with a band from ``low`` to ``high``."""
     (line,) = ax.plot(x, mean, label="posterior mean")
     band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-    ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
+    ax.fill_between(x, low, high, label="95 % interval", **band)
 
 
 def default_names(names: Sequence[str] | None, n: int) -> Sequence[str]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
 
@@ -20,7 +21,10 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,6 +60,8 @@ class PosteriorDisplay(_axes.Display):
     within : ndarray of shape (n,) or (n, m), default=None
         Probability on the grid that all limits on other outcomes hold. The region where it is below
         one half is shaded, up to a dotted line. None without limits.
+    value_range : (low, high), default=(-inf, inf)
+        Range of the averages of rewards; curves and bands are clipped to it.
 
     Attributes
     ----------
@@ -89,18 +95,20 @@ class PosteriorDisplay(_axes.Display):
     title: str | None = None
     sides: Sequence[Axis] | None = None
     within: np.ndarray | None = None
+    value_range: tuple[float, float] = _axes.EVERYTHING
 
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
+        value_range: tuple[float, float] = _axes.EVERYTHING,
         **kwargs: Any,
     ) -> Self:
         """Draw the posterior of an optimizer.
@@ -108,7 +116,9 @@ class PosteriorDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            Optimizer with a Gaussian process, after at least one ``ask`` or ``fit``.
+            Optimizer with a Gaussian process, after at least one ``ask`` or ``fit``. Of a
+            :class:`~skgpb.CombinatorialBandit`, the campaign of ``features`` is drawn, with its
+            part of the recommended allocation.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         features : int, str or sequence of one or two of them, default=None
@@ -122,6 +132,9 @@ class PosteriorDisplay(_axes.Display):
             Names of all features; None for those of the sides, or those that ``fit`` read.
         value_name : str, default=None
             Name of the rewards, for labels.
+        value_range : (low, high), default=(-inf, inf)
+            Range in which averages of rewards are, such as (0, 100) for percents; nothing is drawn
+            beyond.
         **kwargs : dict
             Arguments of :meth:`plot`.
 
@@ -130,6 +143,11 @@ class PosteriorDisplay(_axes.Display):
         display : PosteriorDisplay
         """
         check_is_fitted(optimizer, "bounds_")
+        part = None
+        if hasattr(optimizer, "optimizers_"):
+            optimizer, features, part = _axes.select_campaign(optimizer, features)
+        if value_name is None and getattr(optimizer, "_campaign", None) is not None:
+            value_name = f"reward of {optimizer._campaign}"
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
         names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
@@ -138,7 +156,7 @@ class PosteriorDisplay(_axes.Display):
         )
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.slice_position(optimizer, fixed)
+        point, corners = _axes.slice_position(optimizer, fixed, part)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
@@ -160,12 +178,13 @@ class PosteriorDisplay(_axes.Display):
             value_name=value_name,
             title=", ".join(rest) or None,
             within=None if within is None else within.reshape(shape),
+            value_range=value_range,
         )
         return display.plot(ax, **kwargs)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: str = "mean",
         cmap: str = "viridis",
@@ -210,8 +229,8 @@ class PosteriorDisplay(_axes.Display):
         return self
 
     def _draw_curve(self, ax: Any) -> None:
-        (x,), half = self.grid, _axes.QUANTILE_95 * self.std
-        _axes.draw_band(ax, x, self.mean, half)
+        (x,) = self.grid
+        _axes.draw_band(ax, x, *_axes.clip_interval(self.mean, self.std, self.value_range))
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
             ink = _axes.label_color(ax)
@@ -229,7 +248,7 @@ class PosteriorDisplay(_axes.Display):
         """Draw a map; return the entries of its legend."""
         from matplotlib.patches import Patch, Rectangle
 
-        values = self.mean if kind == "mean" else self.std
+        values = self.mean.clip(*self.value_range) if kind == "mean" else self.std
         whole = bool(np.isfinite(values).all())
         shading = "gouraud" if whole else "nearest"
         self.mappable_ = ax.pcolormesh(

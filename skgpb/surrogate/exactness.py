@@ -1,9 +1,9 @@
 r"""Exact answers, detected by repeating a query.
 
 Variation over short distances may be f or noise, which answers to different queries seldom
-distinguish. Repeated answers do: if answers to one query are equal, and those to different queries
-are not, there is no noise. The model is then the most probable one without noise, with the
-smoothness that suits it best.
+distinguish. Repeated answers do: if answers to one query are equal, and more often than by chance,
+there is no noise. The model is then the most probable one without noise, with the smoothness that
+suits it best.
 """
 
 from __future__ import annotations
@@ -108,8 +108,11 @@ def exact_model(
 def repeats_agree(samples: ScaledSamples) -> bool:
     """Return whether repeated answers show that there is no noise.
 
-    Answers to one query must be equal, and answers to different queries must not: counts and grades
-    may agree by chance.
+    All answers to each repeated query must be equal, and more often than by chance, because counts
+    and grades may agree by chance. The probability of agreement by chance is the share of pairs of
+    different queries with equal answers, or for one answer the share of other queries with the same
+    answer. The worst answer, if several queries have it, may be a floor, such as a yield of 0, and
+    is not evidence.
 
     Examples
     --------
@@ -127,5 +130,14 @@ def repeats_agree(samples: ScaledSamples) -> bool:
     again, equal = number[1:] == number[:-1], AGREE * float(np.ptp(y))
     if not again.any() or (np.abs(np.diff(y))[again] > equal).any():
         return False
-    distinct = np.sort(y[np.append(True, ~again)])
-    return bool((np.diff(distinct) > equal).all())
+    first = np.flatnonzero(np.append(True, ~again))
+    n_repeats = np.diff(np.append(first, len(y))) - 1
+    order = np.argsort(y[first])
+    level = np.append(0, np.cumsum(np.diff(y[first][order]) > equal))
+    n_alike = np.bincount(level)
+    some = (level > 0) | (n_alike[0] == 1)
+    alike = n_alike[level[some]] - 1
+    if len(alike) < 2:
+        return False
+    chances = np.maximum(alike, alike.mean()) / (len(alike) - 1)
+    return bool(np.prod(chances ** n_repeats[order][some]) < defaults.CHANCE_OF_AGREEMENT)
